@@ -1,0 +1,55 @@
+/** What the service refused or why it could not be reached, in our words: one for each way to react. */
+export const API_FAILURES = [
+  'not-found',
+  'not-file',
+  'not-folder',
+  'conflict-file',
+  'conflict-folder',
+  'conflict-ancestor',
+  'malformed-path',
+  'disallowed-name',
+  'no-permission',
+  'restricted',
+  'locked',
+  'insufficient-space',
+  'too-large',
+  'too-many-files',
+  'into-itself',
+  'hash-mismatch',
+  'incorrect-offset',
+  'session-gone',
+  'reset',
+  'range',
+  'link-exists',
+  'link-settings',
+  'link-gone',
+  'not-allowed',
+  'unauthorized',
+  'rate-limited',
+  'unavailable',
+  'offline',
+  'bad-request',
+] as const;
+
+export type ApiFailure = (typeof API_FAILURES)[number];
+
+/** The service's final refusal, after all retries. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+
+  constructor(
+    readonly failure: ApiFailure,
+    message: string,
+    readonly details: {
+      /** The service's own words, like `path/not_found`. */
+      readonly summary?: string;
+      readonly requestId?: string;
+      readonly retryAfterMs?: number;
+      /** With `incorrect-offset`. */
+      readonly correctOffset?: number;
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(message, { cause: details.cause });
+  }
+}

@@ -1,0 +1,160 @@
+import type { Path } from '../util/path.ts';
+import type { ByteRange } from '../util/ranges.ts';
+
+/** A file as the service last told us. Immutable: a change makes a new value. */
+export interface FileEntry {
+  readonly kind: 'file';
+  /** Stays with the file when it is moved or overwritten; case-sensitive. */
+  readonly id: string;
+  /** Relative to the drive's root, in display case. */
+  readonly path: Path;
+  readonly name: string;
+  /** Changes with each change of content or place. */
+  readonly rev: string;
+  readonly sizeBytes: number;
+  /** Absent where the service gives none. */
+  readonly contentHash?: string;
+  /** What the writer said (`client_modified`), in ms since 1970. */
+  readonly modifiedMs: number;
+  /** When the service took it (`server_modified`), in ms since 1970. */
+  readonly committedMs: number;
+}
+
+/** A folder. The service knows no times of folders; the layer above may. */
+export interface FolderEntry {
+  readonly kind: 'folder';
+  readonly id: string;
+  readonly path: Path;
+  readonly name: string;
+  readonly modifiedMs?: number;
+}
+
+export type Entry = FileEntry | FolderEntry;
+
+/** The condition under which a write is to happen; the service checks it in the commit itself. */
+export type WriteMode =
+  | { readonly if: 'any' }
+  | { readonly if: 'absent' }
+  | { readonly if: 'rev'; readonly rev: string };
+
+/** One step of a listing or of the change feed, in order. */
+export type Change =
+  | { readonly kind: 'put'; readonly entry: Entry }
+  | { readonly kind: 'deleted'; readonly path: Path };
+
+export interface Page {
+  readonly changes: readonly Change[];
+  /** Where to go on: with the rest of the listing, and after that with what changed since. */
+  readonly cursor: string;
+  readonly hasMore: boolean;
+}
+
+export interface Download {
+  /** The file as it was when its bytes were read. */
+  readonly file: FileEntry;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+export interface CommitOptions {
+  readonly mode: WriteMode;
+  /** Milliseconds since 1970; the service keeps whole seconds. */
+  readonly modifiedMs?: number;
+}
+
+/** Bytes sent before their commit; they cost nothing until then and lapse after days. */
+export interface UploadSession {
+  readonly id: string;
+}
+
+export interface SessionCommit {
+  readonly session: UploadSession;
+  readonly sizeBytes: number;
+  readonly path: Path;
+  readonly options: CommitOptions;
+}
+
+export type LinkVisibility = 'public' | 'password';
+
+export interface LinkSettings {
+  readonly visibility?: LinkVisibility;
+  readonly password?: string;
+  readonly expiresMs?: number;
+}
+
+export interface SharedLink {
+  readonly url: string;
+  readonly visibility: LinkVisibility;
+  readonly expiresMs?: number;
+}
+
+export interface Quota {
+  readonly usedBytes: number;
+  /** All that the account may use, used or not. */
+  readonly allocatedBytes: number;
+}
+
+/**
+ * The lower seam: one account's storage service, one method for each thing it does, over paths
+ * relative to the drive's root. Waiting out rate limits, lost connections and expired tokens happens
+ * below it; what it throws is an `ApiError` (`api/errors.ts`) and is final, or the signal's reason.
+ * A missing entry is `undefined`, never an error, and only if the service said so.
+ */
+export interface Remote {
+  /** `get_metadata`. The root, which the service does not describe, is the caller's to know. */
+  stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined>;
+  /**
+   * `list_folder` (+ `continue`): the children of `folder`, or with `recursive` all below it. Throws
+   * `not-found` or `not-folder`. A name may come twice: the later one counts.
+   */
+  list(folder: Path, options: { readonly recursive: boolean }, signal?: AbortSignal): AsyncIterable<Page>;
+  /** `list_folder/get_latest_cursor` of everything in the drive. */
+  latestCursor(signal?: AbortSignal): Promise<string>;
+  /** `list_folder/longpoll`: resolves when something changed, or with `false` after about `timeoutMs`. */
+  awaitChange(cursor: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
+  /** `list_folder/continue`: what changed since `cursor`. Throws `reset` when the cursor is of no more use. */
+  changesSince(cursor: string, signal?: AbortSignal): Promise<Page>;
+  /**
+   * `download` of exactly the revision in `file`, or of a part. Throws `not-found` when that revision
+   * is gone. The bytes end early only by throwing.
+   */
+  download(file: FileEntry, range: ByteRange | undefined, signal?: AbortSignal): Promise<Download>;
+  /** `upload` in one call, at most 150 MiB. The service compares the bytes' hash before it commits. */
+  upload(path: Path, body: Uint8Array, options: CommitOptions, signal?: AbortSignal): Promise<FileEntry>;
+  /** `upload_session/start` of a concurrent session: parts may be sent in any order and in parallel. */
+  startSession(signal?: AbortSignal): Promise<UploadSession>;
+  /**
+   * `upload_session/append_v2` with the part's hash. Offset and size are multiples of 4 MiB, except the
+   * size of the `last` part, which may be empty. Sending a part again is harmless.
+   */
+  appendSession(
+    session: UploadSession,
+    part: { readonly offset: number; readonly bytes: Uint8Array; readonly last: boolean },
+    signal?: AbortSignal,
+  ): Promise<void>;
+  /** Commits a session whose last part was sent. */
+  finishSession(commit: SessionCommit, signal?: AbortSignal): Promise<FileEntry>;
+  /** `upload_session/finish_batch_v2`: up to 1,000 commits in one call, each with its own outcome. */
+  finishSessions(
+    commits: readonly SessionCommit[],
+    signal?: AbortSignal,
+  ): Promise<readonly (FileEntry | Error)[]>;
+  /** `create_folder_v2`. Throws `conflict-file` or `conflict-folder` when something is there. */
+  createFolder(path: Path, signal?: AbortSignal): Promise<FolderEntry>;
+  /**
+   * A file or a folder with all below it: `permanently_delete`, or `delete_v2`, which can be undone.
+   * With `permanent`, throws `not-allowed` when account or token may not use that call.
+   */
+  remove(path: Path, options: { readonly permanent: boolean }, signal?: AbortSignal): Promise<void>;
+  /** `copy_v2`; never overwrites. */
+  copy(from: Path, to: Path, signal?: AbortSignal): Promise<Entry>;
+  /** `move_v2`; never overwrites, and does not change only the case of a name. */
+  move(from: Path, to: Path, signal?: AbortSignal): Promise<Entry>;
+  /** `get_space_usage`; `undefined` where the service names no limit. */
+  quota(signal?: AbortSignal): Promise<Quota | undefined>;
+  /** `list_shared_links` of exactly this path: the first, if there is one. */
+  sharedLink(path: Path, signal?: AbortSignal): Promise<SharedLink | undefined>;
+  /** `create_shared_link_with_settings`. Throws `link-exists`, `link-settings`. */
+  createSharedLink(path: Path, settings: LinkSettings, signal?: AbortSignal): Promise<SharedLink>;
+  /** `revoke_shared_link`. */
+  revokeSharedLink(url: string, signal?: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,32 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { DriveState } from '../state/state.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Path } from '../util/path.ts';
+import type { Files } from '../vfs/files.ts';
+import type { Client } from './clients.ts';
+
+/** A drive as the protocol needs it. */
+export interface Drive {
+  readonly files: Files;
+  readonly state: DriveState;
+}
+
+/** Everything that one request may touch. */
+export interface Context {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** What the request line names, decoded once. */
+  readonly path: Path;
+  /** The request line's path ended with a slash. */
+  readonly namesCollection: boolean;
+  /** The user who asks; `''` when the drive is open to all. */
+  readonly principal: string;
+  readonly client: Client;
+  readonly drive: Drive;
+  readonly clock: Clock;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/** Answers the request, or throws: a `FileError` or a `DavError`. */
+export type Method = (context: Context) => Promise<void>;

@@ -1,0 +1,202 @@
+import type { ByteRange } from '../../util/ranges.ts';
+
+/**
+ * The seam inside the service: what the routes ask of the store. One `Storage` is one data directory;
+ * every call names the namespace (an account's home) it works in. Paths are the wire's: `''` is the root,
+ * others start with `/`; lookups fold case and NFC, names keep the case they came with.
+ */
+export interface StoredFile {
+  readonly kind: 'file';
+  readonly id: string;
+  readonly name: string;
+  readonly pathLower: string;
+  readonly pathDisplay: string;
+  readonly rev: string;
+  readonly sizeBytes: number;
+  readonly contentHash: string;
+  readonly clientModifiedMs: number;
+  readonly serverModifiedMs: number;
+}
+
+export interface StoredFolder {
+  readonly kind: 'folder';
+  readonly id: string;
+  readonly name: string;
+  readonly pathLower: string;
+  readonly pathDisplay: string;
+}
+
+export interface StoredDeletion {
+  readonly kind: 'deleted';
+  readonly name: string;
+  readonly pathLower: string;
+  readonly pathDisplay: string;
+}
+
+export type Stored = StoredFile | StoredFolder;
+
+/** Names of the wire's LookupError, WriteError and so on; `detail` is what the wire nests inside. */
+export type StorageRefusal =
+  | { readonly kind: 'lookup'; readonly tag: 'malformed_path' | 'not_found' | 'not_file' | 'not_folder' }
+  | {
+      readonly kind: 'write';
+      readonly tag:
+        | 'malformed_path'
+        | 'disallowed_name'
+        | 'insufficient_space'
+        | 'no_write_permission'
+        | 'too_many_write_operations';
+    }
+  | { readonly kind: 'conflict'; readonly tag: 'file' | 'folder' | 'file_ancestor' }
+  | {
+      readonly kind: 'relocation';
+      readonly tag:
+        | 'cant_move_folder_into_itself'
+        | 'duplicated_or_nested_paths'
+        | 'too_many_files'
+        | 'insufficient_quota';
+    }
+  | {
+      readonly kind: 'session';
+      readonly tag:
+        | 'not_found'
+        | 'incorrect_offset'
+        | 'closed'
+        | 'not_closed'
+        | 'too_large'
+        | 'concurrent_session_invalid_offset'
+        | 'concurrent_session_invalid_data_size'
+        | 'concurrent_session_data_not_allowed'
+        | 'concurrent_session_not_closed'
+        | 'concurrent_session_missing_data';
+      /** With `incorrect_offset`. */
+      readonly correctOffset?: number;
+    }
+  | { readonly kind: 'body'; readonly tag: 'payload_too_large' | 'content_hash_mismatch' }
+  | { readonly kind: 'cursor'; readonly tag: 'reset' | 'malformed' }
+  | { readonly kind: 'revision'; readonly tag: 'invalid_revision' | 'invalid_before_rev' };
+
+/** A refusal that a route turns into its own error union. `side` tells which of two paths it speaks of. */
+export class StorageError extends Error {
+  override readonly name = 'StorageError';
+
+  constructor(
+    readonly refusal: StorageRefusal,
+    readonly side: 'from' | 'to' = 'to',
+  ) {
+    super(`${refusal.kind}/${refusal.tag}`);
+  }
+}
+
+export type StoredWriteMode =
+  | { readonly tag: 'add' }
+  | { readonly tag: 'overwrite' }
+  | { readonly tag: 'update'; readonly rev: string };
+
+/** CommitInfo of the wire. */
+export interface Commit {
+  /** A path or `id:…` */
+  readonly path: string;
+  readonly mode: StoredWriteMode;
+  readonly autorename: boolean;
+  readonly strictConflict: boolean;
+  readonly clientModifiedMs?: number;
+}
+
+/** Bytes on their way in. `contentHash`, when given, must be theirs; more than `maxBytes` is refused. */
+export interface Incoming {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  readonly contentHash?: string;
+  readonly maxBytes: number;
+}
+
+export interface ListingScope {
+  readonly path: string;
+  readonly recursive: boolean;
+  readonly includeDeleted: boolean;
+}
+
+export interface StoredPage {
+  readonly entries: readonly (Stored | StoredDeletion)[];
+  readonly cursor: string;
+  readonly hasMore: boolean;
+}
+
+/** Whose cursor: it works for no one else. */
+export interface CursorOwner {
+  readonly namespace: string;
+  readonly account: string;
+  readonly app: string;
+}
+
+export interface RevisionPage {
+  readonly deleted: boolean;
+  readonly deletedMs?: number;
+  readonly entries: readonly StoredFile[];
+  readonly hasMore: boolean;
+}
+
+export interface Storage {
+  /** Makes an empty namespace; `limitBytes` bounds what its live files and their history may take. */
+  createNamespace(namespace: string, limitBytes: number): void;
+  /** `address` is a path, `id:…` or `rev:…`. */
+  stat(namespace: string, address: string, includeDeleted: boolean): Stored | StoredDeletion;
+  list(owner: CursorOwner, scope: ListingScope, limit: number): StoredPage;
+  latestCursor(owner: CursorOwner, scope: ListingScope): string;
+  listContinue(owner: CursorOwner, cursor: string): StoredPage;
+  /**
+   * Resolves with whether something the cursor covers has changed, at once or when it does. Needs no owner,
+   * as the long poll comes without a token.
+   */
+  awaitChange(cursor: string, timeoutMs: number, signal: AbortSignal): Promise<boolean>;
+
+  upload(namespace: string, commit: Commit, body: Incoming): Promise<StoredFile>;
+  /** The session's id. */
+  startSession(
+    namespace: string,
+    kind: 'sequential' | 'concurrent',
+    body: Incoming,
+    close: boolean,
+  ): Promise<string>;
+  appendSession(
+    namespace: string,
+    at: { readonly session: string; readonly offset: number },
+    body: Incoming,
+    close: boolean,
+  ): Promise<void>;
+  finishSession(
+    namespace: string,
+    at: { readonly session: string; readonly offset: number },
+    commit: Commit,
+    body: Incoming,
+  ): Promise<StoredFile>;
+  /** `finish_batch_v2`: closed sessions only; outcomes in the order asked, all in one transaction. */
+  finishSessions(
+    namespace: string,
+    entries: readonly { readonly session: string; readonly offset: number; readonly commit: Commit }[],
+  ): Promise<readonly (StoredFile | StorageError)[]>;
+
+  /** The bytes of one revision, each block checked against its hash as it is read. */
+  read(file: StoredFile, range: ByteRange | undefined): AsyncIterable<Uint8Array>;
+
+  createFolder(namespace: string, path: string, autorename: boolean): Promise<StoredFolder>;
+  /** What was there. `parentRev`: only if the file still has this revision. */
+  remove(namespace: string, address: string, parentRev?: string): Promise<Stored>;
+  /** Also the history, and what was removed before. */
+  removeForever(namespace: string, address: string, parentRev?: string): Promise<void>;
+  relocate(
+    namespace: string,
+    from: string,
+    to: string,
+    options: { readonly copy: boolean; readonly autorename: boolean },
+  ): Promise<Stored>;
+
+  revisions(
+    namespace: string,
+    address: string,
+    options: { readonly by: 'path' | 'id'; readonly limit: number; readonly beforeRev?: string },
+  ): RevisionPage;
+  restore(namespace: string, path: string, rev: string): Promise<StoredFile>;
+  usage(namespace: string): { readonly usedBytes: number; readonly limitBytes: number };
+  close(): Promise<void>;
+}

@@ -1,0 +1,22 @@
+import type { Path } from '../util/path.ts';
+
+/** An empty file that was acknowledged and is not at the service yet. */
+export interface Hold {
+  readonly path: Path;
+  readonly id: string;
+  readonly rev: string;
+  readonly modifiedMs: number;
+  /** When it is to be committed if no body came, in ms since 1970. */
+  readonly untilMs: number;
+}
+
+/** The held files of one drive, by path. Durable: they survive a kill and are committed after it. */
+export interface Holds {
+  get(path: Path): Promise<Hold | undefined>;
+  /** Those directly in `folder`. */
+  in(folder: Path): Promise<readonly Hold[]>;
+  /** Those at `path` and below. */
+  within(path: Path): Promise<readonly Hold[]>;
+  put(hold: Hold): Promise<void>;
+  forget(path: Path): Promise<void>;
+}

@@ -1,0 +1,86 @@
+declare const pathBrand: unique symbol;
+
+/**
+ * The place of a resource in a drive: absolute, NFC, one slash between names and none at the end;
+ * the root is `/`. Only `pathOf`, `join` and `relocate` make one, so a value of this type holds no
+ * empty, `.` or `..` name and no NUL.
+ */
+export type Path = string & { readonly [pathBrand]: true };
+
+export const ROOT = '/' as Path;
+
+/** A name that cannot stand in a path; `message` says which name and why. */
+export class PathError extends Error {
+  override readonly name = 'PathError';
+}
+
+function checkedName(name: string): string {
+  if (name === '' || name === '.' || name === '..')
+    throw new PathError(`a name may not be ${name === '' ? 'empty' : `"${name}"`}`);
+  if (name.includes('/') || name.includes('\0'))
+    throw new PathError(`the name ${JSON.stringify(name)} holds a slash or a NUL`);
+  if (!name.isWellFormed()) throw new PathError('a name is not well-formed Unicode');
+  return name.normalize('NFC');
+}
+
+/** The path of these names, from the root down. Throws `PathError`. */
+export function pathOf(names: readonly string[]): Path {
+  return `/${names.map(checkedName).join('/')}` as Path;
+}
+
+/** The path of `name` in `folder`. Throws `PathError`. */
+export function join(folder: Path, name: string): Path {
+  return (folder === ROOT ? `/${checkedName(name)}` : `${folder}/${checkedName(name)}`) as Path;
+}
+
+/** The last name of `path`; `''` for the root. */
+export function nameOf(path: Path): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+/** The names of `path` from the root down; none for the root. */
+export function namesOf(path: Path): string[] {
+  return path === ROOT ? [] : path.slice(1).split('/');
+}
+
+/** The folder that holds `path`; the root is its own parent. */
+export function parentOf(path: Path): Path {
+  const slash = path.lastIndexOf('/');
+  return slash <= 0 ? ROOT : (path.slice(0, slash) as Path);
+}
+
+/**
+ * One character in the service's lower case: the simple mapping, one code point to one, so that
+ * neither `İ` (two code points) nor a final sigma changes a name's length or meaning.
+ */
+function foldCharacter(character: string): string {
+  const lower = character.toLowerCase();
+  return [...lower].length === 1 ? lower : character;
+}
+
+// Names of plain ASCII are the common case and need no walk over code points.
+const ASCII = /^[\x20-\x7e]*$/;
+
+/** A name as the service compares it: NFC and lower case. Two names in one folder are equal iff these are. */
+export function foldName(name: string): string {
+  if (ASCII.test(name)) return name.toLowerCase();
+  return Array.from(name.normalize('NFC'), foldCharacter).join('');
+}
+
+/** What a path is compared and stored by: two paths name one resource iff their keys are equal. */
+export function keyOf(path: Path): string {
+  return foldName(path);
+}
+
+/** Whether `path` is `ancestor` itself or lies below it. */
+export function isWithin(path: Path, ancestor: Path): boolean {
+  const key = keyOf(path);
+  const above = keyOf(ancestor);
+  return above === ROOT || key === above || key.startsWith(`${above}/`);
+}
+
+/** `path`, which is `from` or lies below it, as it is called once `from` is called `to`. */
+export function relocate(path: Path, from: Path, to: Path): Path {
+  const below = namesOf(path).slice(namesOf(from).length);
+  return pathOf([...namesOf(to), ...below]);
+}

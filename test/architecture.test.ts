@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+/** Which files a room may import from: `cli → app → {http, web, dav} → vfs → api → util`, `state` beside `api`. */
+const MAY_IMPORT: Record<string, RegExp> = {
+  util: /^util\//,
+  state: /^(state|util)\//,
+  api: /^(api|util)\//,
+  service: /^(service|util|web)\/|^api\/wire\.ts$/,
+  vfs: /^(vfs|state|util)\/|^api\/(remote|errors)\.ts$/,
+  web: /^(web|util)\//,
+  dav: /^(dav|state|util|web)\/|^vfs\/(files|errors)\.ts$/,
+  http: /^(http|util|web)\/|^config\.ts$/,
+  cli: /./,
+};
+
+/** Words that only one file may use, and what they stand for. */
+const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file: RegExp }[] = [
+  { what: 'reads the User-Agent', pattern: /['"]user-agent['"]/i, file: /^dav\/clients\.ts$/ },
+  { what: 'opens outgoing connections', pattern: /from 'undici'/, file: /^api\/http\.ts$/ },
+  {
+    what: 'reads the time',
+    pattern: /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|(?<![.\w])setTimeout\(/,
+    file: /^util\/clock\.ts$/,
+  },
+];
+
+const LINES_MAX = 400;
+
+const root = join(import.meta.dirname, '..', 'src');
+const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .sort();
+
+describe.each(sources)('src/%s', (source) => {
+  const text = readFileSync(join(root, source), 'utf8');
+
+  test(`has at most ${LINES_MAX} lines`, () => {
+    expect(text.split('\n').length).toBeLessThanOrEqual(LINES_MAX);
+  });
+
+  test('imports only from rooms below', () => {
+    const allowed = MAY_IMPORT[source.split('/')[0] ?? ''] ?? /./;
+    for (const [, target = ''] of text.matchAll(/(?:\bfrom|\bimport\() ?'(\.[^']+)'/g)) {
+      expect(relative(root, join(root, dirname(source), target))).toMatch(allowed);
+    }
+  });
+
+  test.each(ONLY_IN)('$what only where it should', ({ pattern, file }) => {
+    if (!file.test(source)) expect(text).not.toMatch(pattern);
+  });
+});
