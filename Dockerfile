@@ -1,0 +1,25 @@
+# Build with the compilers that native modules need, run without them.
+FROM node:24-bookworm AS build
+WORKDIR /davgate
+COPY package.json package-lock.json ./
+RUN npm ci
+COPY tsconfig.json ./
+COPY src src
+RUN npm run build && npm prune --omit=dev
+
+FROM node:24-bookworm-slim
+ENV NODE_ENV=production \
+    DAVGATE_LISTEN=0.0.0.0:8765 \
+    DAVGATE_DATA_DIR=/data \
+    DAVGATE_CACHE_DIR=/cache
+WORKDIR /davgate
+COPY --from=build /davgate/package.json ./
+COPY --from=build /davgate/node_modules node_modules
+COPY --from=build /davgate/dist dist
+RUN mkdir /data /cache && chown node:node /data /cache
+USER node
+VOLUME ["/data", "/cache"]
+EXPOSE 8765
+HEALTHCHECK --interval=30s --timeout=5s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:8765/.davgate/healthz').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "dist/cli/main.js"]

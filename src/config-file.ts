@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs';
+import type { UserConfig } from './config.ts';
+import { ConfigError, OPTIONS, type Setting, type SettingName, type Settings } from './settings.ts';
+
+/** What a file may say beyond the settings of the command line. */
+export interface ConfigFile {
+  /** For error messages. */
+  readonly origin: string;
+  readonly settings: Settings;
+  readonly drives: readonly { readonly name: string; readonly settings: Settings }[] | undefined;
+  readonly users: readonly UserConfig[] | undefined;
+}
+
+/** What one drive of several may say for itself. */
+const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
+  'api-url',
+  'content-url',
+  'notify-url',
+  'token',
+  'app-key',
+  'app-secret',
+  'refresh-token',
+  'root',
+  'delete',
+]);
+
+const USER_KEYS = new Set(['name', 'password', 'password-hash', 'drive']);
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads a configuration file: JSON with the settings by name, and `drives` and `users`. Throws `ConfigError`
+ * naming the file, the key and the mend.
+ */
+export function readConfigFile(path: string): ConfigFile {
+  const top = objectOf(parseFile(path), path);
+  const { drives, users, ...settings } = top;
+  return {
+    origin: path,
+    settings: settingsOf(settings, path, () => true),
+    drives: drives === undefined ? undefined : drivesOf(drives, path),
+    users: users === undefined ? undefined : usersOf(users, path),
+  };
+}
+
+function parseFile(path: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? error.code : error;
+    throw new ConfigError(`--config: ${path} cannot be read (${reason}); check its name and its rights`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // Node quotes the text near the fault, and that may be a token.
+    const place = error instanceof Error ? / at position \d+.*/.exec(error.message)?.[0] : undefined;
+    throw new ConfigError(`--config: ${path} is not JSON${place ?? ''}; mend it there`);
+  }
+}
+
+function objectOf(value: unknown, where: string): JsonObject {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ConfigError(`${where}: an object in braces is wanted here`);
+  return value as JsonObject; // checked just above
+}
+
+function settingsOf(values: JsonObject, where: string, allowed: (name: SettingName) => boolean): Settings {
+  const settings = new Map<SettingName, Setting>();
+  for (const [key, value] of Object.entries(values)) {
+    const option = OPTIONS.find((candidate) => candidate.name === key && candidate.name !== 'config');
+    if (!option || !allowed(option.name)) throw new ConfigError(`"${key}" in ${where}: no such setting here`);
+    if (typeof value !== 'string' && typeof value !== 'boolean')
+      throw new ConfigError(`"${key}" in ${where}: a text in quotes is wanted`);
+    settings.set(option.name, { text: String(value), origin: `"${key}" in ${where}` });
+  }
+  return settings;
+}
+
+function drivesOf(value: unknown, path: string): { name: string; settings: Settings }[] {
+  const drives = Object.entries(objectOf(value, `"drives" in ${path}`)).map(([name, settings]) => {
+    const where = `drive "${name}" in ${path}`;
+    if (!/^[\w-]{1,64}$/.test(name))
+      throw new ConfigError(`${where}: a drive's name is 1 to 64 letters, digits, "_" and "-"`);
+    return { name, settings: settingsOf(objectOf(settings, where), where, (key) => DRIVE_SETTINGS.has(key)) };
+  });
+  if (drives.length === 0) throw new ConfigError(`"drives" in ${path}: name at least one, or leave it out`);
+  return drives;
+}
+
+function usersOf(value: unknown, path: string): UserConfig[] {
+  if (!Array.isArray(value) || value.length === 0)
+    throw new ConfigError(`"users" in ${path}: a list of at least one user is wanted`);
+  const users = value.map((row, index) => userOf(objectOf(row, `user ${index + 1} in ${path}`), index, path));
+  const names = users.map((user) => user.name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new ConfigError(`"users" in ${path}: ${twice} stands there twice`);
+  return users;
+}
+
+function userOf(row: JsonObject, index: number, path: string): UserConfig {
+  const where = `user ${index + 1} in ${path}`;
+  const unknown = Object.keys(row).find((key) => !USER_KEYS.has(key));
+  if (unknown) throw new ConfigError(`"${unknown}" of ${where}: the keys are ${[...USER_KEYS].join(', ')}`);
+  const { name, password, drive } = row;
+  const passwordHash = row['password-hash'];
+  if (typeof name !== 'string' || name === '' || name.includes(':'))
+    throw new ConfigError(`"name" of ${where}: a name without a colon is wanted`);
+  if (typeof drive !== 'string') throw new ConfigError(`"drive" of ${where}: the name of a drive is wanted`);
+  if (typeof password === 'string' && password !== '' && passwordHash === undefined)
+    return { name, drive, password };
+  if (typeof passwordHash === 'string' && password === undefined) return { name, drive, passwordHash };
+  throw new ConfigError(
+    `${where}: either "password" or "password-hash" is wanted (davgate hash-password makes one)`,
+  );
+}

@@ -1,0 +1,257 @@
+import { accessSync, constants } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { ConfigFile } from './config-file.ts';
+import { ConfigError, type Setting, type Settings } from './settings.ts';
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+export type DeletePolicy = 'auto' | 'permanent' | 'trash';
+
+export type Credentials =
+  | { readonly token: string }
+  | { readonly appKey: string; readonly appSecret?: string; readonly refreshToken: string };
+
+/** Where a drive's files are: the service in this process, or one at these addresses. */
+export type ServiceConfig =
+  | 'embedded'
+  | {
+      readonly apiUrl: string;
+      readonly contentUrl: string;
+      readonly notifyUrl: string;
+      readonly credentials: Credentials;
+    };
+
+export interface DriveConfig {
+  readonly name: string;
+  readonly service: ServiceConfig;
+  /** The account's folder that is the drive's root; `''` for the whole account. */
+  readonly root: string;
+  readonly deletePolicy: DeletePolicy;
+}
+
+export interface UserConfig {
+  readonly name: string;
+  /** Exactly one of the two; neither for the one user whose password davgate makes up. */
+  readonly password?: string;
+  readonly passwordHash?: string;
+  readonly drive: string;
+}
+
+export interface Config {
+  readonly listen: Address;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  readonly dataDirectory: string;
+  readonly cacheDirectory: string;
+  readonly drives: readonly DriveConfig[];
+  /** `undefined`: everyone may use the first drive. */
+  readonly users: readonly UserConfig[] | undefined;
+}
+
+/** Where the public service answers. */
+const PUBLIC_SERVICE = {
+  api: 'https://api.dropboxapi.com',
+  content: 'https://content.dropboxapi.com',
+  notify: 'https://notify.dropboxapi.com',
+};
+
+const DEFAULT_DRIVE = 'default';
+const DEFAULT_USER = 'davgate';
+
+/** The configuration that flags, variables and a file make together; the first of them that says a thing counts. */
+export function resolveConfig(
+  settings: Settings,
+  file: ConfigFile | undefined,
+  environment: NodeJS.ProcessEnv,
+  packageRoot: string,
+): Config {
+  const listen = parseAddress(settings.get('listen') ?? { text: '127.0.0.1:8765', origin: '--listen' });
+  refuseUnbuilt(settings);
+  const drives = file?.drives?.map((drive) => driveOf(drive.name, drive.settings)) ?? [
+    driveOf(DEFAULT_DRIVE, settings),
+  ];
+  return {
+    listen,
+    tls: tlsOf(settings),
+    dataDirectory: resolve(
+      settings.get('data-dir')?.text ??
+        join(environment['XDG_DATA_HOME'] ?? join(homedir(), '.local/share'), 'davgate'),
+    ),
+    cacheDirectory: resolve(
+      settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot),
+    ),
+    drives,
+    users: usersOf(settings, file, listen, drives),
+  };
+}
+
+/** Loopback is safe without a password and without encryption. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}
+
+function parseAddress({ text, origin }: Setting): Address {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text);
+  const host = match?.[1] ?? match?.[2] ?? '';
+  const port = Number(match?.[3]);
+  if (!match || host === '' || port > 65535)
+    throw new ConfigError(
+      `${origin}: "${text}" is not HOST:PORT; write for example 127.0.0.1:8765 or [::1]:8765`,
+    );
+  return { host, port };
+}
+
+function defaultCacheDirectory(environment: NodeJS.ProcessEnv, packageRoot: string): string {
+  const ofCheckout = join(packageRoot, 'cache');
+  try {
+    accessSync(ofCheckout, constants.W_OK);
+    return ofCheckout;
+  } catch {
+    return join(environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'davgate');
+  }
+}
+
+function oneOf<T extends string>(setting: Setting | undefined, values: readonly [T, ...T[]]): T {
+  if (!setting) return values[0];
+  const value = values.find((candidate) => candidate === setting.text);
+  if (!value) throw new ConfigError(`${setting.origin}: "${setting.text}" is none of ${values.join(', ')}`);
+  return value;
+}
+
+function refuseUnbuilt(settings: Settings): void {
+  const mode = settings.get('write-mode');
+  if (oneOf(mode, ['through', 'back']) === 'back')
+    throw new ConfigError(
+      `${mode?.origin}: "back" is not in this version yet; leave it out, or write "through"`,
+    );
+  const redis = settings.get('redis');
+  if (redis)
+    throw new ConfigError(`${redis.origin}: shared state in Redis is not in this version yet; leave it out`);
+}
+
+function tlsOf(settings: Settings): Config['tls'] {
+  const cert = settings.get('tls-cert');
+  const key = settings.get('tls-key');
+  if (!cert && !key) return undefined;
+  if (!cert) throw new ConfigError(`${key?.origin}: a key without its certificate; give --tls-cert too`);
+  if (!key) throw new ConfigError(`${cert.origin}: a certificate without its key; give --tls-key too`);
+  return { certFile: cert.text, keyFile: key.text };
+}
+
+function driveOf(name: string, settings: Settings): DriveConfig {
+  return {
+    name,
+    service: serviceOf(settings),
+    root: rootOf(settings.get('root')),
+    deletePolicy: oneOf(settings.get('delete'), ['auto', 'permanent', 'trash']),
+  };
+}
+
+function serviceOf(settings: Settings): ServiceConfig {
+  const api = urlOf(settings.get('api-url'));
+  const credentials = credentialsOf(settings);
+  if (!credentials) {
+    const named = ['api-url', 'content-url', 'notify-url'] as const;
+    const url = named.map((name) => settings.get(name)).find((setting) => setting);
+    if (url)
+      throw new ConfigError(
+        `${url.origin}: a service needs a login; give --token, or DAVGATE_APP_KEY and DAVGATE_REFRESH_TOKEN`,
+      );
+    return 'embedded';
+  }
+  return {
+    apiUrl: api ?? PUBLIC_SERVICE.api,
+    contentUrl: urlOf(settings.get('content-url')) ?? api ?? PUBLIC_SERVICE.content,
+    notifyUrl: urlOf(settings.get('notify-url')) ?? api ?? PUBLIC_SERVICE.notify,
+    credentials,
+  };
+}
+
+function urlOf(setting: Setting | undefined): string | undefined {
+  if (!setting) return undefined;
+  const url = URL.canParse(setting.text) ? new URL(setting.text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
+    throw new ConfigError(
+      `${setting.origin}: "${setting.text}" is not an address like https://api.example.com`,
+    );
+  return setting.text.replace(/\/+$/, '');
+}
+
+function credentialsOf(settings: Settings): Credentials | undefined {
+  const token = settings.get('token');
+  const appKey = settings.get('app-key');
+  const refreshToken = settings.get('refresh-token');
+  const appSecret = settings.get('app-secret');
+  if (token && refreshToken)
+    throw new ConfigError(
+      `${token.origin}: a fixed token and a refresh token exclude each other; leave one out`,
+    );
+  if (token) return { token: token.text };
+  if (refreshToken && !appKey)
+    throw new ConfigError(`${refreshToken.origin}: a refresh token needs its app; give DAVGATE_APP_KEY too`);
+  if (!refreshToken && (appKey ?? appSecret))
+    throw new ConfigError(
+      `${(appKey ?? appSecret)?.origin}: an app needs a login; give DAVGATE_REFRESH_TOKEN too`,
+    );
+  if (!refreshToken || !appKey) return undefined;
+  return {
+    appKey: appKey.text,
+    refreshToken: refreshToken.text,
+    ...(appSecret && { appSecret: appSecret.text }),
+  };
+}
+
+function rootOf(setting: Setting | undefined): string {
+  const text = setting?.text.replace(/\/+$/, '') ?? '';
+  if (setting && text !== '' && !/^(\/[^/\0]+)+$/.test(text))
+    throw new ConfigError(
+      `${setting.origin}: "${setting.text}" is not a folder's path; write for example /Team/Plans`,
+    );
+  return text.normalize('NFC');
+}
+
+function usersOf(
+  settings: Settings,
+  file: ConfigFile | undefined,
+  listen: Address,
+  drives: readonly DriveConfig[],
+): readonly UserConfig[] | undefined {
+  const open = settings.get('no-auth');
+  const user = settings.get('user');
+  const password = settings.get('password');
+  if (open && isOn(open)) {
+    const clash = user ?? password;
+    if (clash)
+      throw new ConfigError(
+        `${open.origin}: no user and no password, yet ${clash.origin} is given; leave one out`,
+      );
+    if (!isLoopback(listen.host))
+      throw new ConfigError(
+        `${open.origin}: ${listen.host} can be reached from outside; drop it, or listen on 127.0.0.1`,
+      );
+    return undefined;
+  }
+  if (file?.users) return file.users.map((row) => knownDrive(row, drives, file.origin));
+  if (user?.text.includes(':')) throw new ConfigError(`${user.origin}: a user's name may not hold a colon`);
+  if (password?.text === '')
+    throw new ConfigError(`${password.origin}: empty; write a password, or use --no-auth`);
+  const drive = drives[0]?.name ?? DEFAULT_DRIVE;
+  return [{ name: user?.text ?? DEFAULT_USER, drive, ...(password && { password: password.text }) }];
+}
+
+function isOn({ text, origin }: Setting): boolean {
+  if (text === 'true' || text === '1') return true;
+  if (text === 'false' || text === '0' || text === '') return false;
+  throw new ConfigError(`${origin}: "${text}" is neither true nor false`);
+}
+
+function knownDrive(user: UserConfig, drives: readonly DriveConfig[], origin: string): UserConfig {
+  if (drives.some((drive) => drive.name === user.drive)) return user;
+  const names = drives.map((drive) => drive.name).join(', ');
+  throw new ConfigError(
+    `users in ${origin}: the drive "${user.drive}" of user ${user.name} is none of ${names}`,
+  );
+}

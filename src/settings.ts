@@ -1,0 +1,170 @@
+/** A setting that cannot be used; `message` is one line that names it and says what to do. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+interface Option {
+  /** Its flag is `--name`, its key in a configuration file `name`. */
+  readonly name: string;
+  readonly variable: string;
+  /** What stands for the value in `--help`; none for a switch. */
+  readonly value?: string;
+  /** Secrets that only the environment or a file may carry have no flag: command lines are public. */
+  readonly flag?: false;
+  readonly help: string;
+}
+
+/** Every setting: `--help`, the variables, the file's keys and the README's table come from here. */
+export const OPTIONS = [
+  {
+    name: 'listen',
+    variable: 'DAVGATE_LISTEN',
+    value: 'HOST:PORT',
+    help: 'where to serve; default 127.0.0.1:8765',
+  },
+  {
+    name: 'api-url',
+    variable: 'DAVGATE_API_URL',
+    value: 'URL',
+    help: "the service's base_url. With none of url, token or login given, the embedded service runs",
+  },
+  {
+    name: 'content-url',
+    variable: 'DAVGATE_CONTENT_URL',
+    value: 'URL',
+    help: "the service's content_url; default: the api-url, or the public service's",
+  },
+  {
+    name: 'notify-url',
+    variable: 'DAVGATE_NOTIFY_URL',
+    value: 'URL',
+    help: "for long polls; default: the api-url, or the public service's",
+  },
+  { name: 'token', variable: 'DAVGATE_TOKEN', value: 'T', help: 'a fixed access token' },
+  {
+    name: 'app-key',
+    variable: 'DAVGATE_APP_KEY',
+    value: 'KEY',
+    flag: false,
+    help: 'with a refresh token: davgate gets access tokens itself',
+  },
+  {
+    name: 'app-secret',
+    variable: 'DAVGATE_APP_SECRET',
+    value: 'SECRET',
+    flag: false,
+    help: "the app's secret; not needed where the refresh token was given to a public client",
+  },
+  {
+    name: 'refresh-token',
+    variable: 'DAVGATE_REFRESH_TOKEN',
+    value: 'TOKEN',
+    flag: false,
+    help: 'a long-lived refresh token',
+  },
+  {
+    name: 'root',
+    variable: 'DAVGATE_ROOT',
+    value: 'PATH',
+    help: "folder of the account that is the drive's root; default: all of it",
+  },
+  {
+    name: 'user',
+    variable: 'DAVGATE_USER',
+    value: 'NAME',
+    help: 'the user who may mount the drive; default davgate',
+  },
+  {
+    name: 'password',
+    variable: 'DAVGATE_PASSWORD',
+    value: 'P',
+    help: "that user's password; default: one is made, kept in the data directory and printed",
+  },
+  { name: 'no-auth', variable: 'DAVGATE_NO_AUTH', help: 'no user and no password (loopback addresses only)' },
+  {
+    name: 'tls-cert',
+    variable: 'DAVGATE_TLS_CERT',
+    value: 'FILE',
+    help: 'serve https with this certificate (PEM)',
+  },
+  {
+    name: 'tls-key',
+    variable: 'DAVGATE_TLS_KEY',
+    value: 'FILE',
+    help: "the certificate's private key (PEM)",
+  },
+  {
+    name: 'cache-dir',
+    variable: 'DAVGATE_CACHE_DIR',
+    value: 'DIR',
+    help: 'disposable block cache; default cache/ of the checkout, else $XDG_CACHE_HOME/davgate',
+  },
+  {
+    name: 'data-dir',
+    variable: 'DAVGATE_DATA_DIR',
+    value: 'DIR',
+    help: "locks, properties and the embedded service's files; default $XDG_DATA_HOME/davgate",
+  },
+  {
+    name: 'delete',
+    variable: 'DAVGATE_DELETE',
+    value: 'auto|permanent|trash',
+    help: 'what DELETE does; auto (default) is permanent where account and token may, else to the trash',
+  },
+  {
+    name: 'write-mode',
+    variable: 'DAVGATE_WRITE_MODE',
+    value: 'through|back',
+    help: 'through (default): a write is acknowledged when the service has it',
+  },
+  {
+    name: 'config',
+    variable: 'DAVGATE_CONFIG',
+    value: 'FILE',
+    help: 'the same settings as JSON, plus several users and drives',
+  },
+  {
+    name: 'redis',
+    variable: 'DAVGATE_REDIS_URL',
+    value: 'URL',
+    help: 'shared state for several gateways',
+  },
+] as const satisfies readonly Option[];
+
+export type SettingName = (typeof OPTIONS)[number]['name'];
+
+/** A value as somebody wrote it, and where: what an error message must name. */
+export interface Setting {
+  readonly text: string;
+  readonly origin: string;
+}
+
+export type Settings = ReadonlyMap<SettingName, Setting>;
+
+/** The settings in `environment`. An unknown `DAVGATE_…` variable is refused: it is a typing error. */
+export function settingsOfEnvironment(environment: NodeJS.ProcessEnv): Settings {
+  const settings = new Map<SettingName, Setting>();
+  for (const [variable, text] of Object.entries(environment)) {
+    if (!variable.startsWith('DAVGATE_') || text === undefined) continue;
+    const option = OPTIONS.find((candidate) => candidate.variable === variable);
+    if (!option)
+      throw new ConfigError(
+        `${variable}: no such setting; the variables are ${OPTIONS.map((o) => o.variable).join(', ')}`,
+      );
+    settings.set(option.name, { text, origin: variable });
+  }
+  return settings;
+}
+
+/** The option list of `davgate --help`. */
+export function optionsHelp(): string {
+  const rows = OPTIONS.map((option: Option) => {
+    const flag = option.flag === false ? '' : `--${option.name}${option.value ? ` ${option.value}` : ''}`;
+    return {
+      flag: flag || option.variable,
+      help: flag ? `${option.help} [${option.variable}]` : option.help,
+    };
+  });
+  const width = Math.max(...rows.map((row) => row.flag.length));
+  return rows.map((row) => `  ${row.flag.padEnd(width)}  ${row.help}`).join('\n');
+}
