@@ -43,6 +43,7 @@ export function installSystemPackages() {
   const left = missing();
   if (left.length > 0)
     return `missing programs: install them with "apt-get install ${left.join(' ')}" as root, then run the tests again`;
-  if (!existsSync('/dev/fuse')) return 'missing device: /dev/fuse; the kernel needs its FUSE module for the mounts';
+  if (!existsSync('/dev/fuse'))
+    return 'missing device: /dev/fuse; the kernel needs its FUSE module for the mounts';
   return undefined;
 }

@@ -28,6 +28,7 @@ export default defineConfig({
         test: {
           name: 'clients',
           include: ['test/clients/**/*.test.ts'],
+          globalSetup: ['test/support/build.ts'],
           // Mounts and 300 MiB transfers share two cores: side by side they only time each other out.
           fileParallelism: false,
           ...slow,

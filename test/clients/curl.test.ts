@@ -1,0 +1,130 @@
+import { appendFile, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { command, succeed } from '../support/command.ts';
+import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
+
+const SIZE = 9_000_000;
+const content = pseudoRandomBytes(SIZE, 11);
+
+let program: Program;
+let data: Awaited<ReturnType<typeof temporaryDirectory>>;
+let local: Awaited<ReturnType<typeof temporaryDirectory>>;
+
+beforeAll(async () => {
+  [data, local] = await Promise.all([temporaryDirectory(), temporaryDirectory()]);
+  program = await startProgram({ dataDirectory: data.path });
+  await writeFile(join(local.path, 'source'), content);
+});
+afterAll(async () => {
+  await program?.stop();
+  await Promise.all([data.remove(), local.remove()]);
+});
+
+const login = () => ['-sS', '-u', `${program.user}:${program.password}`];
+
+/** Runs curl in the local folder; resolves with the status it saw. */
+async function curl(...args: string[]): Promise<number> {
+  const { stdout } = await succeed('curl', [...login(), '-o', 'body', '-w', '%{http_code}', ...args], {
+    directory: local.path,
+  });
+  return Number(stdout);
+}
+
+const body = () => readFile(join(local.path, 'body'));
+
+async function headerOf(name: string, path: string): Promise<string> {
+  const { stdout } = await succeed('curl', [...login(), '-I', program.url + path]);
+  return new RegExp(`^${name}: (.*)\\r$`, 'im').exec(stdout)?.[1] ?? '';
+}
+
+describe('curl', () => {
+  test('a file goes up, with Expect: 100-continue, and comes down', async () => {
+    expect(await curl('-T', 'source', `${program.url}file`)).toBe(201);
+    expect(await curl(`${program.url}file`)).toBe(200);
+    expect((await body()).equals(content)).toBe(true);
+    expect(await curl('-T', 'source', `${program.url}file`)).toBe(204);
+  });
+
+  test('a chunked PUT without a length is stored whole', async () => {
+    const { stdout } = await succeed(
+      'sh',
+      ['-c', `cat source | curl -sS -u "$LOGIN" -o /dev/null -w '%{http_code}' -T - '${program.url}chunked'`],
+      { directory: local.path, environment: { LOGIN: `${program.user}:${program.password}` } },
+    );
+    expect(stdout).toBe('201');
+    expect(await headerOf('content-length', 'chunked')).toBe(String(SIZE));
+    await curl(`${program.url}chunked`);
+    expect((await body()).equals(content)).toBe(true);
+  });
+
+  test.each([
+    ['0-0', 0, 1],
+    ['4194303-4194304', 4194303, 4194305],
+    ['8999000-', 8_999_000, SIZE],
+    ['-500', SIZE - 500, SIZE],
+    ['8999999-99999999', 8_999_999, SIZE],
+  ])('range %s', async (range, start, end) => {
+    expect(await curl('-r', range, `${program.url}file`)).toBe(206);
+    expect((await body()).equals(content.subarray(start, end))).toBe(true);
+  });
+
+  test('several ranges at once come as multipart/byteranges', async () => {
+    expect(await curl('-r', '0-9,5000000-5000009', `${program.url}file`)).toBe(206);
+    const parts = (await body()).toString('latin1');
+    expect(parts).toContain(content.subarray(0, 10).toString('latin1'));
+    expect(parts).toContain(content.subarray(5_000_000, 5_000_010).toString('latin1'));
+    expect(parts).toContain(`Content-Range: bytes 5000000-5000009/${SIZE}`);
+  });
+
+  test('a range beyond the end is 416 with the size', async () => {
+    expect(await curl('-r', `${SIZE}-`, `${program.url}file`)).toBe(416);
+  });
+
+  test('a broken download is resumed to the right bytes', async () => {
+    await writeFile(join(local.path, 'partial'), content);
+    await truncate(join(local.path, 'partial'), 5_000_001);
+    await succeed('curl', [...login(), '-C', '-', '-o', 'partial', `${program.url}file`], {
+      directory: local.path,
+    });
+    expect((await readFile(join(local.path, 'partial'))).equals(content)).toBe(true);
+  });
+
+  test('conditional reads', async () => {
+    const tag = await headerOf('etag', 'file');
+    expect(tag).toMatch(/^"[^"]+"$/);
+    expect(await curl('-H', `If-None-Match: ${tag}`, `${program.url}file`)).toBe(304);
+    expect(await curl('-H', 'If-None-Match: "other"', `${program.url}file`)).toBe(200);
+    expect(await curl('-H', 'If-Match: "other"', `${program.url}file`)).toBe(412);
+    expect(await curl('-z', await headerOf('last-modified', 'file'), `${program.url}file`)).toBe(304);
+  });
+
+  test('conditional writes: a file that has changed is not overwritten', async () => {
+    await writeFile(join(local.path, 'small'), 'second');
+    const url = `${program.url}conditional`;
+    expect(await curl('-T', 'small', '-H', 'If-None-Match: *', url)).toBe(201);
+    expect(await curl('-T', 'small', '-H', 'If-None-Match: *', url)).toBe(412);
+    const tag = await headerOf('etag', 'conditional');
+    await appendFile(join(local.path, 'small'), ', third');
+    expect(await curl('-T', 'small', '-H', `If-Match: ${tag}`, url)).toBe(204);
+    expect(await curl('-T', 'source', '-H', `If-Match: ${tag}`, url)).toBe(412);
+    await curl(url);
+    expect((await body()).toString()).toBe('second, third');
+  });
+
+  test('an upload that breaks off leaves the old file', async () => {
+    const before = await headerOf('etag', 'file');
+    const { code } = await command(
+      'sh',
+      [
+        '-c',
+        `head -c 3000000 source | curl -sS -u "$LOGIN" -H 'Content-Length: ${SIZE}' -H 'Transfer-Encoding:' -m 3 -T - '${program.url}file'`,
+      ],
+      { directory: local.path, environment: { LOGIN: `${program.user}:${program.password}` } },
+    );
+    expect(code).not.toBe(0);
+    expect(await headerOf('etag', 'file')).toBe(before);
+    expect((await stat(join(local.path, 'source'))).size).toBe(SIZE);
+  });
+});

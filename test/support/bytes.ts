@@ -1,0 +1,13 @@
+/** `sizeBytes` bytes that look random and are the same for the same seed: what compresses or repeats hides mistakes. */
+export function pseudoRandomBytes(sizeBytes: number, seed: number): Buffer {
+  const words = new Uint32Array(Math.ceil(sizeBytes / 4));
+  let state = seed * 2654435761 + 1;
+  for (let index = 0; index < words.length; index++) {
+    // xorshift32
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    words[index] = state;
+  }
+  return Buffer.from(words.buffer, 0, sizeBytes);
+}

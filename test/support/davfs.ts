@@ -1,0 +1,42 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { succeed } from './command.ts';
+
+/** A drive mounted by davfs2, with a cache of its own. Needs root and /dev/fuse. */
+export interface DavfsMount {
+  readonly path: string;
+  /** `cp -rL`, by the program that people use for it. */
+  copyIn(source: string, name: string): Promise<void>;
+  /** Resolves once everything was sent. */
+  unmount(): Promise<void>;
+}
+
+export async function mountDavfs(drive: {
+  url: string;
+  user: string;
+  password: string;
+}): Promise<DavfsMount> {
+  const home = await mkdtemp(join(tmpdir(), 'davgate-davfs-'));
+  const path = join(home, 'mount');
+  await mkdir(path);
+  await mkdir(join(home, 'cache'));
+  const secrets = join(home, 'secrets');
+  await writeFile(secrets, `"${drive.url}" "${drive.user}" "${drive.password}"\n`);
+  await chmod(secrets, 0o600);
+  const configuration = join(home, 'davfs2.conf');
+  // buf_size: with davfs2 1.6 and a recent kernel every readdir fails at its default, whatever the server.
+  const lines = ['buf_size 1024', 'delay_upload 0', 'cache_size 500', `secrets ${secrets}`];
+  await writeFile(configuration, `${[...lines, `cache_dir ${join(home, 'cache')}`].join('\n')}\n`);
+  await succeed('mount', ['-t', 'davfs', '-o', `conf=${configuration},uid=0`, drive.url, path]);
+  return {
+    path,
+    copyIn: async (source, name) => {
+      await succeed('cp', ['-rL', source, join(path, name)]);
+    },
+    unmount: async () => {
+      await succeed('umount', [path]);
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}

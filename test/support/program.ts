@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PROJECT_ROOT } from './build.ts';
+
+const PASSWORD = 'pass word:1';
+
+/** The built `davgate`, running in a process of its own. */
+export interface Program {
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  /** The value of an `Authorization` header. */
+  readonly authorization: string;
+  readonly pid: number;
+  /** All that it wrote to standard output and standard error. */
+  output(): string;
+  /** SIGTERM; resolves with the exit code once it has drained. */
+  stop(): Promise<number | null>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+}
+
+export interface ProgramOptions {
+  readonly dataDirectory: string;
+  /** A restart on the same port, for clients that hold the address. */
+  readonly port?: number;
+  readonly args?: readonly string[];
+}
+
+/** Starts the program and resolves when it says that it serves. */
+export async function startProgram({ dataDirectory, port = 0, args = [] }: ProgramOptions): Promise<Program> {
+  const { child, output } = spawnProgram([
+    ...['--listen', `127.0.0.1:${port}`, '--data-dir', dataDirectory],
+    ...['--cache-dir', join(dataDirectory, 'cache'), '--user', 'tester', '--password', PASSWORD],
+    ...args,
+  ]);
+  const url = await matchOutput(child, output, /https?:\/\/127\.0\.0\.1:\d+\//);
+  return {
+    url,
+    user: 'tester',
+    password: PASSWORD,
+    authorization: `Basic ${Buffer.from(`tester:${PASSWORD}`).toString('base64')}`,
+    pid: child.pid ?? 0,
+    output,
+    stop: () => end(child, 'SIGTERM'),
+    kill: async () => {
+      await end(child, 'SIGKILL');
+    },
+  };
+}
+
+/** Runs `davgate` with any words; `output` grows as it writes. */
+export function spawnProgram(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): { child: ChildProcess; output: () => string } {
+  const child = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/cli/main.js'), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: environment,
+  });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+  return { child, output: () => text };
+}
+
+/** Runs `davgate` to its end. */
+export async function runProgram(
+  args: readonly string[],
+  environment?: NodeJS.ProcessEnv,
+): Promise<{ code: number | null; output: string }> {
+  const { child, output } = spawnProgram(args, environment);
+  const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
+  return { code, output: output() };
+}
+
+/** A data directory of its own for the time of one test file. */
+export async function temporaryDirectory(): Promise<{ path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'davgate-'));
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
+}
+
+async function matchOutput(child: ChildProcess, output: () => string, pattern: RegExp): Promise<string> {
+  for (;;) {
+    const match = pattern.exec(output());
+    if (match) return match[0];
+    const ended = child.exitCode !== null || child.signalCode !== null;
+    if (ended) throw new Error(`davgate ended with ${child.exitCode ?? child.signalCode}:\n${output()}`);
+    await Promise.race([once(child.stdout ?? child, 'data'), once(child, 'close')]);
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const closed = once(child, 'close');
+    child.kill(signal);
+    await closed;
+  }
+  return child.exitCode;
+}
