@@ -15,12 +15,18 @@ export const ASIDE_BYTES_MAX = 16 * 1024 * 1024;
 /** All set-aside files of a drive together; beyond it the oldest make room. */
 export const ASIDES_BYTES_MAX = 1024 * 1024 * 1024;
 
+/** Of set-aside content beyond `ASIDE_BYTES_MAX`; nothing is kept of it. */
+export class AsideTooLarge extends Error {
+  override readonly name = 'AsideTooLarge';
+}
+
 /** The set-aside files and folders' litter of one drive, by path. Durable. */
 export interface Asides {
   get(path: Path): Promise<AsideFile | undefined>;
   read(path: Path): Promise<Uint8Array | undefined>;
   /** Those directly in `folder`. */
   in(folder: Path): Promise<readonly AsideFile[]>;
+  /** In place of what is at its path. Throws `AsideTooLarge`. */
   put(file: AsideFile, content: Uint8Array): Promise<void>;
   touch(path: Path, modifiedMs: number): Promise<void>;
   /** At `path` and below. */

@@ -1,0 +1,21 @@
+/** Another process keeps its state in the same directory; two at once would not see each other's locks. */
+export class StateInUse extends Error {
+  override readonly name = 'StateInUse';
+
+  constructor(readonly directory: string) {
+    super(`another davgate is using ${directory}; stop that one, or give this one its own --data-dir`);
+  }
+}
+
+/** The state cannot be kept in this directory; `message` says why and what to do. */
+export class StateUnwritable extends Error {
+  override readonly name = 'StateUnwritable';
+
+  constructor(
+    readonly directory: string,
+    reason: string,
+    cause?: unknown,
+  ) {
+    super(`cannot keep state in ${directory}: ${reason}`, { cause });
+  }
+}

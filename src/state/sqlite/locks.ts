@@ -1,0 +1,166 @@
+import { isWithin, keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import type { Lock, Locks } from '../locks.ts';
+import type { Commits } from './commits.ts';
+import type { SqliteDatabase } from './database.ts';
+
+interface Row {
+  readonly token: string;
+  readonly root: string;
+  readonly scope: string;
+  readonly depth: string;
+  readonly owner_xml: string;
+  readonly principal: string;
+  readonly timeout_seconds: number;
+  readonly expires_ms: number;
+}
+
+/** Locks are few and asked for with each request: all are in memory, and the table only outlives it. */
+export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Commits): Locks {
+  const statements = prepare(database, drive);
+  const table = new LockTable();
+  commits.mirror(() => table.reset(statements.all().map(lockOf)));
+
+  const drop = (locks: readonly Lock[]) => {
+    for (const lock of locks) statements.remove(lock.token);
+    for (const lock of locks) table.remove(lock.token);
+  };
+
+  return {
+    create: (nowMs, wanted) =>
+      commits.run(() => {
+        drop(table.expired(nowMs));
+        const conflict = table.conflict(wanted);
+        if (conflict) return { conflict };
+        statements.insert(wanted);
+        table.put(wanted);
+        return wanted;
+      }),
+    refresh: (nowMs, token, span) =>
+      commits.run(() => {
+        const old = table.get(token);
+        if (!old || isExpired(old, nowMs)) return undefined;
+        const lock = { ...old, timeoutSeconds: span.timeoutSeconds, expiresMs: span.expiresMs };
+        statements.refresh(lock);
+        table.put(lock);
+        return lock;
+      }),
+    release: (token) =>
+      commits.run(() => {
+        const lock = table.get(token);
+        if (lock) drop([lock]);
+        return lock !== undefined;
+      }),
+    covering: async (nowMs, path) => table.covering(path).filter((lock) => !isExpired(lock, nowMs)),
+    within: async (nowMs, path) => table.within(path).filter((lock) => !isExpired(lock, nowMs)),
+    all: async (nowMs) => table.within(ROOT).filter((lock) => !isExpired(lock, nowMs)),
+    forget: (path) => commits.run(() => drop(table.within(path))),
+  };
+}
+
+function isExpired(lock: Lock, nowMs: number): boolean {
+  return lock.expiresMs <= nowMs;
+}
+
+/** The locks of one drive in memory, expired ones included until they are removed. */
+class LockTable {
+  readonly #byToken = new Map<string, Lock>();
+  readonly #byRoot = new Map<string, Map<string, Lock>>();
+
+  reset(locks: readonly Lock[]): void {
+    this.#byToken.clear();
+    this.#byRoot.clear();
+    for (const lock of locks) this.put(lock);
+  }
+
+  get(token: string): Lock | undefined {
+    return this.#byToken.get(token);
+  }
+
+  put(lock: Lock): void {
+    const key = keyOf(lock.root);
+    const siblings = this.#byRoot.get(key) ?? new Map<string, Lock>();
+    this.#byRoot.set(key, siblings.set(lock.token, lock));
+    this.#byToken.set(lock.token, lock);
+  }
+
+  remove(token: string): void {
+    const lock = this.#byToken.get(token);
+    if (!lock) return;
+    const key = keyOf(lock.root);
+    const siblings = this.#byRoot.get(key);
+    siblings?.delete(token);
+    if (siblings?.size === 0) this.#byRoot.delete(key);
+    this.#byToken.delete(token);
+  }
+
+  expired(nowMs: number): readonly Lock[] {
+    return [...this.#byToken.values()].filter((lock) => isExpired(lock, nowMs));
+  }
+
+  /** Its cost is the path's depth, however many locks there are. */
+  covering(path: Path): readonly Lock[] {
+    if (this.#byToken.size === 0) return [];
+    const found = this.#at(path).slice();
+    for (let folder = path; folder !== ROOT; ) {
+      folder = parentOf(folder);
+      found.push(...this.#at(folder).filter((lock) => lock.depth === 'infinity'));
+    }
+    return found;
+  }
+
+  within(path: Path): readonly Lock[] {
+    if (this.#byToken.size === 0) return [];
+    return [...this.#byToken.values()].filter((lock) => isWithin(lock.root, path));
+  }
+
+  conflict(wanted: Lock): Lock | undefined {
+    const below = wanted.depth === 'infinity' ? this.within(wanted.root) : [];
+    return [...this.covering(wanted.root), ...below].find(
+      (lock) => lock.scope === 'exclusive' || wanted.scope === 'exclusive',
+    );
+  }
+
+  #at(path: Path): readonly Lock[] {
+    const locks = this.#byRoot.get(keyOf(path));
+    return locks ? [...locks.values()] : [];
+  }
+}
+
+function lockOf(row: Row): Lock {
+  return {
+    token: row.token,
+    // The columns hold what `insert` put there, so these are the types they had.
+    root: row.root as Path,
+    scope: row.scope as Lock['scope'],
+    depth: row.depth as Lock['depth'],
+    ownerXml: row.owner_xml,
+    principal: row.principal,
+    timeoutSeconds: row.timeout_seconds,
+    expiresMs: row.expires_ms,
+  };
+}
+
+function prepare(database: SqliteDatabase, drive: number) {
+  const all = database.prepare<[number], Row>('SELECT * FROM locks WHERE drive = ? ORDER BY position');
+  const insert = database.prepare(
+    `INSERT INTO locks (drive, token, root, scope, depth, owner_xml, principal, timeout_seconds, expires_ms)
+     VALUES (@drive, @token, @root, @scope, @depth, @ownerXml, @principal, @timeoutSeconds, @expiresMs)`,
+  );
+  const refresh = database.prepare(
+    `UPDATE locks SET timeout_seconds = @timeoutSeconds, expires_ms = @expiresMs
+     WHERE drive = @drive AND token = @token`,
+  );
+  const remove = database.prepare('DELETE FROM locks WHERE drive = ? AND token = ?');
+  return {
+    all: () => all.all(drive),
+    insert: (lock: Lock) => insert.run({ ...lock, drive }),
+    refresh: (lock: Lock) =>
+      refresh.run({
+        drive,
+        token: lock.token,
+        timeoutSeconds: lock.timeoutSeconds,
+        expiresMs: lock.expiresMs,
+      }),
+    remove: (token: string) => remove.run(drive, token),
+  };
+}

@@ -1,0 +1,62 @@
+import { ASIDES_BYTES_MAX } from '../asides.ts';
+import type { DriveState, State } from '../state.ts';
+import { sqliteAsides } from './asides.ts';
+import { Commits } from './commits.ts';
+import { openDatabase, type SqliteDatabase } from './database.ts';
+import { sqliteHolds } from './holds.ts';
+import { sqliteLocks } from './locks.ts';
+import { sqliteProperties } from './properties.ts';
+import { sqliteRelocations } from './relocations.ts';
+import { sqliteTimes } from './times.ts';
+
+export interface SqliteStateOptions {
+  /** The data directory; made when missing. One process at a time may use it. */
+  readonly directory: string;
+  /** What the set-aside files of one drive may take together. */
+  readonly asidesBytesMax?: number;
+}
+
+/**
+ * The state in an SQLite database: what a promise acknowledged is on disk. Throws `StateInUse`,
+ * `StateUnwritable`; the latter also from any change when the disk fails later.
+ */
+export function openSqliteState(options: SqliteStateOptions): State {
+  return sqliteStateOn(openDatabase(options.directory), options);
+}
+
+/** As `openSqliteState`, on a database that is open. */
+export function sqliteStateOn(database: SqliteDatabase, options: SqliteStateOptions): State {
+  const commits = new Commits(database, options.directory);
+  const drives = new Map<string, DriveState>();
+  const openDrive = (name: string): DriveState => {
+    const drive = driveNumber(database, name);
+    return {
+      locks: sqliteLocks(database, drive, commits),
+      properties: sqliteProperties(database, drive, commits),
+      asides: sqliteAsides(database, drive, commits, options.asidesBytesMax ?? ASIDES_BYTES_MAX),
+      holds: sqliteHolds(database, drive, commits),
+      times: sqliteTimes(database, drive, commits),
+      relocations: sqliteRelocations(database, drive, commits),
+    };
+  };
+  return {
+    drive(name) {
+      const state = drives.get(name) ?? openDrive(name);
+      drives.set(name, state);
+      return state;
+    },
+    async close() {
+      commits.close();
+      database.close();
+    },
+  };
+}
+
+function driveNumber(database: SqliteDatabase, name: string): number {
+  database.prepare('INSERT OR IGNORE INTO drives (name) VALUES (?)').run(name);
+  const row = database
+    .prepare<[string], { drive: number }>('SELECT drive FROM drives WHERE name = ?')
+    .get(name);
+  if (!row) throw new Error(`the drive "${name}" is not in the table it was just put into`);
+  return row.drive;
+}
