@@ -1,0 +1,152 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { settingsOfArguments } from '../../src/cli/arguments.ts';
+import { type Config, resolveConfig } from '../../src/config.ts';
+import { readConfigFile } from '../../src/config-file.ts';
+import { ConfigError, OPTIONS, optionsHelp, settingsOfEnvironment } from '../../src/settings.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'davgate-config-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const XDG = { XDG_DATA_HOME: '/x/data', XDG_CACHE_HOME: '/x/cache' };
+
+function configOf(...args: string[]): Config {
+  return resolveConfig(settingsOfArguments(args), undefined, XDG, '/nowhere');
+}
+
+async function fileOf(value: unknown): Promise<Config> {
+  const path = join(folder, 'davgate.json');
+  await writeFile(path, typeof value === 'string' ? value : JSON.stringify(value));
+  const file = readConfigFile(path);
+  return resolveConfig(file.settings, file, XDG, '/nowhere');
+}
+
+describe('defaults', () => {
+  test('with nothing said: loopback, one user, the embedded service', () => {
+    expect(configOf()).toEqual({
+      listen: { host: '127.0.0.1', port: 8765 },
+      tls: undefined,
+      dataDirectory: '/x/data/davgate',
+      cacheDirectory: '/x/cache/davgate',
+      drives: [{ name: 'default', service: 'embedded', root: '', deletePolicy: 'auto' }],
+      users: [{ name: 'davgate', drive: 'default' }],
+    });
+  });
+
+  test('with a token alone: the public service', () => {
+    expect(configOf('--token', 't').drives[0]?.service).toEqual({
+      apiUrl: 'https://api.dropboxapi.com',
+      contentUrl: 'https://content.dropboxapi.com',
+      notifyUrl: 'https://notify.dropboxapi.com',
+      credentials: { token: 't' },
+    });
+  });
+
+  test('with another api-url: its other roles are there too unless said otherwise', () => {
+    expect(
+      configOf('--token=t', '--api-url=http://a:1/', '--notify-url', 'http://n').drives[0]?.service,
+    ).toEqual({
+      apiUrl: 'http://a:1',
+      contentUrl: 'http://a:1',
+      notifyUrl: 'http://n',
+      credentials: { token: 't' },
+    });
+  });
+});
+
+describe('where a setting may stand', () => {
+  test('a flag counts before a variable', () => {
+    const settings = new Map([
+      ...settingsOfEnvironment({ DAVGATE_DELETE: 'trash', DAVGATE_ROOT: '/a' }),
+      ...settingsOfArguments(['--delete', 'permanent']),
+    ]);
+    const [drive] = resolveConfig(settings, undefined, XDG, '/nowhere').drives;
+    expect(drive).toMatchObject({ deletePolicy: 'permanent', root: '/a' });
+  });
+
+  test('a file names several users and drives', async () => {
+    const config = await fileOf({
+      listen: '[::1]:80',
+      drives: { home: { token: 'one', root: '/Home/' }, local: {} },
+      users: [
+        { name: 'ann', password: 'secret', drive: 'home' },
+        { name: 'bob', 'password-hash': 'scrypt$…', drive: 'local' },
+      ],
+    });
+    expect(config.listen).toEqual({ host: '::1', port: 80 });
+    expect(config.drives.map(({ name, root }) => [name, root])).toEqual([
+      ['home', '/Home'],
+      ['local', ''],
+    ]);
+    expect(config.users).toEqual([
+      { name: 'ann', password: 'secret', drive: 'home' },
+      { name: 'bob', passwordHash: 'scrypt$…', drive: 'local' },
+    ]);
+  });
+
+  test('--help lists every setting', () => {
+    for (const option of OPTIONS) expect(optionsHelp()).toContain(option.variable);
+  });
+});
+
+describe('what cannot be used is refused with its name and the mend', () => {
+  test.each([
+    [['--listen', '8765'], /^--listen: "8765" is not HOST:PORT; write for example/],
+    [['--listen', '127.0.0.1:70000'], /^--listen: /],
+    [['--listen'], /^--listen: a value is missing; write --listen HOST:PORT/],
+    [['--lisen', 'x'], /^--lisen: no such option; davgate --help/],
+    [['--token', 'a', '--token', 'b'], /^--token: given twice/],
+    [['--delete', 'never'], /^--delete: "never" is none of auto, permanent, trash/],
+    [['--write-mode', 'fast'], /^--write-mode: "fast" is none of through, back/],
+    [['--api-url', 'api.example.com', '--token', 't'], /^--api-url: .* is not an address/],
+    [['--api-url', 'http://x'], /^--api-url: a service needs a login; give --token/],
+    [['--root', 'Team', '--token', 't'], /^--root: "Team" is not a folder's path/],
+    [['--no-auth', '--listen', '0.0.0.0:80'], /^--no-auth: 0\.0\.0\.0 can be reached from outside/],
+    [['--no-auth', '--user', 'x'], /^--no-auth: .*--user is given/],
+    [['--user', 'a:b'], /^--user: a user's name may not hold a colon/],
+    [['--password', ''], /^--password: a value is missing/],
+    [['--tls-cert', 'x'], /^--tls-cert: a certificate without its key/],
+    [['--refresh-token', 'x'], /DAVGATE_REFRESH_TOKEN/],
+  ])('%j', (args, message) => {
+    expect(() => configOf(...args)).toThrow(message);
+    expect(() => configOf(...args)).toThrow(ConfigError);
+  });
+
+  test('an unknown variable', () => {
+    expect(() => settingsOfEnvironment({ DAVGATE_LISTN: 'x' })).toThrow(/^DAVGATE_LISTN: no such setting/);
+  });
+
+  test.each([
+    ['{"listen": "a:1"', /is not JSON/],
+    [{ lisen: 'x' }, /"lisen" in .*: no such setting/],
+    [{ listen: 1 }, /"listen" in .*: a text in quotes/],
+    [{ drives: { 'a b': {} } }, /drive "a b" in/],
+    [{ drives: { a: { listen: 'x' } } }, /"listen" in drive "a"/],
+    [{ users: [] }, /"users" in/],
+    [
+      { users: [{ name: 'a', password: 'p', drive: 'nowhere' }] },
+      /the drive "nowhere" of user a is none of default/,
+    ],
+    [{ users: [{ name: 'a', drive: 'default' }] }, /either "password" or "password-hash"/],
+    [{ users: [{ name: 'a', password: 'p', admin: 'x', drive: 'default' }] }, /"admin" of user 1/],
+  ])('in a file: %j', async (value, message) => {
+    await expect(fileOf(value)).rejects.toThrow(message);
+  });
+
+  test('a broken file is named, and no part of it quoted', async () => {
+    const error = await fileOf('{"token": "sl.SECRET').catch((thrown: Error) => thrown);
+    expect(String(error)).toContain('davgate.json');
+    expect(String(error)).not.toContain('SECRET');
+  });
+
+  test('a file that is not there', () => {
+    expect(() => readConfigFile('/does/not/exist')).toThrow(
+      /--config: \/does\/not\/exist cannot be read \(ENOENT\)/,
+    );
+  });
+});
