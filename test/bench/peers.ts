@@ -1,0 +1,155 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const PROJECT_ROOT = join(import.meta.dirname, '..', '..', '..');
+
+/** A WebDAV server of the comparison. */
+export interface Peer {
+  readonly name: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The most memory that its processes have held together, in MB. */
+  peakMemory(): number;
+  stop(): Promise<void>;
+}
+
+const LOGIN = { authorization: `Basic ${Buffer.from('bench:bench').toString('base64')}` };
+
+export function startDavgate(home: string): Promise<Peer> {
+  const folders = ['--data-dir', join(home, 'davgate'), '--cache-dir', join(home, 'davgate-cache')];
+  const login = ['--user', 'bench', '--password', 'bench'];
+  return start('davgate', LOGIN, (port) => [
+    process.execPath,
+    join(PROJECT_ROOT, 'dist/cli/main.js'),
+    ...['--listen', `127.0.0.1:${port}`, ...folders, ...login],
+  ]);
+}
+
+export function startRclone(home: string): Promise<Peer> {
+  const root = folder(home, 'rclone');
+  return start('rclone serve webdav', {}, (port) => [
+    ...['rclone', 'serve', 'webdav', root, '--addr', `127.0.0.1:${port}`, '--config', join(home, 'none')],
+  ]);
+}
+
+export function startApache(home: string): Promise<Peer> {
+  const root = folder(home, 'apache');
+  folder(home, 'apache-run');
+  return start('Apache mod_dav', {}, (port) => {
+    const file = join(home, 'apache.conf');
+    writeFileSync(file, apacheConfiguration(port, root, join(home, 'apache-run')));
+    return ['apache2', '-f', file, '-DFOREGROUND'];
+  });
+}
+
+function apacheConfiguration(port: number, root: string, run: string): string {
+  const modules = ['mpm_event', 'authz_core', 'dav', 'dav_fs'].map(
+    (name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`,
+  );
+  return [
+    ...modules,
+    `ServerName bench`,
+    `ServerRoot ${run}`,
+    `Listen 127.0.0.1:${port}`,
+    `PidFile ${run}/pid`,
+    `ErrorLog ${run}/error.log`,
+    `DavLockDB ${run}/locks`,
+    `DocumentRoot ${root}`,
+    'User www-data',
+    'Group www-data',
+    `<Directory ${root}>`,
+    'Dav On',
+    'Require all granted',
+    '</Directory>',
+    '',
+  ].join('\n');
+}
+
+export function startWebdavServer(home: string): Promise<Peer> {
+  const root = folder(home, 'webdav-server');
+  const script = join(home, 'webdav-server.cjs');
+  writeFileSync(
+    script,
+    `const { v2 } = require(${JSON.stringify(join(PROJECT_ROOT, 'node_modules/webdav-server'))});
+     const server = new v2.WebDAVServer({ port: Number(process.argv[2]), hostname: '127.0.0.1' });
+     server.setFileSystem('/', new v2.PhysicalFileSystem(${JSON.stringify(root)}), () => server.start(() => {}));`,
+  );
+  return start('webdav-server', {}, (port) => [process.execPath, script, String(port)]);
+}
+
+/** No WebDAV: one node:http server that hands a file on, the most that such a server can reach here. */
+export function startPlainPipe(home: string, file: string): Promise<Peer> {
+  const script = join(home, 'pipe.cjs');
+  writeFileSync(
+    script,
+    `const { createServer } = require('node:http');
+     const { createReadStream, statSync } = require('node:fs');
+     createServer((request, response) => {
+       response.setHeader('content-length', statSync(${JSON.stringify(file)}).size);
+       createReadStream(${JSON.stringify(file)}).pipe(response);
+     }).listen(Number(process.argv[2]), '127.0.0.1');`,
+  );
+  return start('plain node:http pipe', {}, (port) => [process.execPath, script, String(port)]);
+}
+
+function folder(home: string, name: string): string {
+  const path = join(home, name);
+  mkdirSync(path, { recursive: true, mode: 0o777 });
+  return path;
+}
+
+async function start(
+  name: string,
+  headers: Readonly<Record<string, string>>,
+  commandFor: (port: number) => string[],
+): Promise<Peer> {
+  const port = await freePort();
+  const [program = '', ...args] = commandFor(port);
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const url = `http://127.0.0.1:${port}/`;
+  await answering(url, child);
+  return {
+    name,
+    url,
+    headers,
+    peakMemory: () => peakMemoryOf(child.pid ?? 0),
+    stop: async () => {
+      const closed = once(child, 'close');
+      child.kill('SIGTERM');
+      await closed;
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port could be had');
+  return address.port;
+}
+
+async function answering(url: string, child: ChildProcess): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(' ')} ended with ${child.exitCode}`);
+    const answered = await fetch(url, { method: 'OPTIONS' }).catch(() => undefined);
+    if (answered) return;
+    await sleep(50);
+  }
+}
+
+/** Linux keeps each process's high-water mark; a server's children count with it. */
+function peakMemoryOf(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .filter(Boolean);
+  const own = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
+  return Number(own) / 1000 + children.reduce((sum, child) => sum + peakMemoryOf(Number(child)), 0);
+}
