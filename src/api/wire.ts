@@ -1,0 +1,381 @@
+/**
+ * The storage service's HTTP API as types, named exactly as on the wire; nothing here runs. This file has
+ * what is common to all and `files/*`; `wire-account.ts` has sharing, users and OAuth. Unions are
+ * told apart by `.tag`. Nearly all of them are open: the service may answer with a tag that is not named
+ * here, so a reader needs a branch for the rest. `?` is a field that may be absent.
+ */
+
+/** A union member that carries nothing. */
+export interface Tag<Name extends string> {
+  readonly '.tag': Name;
+}
+
+/** A member whose value is a primitive, a list, a union or a struct with subtypes: it stands under its tag's name. */
+export type Nested<Name extends string, Value> = Tag<Name> & { readonly [Key in Name]: Value };
+
+/** A member whose value is a plain struct: its fields stand beside the tag. */
+export type Flat<Name extends string, Struct> = Tag<Name> & Struct;
+
+/** `%Y-%m-%dT%H:%M:%SZ`: UTC, whole seconds. */
+export type Timestamp = string;
+
+// ---- Metadata
+
+interface MetadataBase {
+  readonly name: string;
+  readonly path_lower?: string;
+  readonly path_display?: string;
+}
+
+export interface FileMetadata extends MetadataBase {
+  readonly id: string;
+  readonly client_modified: Timestamp;
+  readonly server_modified: Timestamp;
+  readonly rev: string;
+  readonly size: number;
+  readonly is_downloadable?: boolean;
+  readonly content_hash?: string;
+}
+
+export interface FolderMetadata extends MetadataBase {
+  readonly id: string;
+}
+
+export type DeletedMetadata = MetadataBase;
+
+/** As it stands where the declared type is the base; where a concrete type is declared, there is no tag. */
+export type Metadata =
+  | Flat<'file', FileMetadata>
+  | Flat<'folder', FolderMetadata>
+  | Flat<'deleted', DeletedMetadata>;
+
+// ---- Errors
+
+/** The body of 401, 403, 409, 422 and 429. */
+export interface ErrorBody<E> {
+  /** The tags from outside in, joined by slashes, then a slash and up to three dots. */
+  readonly error_summary: string;
+  readonly error: E;
+  readonly user_message?: { readonly locale: string; readonly text: string };
+}
+
+/** 401 */
+export type AuthError =
+  | Tag<
+      | 'invalid_access_token'
+      | 'invalid_select_user'
+      | 'invalid_select_admin'
+      | 'user_suspended'
+      | 'expired_access_token'
+      | 'route_access_denied'
+      | 'other'
+    >
+  | Flat<'missing_scope', { readonly required_scope: string }>;
+
+/** 403 */
+export type AccessError =
+  | Nested<'invalid_account_type', Tag<'endpoint' | 'feature' | 'other'>>
+  | Nested<'paper_access_denied', Tag<'paper_disabled' | 'not_paper_user' | 'other'>>
+  | Tag<'team_access_denied' | 'no_permission' | 'other'>;
+
+/** 429: a struct, not a union. */
+export interface RateLimitError {
+  readonly reason: Tag<'too_many_requests' | 'too_many_write_operations' | 'other'>;
+  /** Seconds; 1 when absent. */
+  readonly retry_after?: number;
+}
+
+interface MalformedPath {
+  readonly malformed_path?: string | null;
+}
+
+export type LookupError =
+  | Flat<'malformed_path', MalformedPath>
+  | Tag<
+      | 'not_found'
+      | 'not_file'
+      | 'not_folder'
+      | 'restricted_content'
+      | 'unsupported_content_type'
+      | 'locked'
+      | 'other'
+    >;
+
+export type WriteConflictError = Tag<'file' | 'folder' | 'file_ancestor' | 'other'>;
+
+export type WriteError =
+  | Flat<'malformed_path', MalformedPath>
+  | Nested<'conflict', WriteConflictError>
+  | Tag<
+      | 'no_write_permission'
+      | 'insufficient_space'
+      | 'disallowed_name'
+      | 'team_folder'
+      | 'operation_suppressed'
+      | 'too_many_write_operations'
+      | 'access_restricted'
+      | 'other'
+    >;
+
+/** The error of an endpoint whose only error of its own is a lookup. */
+export type PathLookupError = Nested<'path', LookupError>;
+
+// ---- files/get_metadata, files/list_folder and what follows from it
+
+export interface GetMetadataArg {
+  readonly path: string;
+  readonly include_deleted?: boolean;
+  readonly include_media_info?: boolean;
+  readonly include_has_explicit_shared_members?: boolean;
+}
+
+export type GetMetadataError = PathLookupError;
+
+/** Also the argument of `list_folder/get_latest_cursor`. */
+export interface ListFolderArg {
+  readonly path: string;
+  readonly recursive?: boolean;
+  readonly include_deleted?: boolean;
+  readonly include_media_info?: boolean;
+  readonly include_has_explicit_shared_members?: boolean;
+  readonly include_mounted_folders?: boolean;
+  readonly include_non_downloadable_files?: boolean;
+  readonly include_restorable_info?: boolean;
+  /** 1 to 2,000, and approximate. */
+  readonly limit?: number;
+}
+
+export interface ListFolderResult {
+  readonly entries: readonly Metadata[];
+  readonly cursor: string;
+  readonly has_more: boolean;
+}
+
+export type ListFolderError = PathLookupError | Tag<'other'>;
+
+export interface ListFolderContinueArg {
+  readonly cursor: string;
+}
+
+export type ListFolderContinueError = PathLookupError | Tag<'reset' | 'other'>;
+
+export interface ListFolderGetLatestCursorResult {
+  readonly cursor: string;
+}
+
+export interface ListFolderLongpollArg {
+  readonly cursor: string;
+  /** Seconds, 30 to 480; the service adds up to 90 at random. */
+  readonly timeout?: number;
+}
+
+export interface ListFolderLongpollResult {
+  readonly changes: boolean;
+  /** Seconds to stay away. */
+  readonly backoff?: number;
+}
+
+export type ListFolderLongpollError = Tag<'reset' | 'other'>;
+
+// ---- files/upload, files/upload_session/*
+
+export type WriteMode = Tag<'add' | 'overwrite'> | Nested<'update', string>;
+
+export interface CommitInfo {
+  readonly path: string;
+  readonly mode?: WriteMode;
+  readonly autorename?: boolean;
+  readonly client_modified?: Timestamp;
+  readonly mute?: boolean;
+  readonly strict_conflict?: boolean;
+}
+
+export interface UploadArg extends CommitInfo {
+  readonly content_hash?: string;
+}
+
+/** Refusals of the bytes themselves, by every call that carries some. */
+export type BodyError = Tag<'payload_too_large' | 'content_hash_mismatch'>;
+
+export interface UploadWriteFailed {
+  readonly reason: WriteError;
+  /** The bytes are in this session already. */
+  readonly upload_session_id: string;
+}
+
+export type UploadError = Flat<'path', UploadWriteFailed> | BodyError | Tag<'other'>;
+
+export interface UploadSessionStartArg {
+  readonly close?: boolean;
+  readonly session_type?: Tag<'sequential' | 'concurrent'>;
+  readonly content_hash?: string;
+}
+
+export interface UploadSessionStartResult {
+  readonly session_id: string;
+}
+
+export type UploadSessionStartError =
+  | BodyError
+  | Tag<'concurrent_session_data_not_allowed' | 'concurrent_session_close_not_allowed' | 'other'>;
+
+export interface UploadSessionCursor {
+  readonly session_id: string;
+  readonly offset: number;
+}
+
+export interface UploadSessionAppendArg {
+  readonly cursor: UploadSessionCursor;
+  readonly close?: boolean;
+  readonly content_hash?: string;
+}
+
+export interface UploadSessionOffsetError {
+  readonly correct_offset: number;
+}
+
+export type UploadSessionAppendError =
+  | Flat<'incorrect_offset', UploadSessionOffsetError>
+  | BodyError
+  | Tag<
+      | 'not_found'
+      | 'closed'
+      | 'too_large'
+      | 'concurrent_session_invalid_offset'
+      | 'concurrent_session_invalid_data_size'
+      | 'other'
+    >;
+
+export type UploadSessionLookupError = UploadSessionAppendError | Tag<'not_closed'>;
+
+export interface UploadSessionFinishArg {
+  readonly cursor: UploadSessionCursor;
+  readonly commit: CommitInfo;
+  /** Of this call's body. */
+  readonly content_hash?: string;
+}
+
+export type UploadSessionFinishError =
+  | Nested<'lookup_failed', UploadSessionLookupError>
+  | Nested<'path', WriteError>
+  | BodyError
+  | Tag<
+      | 'too_many_write_operations'
+      | 'concurrent_session_data_not_allowed'
+      | 'concurrent_session_not_closed'
+      | 'concurrent_session_missing_data'
+      | 'other'
+    >;
+
+export interface UploadSessionFinishBatchArg {
+  readonly entries: readonly UploadSessionFinishArg[];
+}
+
+export type UploadSessionFinishBatchResultEntry =
+  | Flat<'success', FileMetadata>
+  | Nested<'failure', UploadSessionFinishError>;
+
+/** In the order asked. */
+export interface UploadSessionFinishBatchResult {
+  readonly entries: readonly UploadSessionFinishBatchResultEntry[];
+}
+
+// ---- files/download
+
+export interface DownloadArg {
+  readonly path: string;
+}
+
+export type DownloadError = PathLookupError | Tag<'unsupported_file' | 'other'>;
+
+// ---- files/create_folder_v2, delete_v2, permanently_delete, move_v2, copy_v2
+
+export interface CreateFolderArg {
+  readonly path: string;
+  readonly autorename?: boolean;
+}
+
+export interface CreateFolderResult {
+  readonly metadata: FolderMetadata;
+}
+
+export type CreateFolderError = Nested<'path', WriteError>;
+
+export interface DeleteArg {
+  readonly path: string;
+  readonly parent_rev?: string;
+}
+
+/** What was there. `permanently_delete` answers `null`. */
+export interface DeleteResult {
+  readonly metadata: Metadata;
+}
+
+export type DeleteError =
+  | Nested<'path_lookup', LookupError>
+  | Nested<'path_write', WriteError>
+  | Tag<'too_many_write_operations' | 'too_many_files' | 'other'>;
+
+export interface RelocationArg {
+  readonly from_path: string;
+  readonly to_path: string;
+  readonly autorename?: boolean;
+  readonly allow_ownership_transfer?: boolean;
+  readonly allow_shared_folder?: boolean;
+}
+
+export interface RelocationResult {
+  readonly metadata: Metadata;
+}
+
+export type RelocationError =
+  | Nested<'from_lookup', LookupError>
+  | Nested<'from_write', WriteError>
+  | Nested<'to', WriteError>
+  | Tag<
+      | 'cant_copy_shared_folder'
+      | 'cant_nest_shared_folder'
+      | 'cant_move_folder_into_itself'
+      | 'too_many_files'
+      | 'duplicated_or_nested_paths'
+      | 'cant_transfer_ownership'
+      | 'insufficient_quota'
+      | 'internal_error'
+      | 'cant_move_shared_folder'
+      | 'other'
+    >
+  | Nested<'cant_move_into_vault', Tag<'is_shared_folder' | 'other'>>
+  | Nested<'cant_move_into_family', Tag<'is_shared_folder' | 'other'>>;
+
+// ---- files/list_revisions, files/restore
+
+export interface ListRevisionsArg {
+  readonly path: string;
+  readonly mode?: Tag<'path' | 'id'>;
+  /** 1 to 100, 10 when absent. */
+  readonly limit?: number;
+  readonly before_rev?: string;
+  readonly include_restorable_info?: boolean;
+}
+
+export interface ListRevisionsResult {
+  readonly is_deleted: boolean;
+  readonly server_deleted?: Timestamp;
+  /** Newest first. */
+  readonly entries: readonly FileMetadata[];
+  readonly has_more?: boolean;
+}
+
+export type ListRevisionsError =
+  | PathLookupError
+  | Tag<'invalid_before_rev' | 'before_rev_not_supported' | 'other'>;
+
+export interface RestoreArg {
+  readonly path: string;
+  readonly rev: string;
+}
+
+export type RestoreError =
+  | Nested<'path_lookup', LookupError>
+  | Nested<'path_write', WriteError>
+  | Tag<'invalid_revision' | 'in_progress' | 'other'>;

@@ -1,0 +1,77 @@
+import type { Clock } from '../../src/util/clock.ts';
+
+/** A `Clock` that a test turns by hand: no time passes but by `advance`. */
+export class ManualClock implements Clock {
+  #nowMs: number;
+  #sleepers: { readonly dueMs: number; readonly wake: () => void }[] = [];
+  #watchers: (() => void)[] = [];
+
+  constructor(startMs = Date.UTC(2026, 0, 1)) {
+    this.#nowMs = startMs;
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const sleeper = {
+        dueMs: this.#nowMs + ms,
+        wake: () => {
+          signal?.removeEventListener('abort', stop);
+          resolve();
+        },
+      };
+      const stop = () => {
+        this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', stop, { once: true });
+      this.#sleepers.push(sleeper);
+      for (const notify of this.#watchers.splice(0)) notify();
+    });
+  }
+
+  /** Lets `ms` milliseconds pass: wakes, in order of time, all that sleep no longer than that. */
+  async advance(ms: number): Promise<void> {
+    const endMs = this.#nowMs + ms;
+    for (let next = this.#next(endMs); next; next = this.#next(endMs)) {
+      this.#nowMs = Math.max(this.#nowMs, next.dueMs);
+      this.#sleepers = this.#sleepers.filter((other) => other !== next);
+      next.wake();
+      // What woke may go back to sleep within the same span: let it run first.
+      await settle();
+    }
+    this.#nowMs = endMs;
+  }
+
+  /** How many calls of `sleep` are waiting. */
+  get sleeping(): number {
+    return this.#sleepers.length;
+  }
+
+  /** Milliseconds until the first sleeper is due; `undefined` when none sleeps. */
+  get nextMs(): number | undefined {
+    const next = this.#next(Number.POSITIVE_INFINITY);
+    return next && next.dueMs - this.#nowMs;
+  }
+
+  /** Resolves as soon as `count` calls of `sleep` are waiting: a test may then advance. */
+  async untilSleeping(count = 1): Promise<void> {
+    while (this.#sleepers.length < count) {
+      await new Promise<void>((resolve) => this.#watchers.push(resolve));
+    }
+  }
+
+  #next(endMs: number) {
+    return this.#sleepers
+      .filter((sleeper) => sleeper.dueMs <= endMs)
+      .sort((one, other) => one.dueMs - other.dueMs)[0];
+  }
+}
+
+function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
