@@ -66,6 +66,14 @@ export interface UploadSession {
   readonly id: string;
 }
 
+export interface UploadPart {
+  readonly offset: number;
+  readonly bytes: Uint8Array;
+  readonly last: boolean;
+  /** Of `bytes` alone, where the sender knows it already; made here otherwise. */
+  readonly contentHash?: string;
+}
+
 export interface SessionCommit {
   readonly session: UploadSession;
   readonly sizeBytes: number;
@@ -126,11 +134,7 @@ export interface Remote {
    * `upload_session/append_v2` with the part's hash. Offset and size are multiples of 4 MiB, except the
    * size of the `last` part, which may be empty. Sending a part again is harmless.
    */
-  appendSession(
-    session: UploadSession,
-    part: { readonly offset: number; readonly bytes: Uint8Array; readonly last: boolean },
-    signal?: AbortSignal,
-  ): Promise<void>;
+  appendSession(session: UploadSession, part: UploadPart, signal?: AbortSignal): Promise<void>;
   /** Commits a session whose last part was sent. */
   finishSession(commit: SessionCommit, signal?: AbortSignal): Promise<FileEntry>;
   /** `upload_session/finish_batch_v2`: up to 1,000 commits in one call, each with its own outcome. */

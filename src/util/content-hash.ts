@@ -11,6 +11,9 @@ export class ContentHasher {
   #block: Hash | undefined;
   #filledBytes = 0;
 
+  /** `onBlock` gets the SHA-256 of each block as it is closed. */
+  constructor(private readonly onBlock?: (sha256: Buffer) => void) {}
+
   update(chunk: Uint8Array): this {
     for (let offset = 0; offset < chunk.length; ) {
       const take = Math.min(BLOCK_BYTES - this.#filledBytes, chunk.length - offset);
@@ -37,7 +40,11 @@ export class ContentHasher {
   }
 
   #closeBlock(): void {
-    if (this.#block) this.#outer.update(this.#block.digest());
+    if (this.#block) {
+      const sha256 = this.#block.digest();
+      this.#outer.update(sha256);
+      this.onBlock?.(sha256);
+    }
     this.#block = undefined;
     this.#filledBytes = 0;
   }
