@@ -47,6 +47,8 @@ export class ApiError extends Error {
       readonly retryAfterMs?: number;
       /** With `incorrect-offset`. */
       readonly correctOffset?: number;
+      /** A download that ended before its last byte: what came is good, and the rest can be asked for again. */
+      readonly cut?: { readonly receivedBytes: number };
       readonly cause?: unknown;
     } = {},
   ) {

@@ -77,6 +77,11 @@ export interface UploadPart {
 export interface SessionCommit {
   readonly session: UploadSession;
   readonly sizeBytes: number;
+  /**
+   * Of all the bytes. With it, a commit whose answer was lost is recognised, and one whose content is not
+   * this is reported as `hash-mismatch`.
+   */
+  readonly contentHash?: string;
   readonly path: Path;
   readonly options: CommitOptions;
 }
@@ -112,9 +117,14 @@ export interface Remote {
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined>;
   /**
    * `list_folder` (+ `continue`): the children of `folder`, or with `recursive` all below it. Throws
-   * `not-found` or `not-folder`. A name may come twice: the later one counts.
+   * `not-found` or `not-folder`, or `reset` when it has to be begun again. A name may come twice: the later
+   * one counts. `ahead`: nobody waits for it yet, so it goes behind all that somebody waits for.
    */
-  list(folder: Path, options: { readonly recursive: boolean }, signal?: AbortSignal): AsyncIterable<Page>;
+  list(
+    folder: Path,
+    options: { readonly recursive: boolean; readonly ahead?: boolean },
+    signal?: AbortSignal,
+  ): AsyncIterable<Page>;
   /** `list_folder/get_latest_cursor` of everything in the drive. */
   latestCursor(signal?: AbortSignal): Promise<string>;
   /** `list_folder/longpoll`: resolves when something changed, or with `false` after about `timeoutMs`. */
@@ -123,9 +133,16 @@ export interface Remote {
   changesSince(cursor: string, signal?: AbortSignal): Promise<Page>;
   /**
    * `download` of exactly the revision in `file`, or of a part. Throws `not-found` when that revision
-   * is gone. The bytes end early only by throwing.
+   * is gone. The bytes end early only by throwing: an `ApiError` with `details.cut` when the connection was
+   * lost, so that the rest can be asked for. They must be read, or ended by the signal: until then they
+   * hold a connection. `ahead` as in `list`.
    */
-  download(file: FileEntry, range: ByteRange | undefined, signal?: AbortSignal): Promise<Download>;
+  download(
+    file: FileEntry,
+    range: ByteRange | undefined,
+    signal?: AbortSignal,
+    options?: { readonly ahead?: boolean },
+  ): Promise<Download>;
   /** `upload` in one call, at most 150 MiB. The service compares the bytes' hash before it commits. */
   upload(path: Path, body: Uint8Array, options: CommitOptions, signal?: AbortSignal): Promise<FileEntry>;
   /** `upload_session/start` of a concurrent session: parts may be sent in any order and in parallel. */
@@ -146,13 +163,21 @@ export interface Remote {
   createFolder(path: Path, signal?: AbortSignal): Promise<FolderEntry>;
   /**
    * A file or a folder with all below it: `permanently_delete`, or `delete_v2`, which can be undone.
-   * With `permanent`, throws `not-allowed` when account or token may not use that call.
+   * With `permanent`, throws `not-allowed` when account or token may not use that call. `id`: of what is
+   * meant, so that after a lost answer nothing else is removed that has come to the same place.
    */
-  remove(path: Path, options: { readonly permanent: boolean }, signal?: AbortSignal): Promise<void>;
+  remove(
+    path: Path,
+    options: { readonly permanent: boolean; readonly id?: string },
+    signal?: AbortSignal,
+  ): Promise<void>;
   /** `copy_v2`; never overwrites. */
   copy(from: Path, to: Path, signal?: AbortSignal): Promise<Entry>;
-  /** `move_v2`; never overwrites, and does not change only the case of a name. */
-  move(from: Path, to: Path, signal?: AbortSignal): Promise<Entry>;
+  /**
+   * `move_v2`; never overwrites, and does not change only the case of a name. `id`: of what is at `from`;
+   * knowing it saves the call that asks for it.
+   */
+  move(from: Path, to: Path, signal?: AbortSignal, id?: string): Promise<Entry>;
   /** `get_space_usage`; `undefined` where the service names no limit. */
   quota(signal?: AbortSignal): Promise<Quota | undefined>;
   /** `list_shared_links` of exactly this path: the first, if there is one. */

@@ -1,0 +1,248 @@
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { ApiError } from './errors.ts';
+import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
+import { type Http, type HttpAnswer, type HttpHead, type HttpStream, LostConnection } from './http.ts';
+import type { CallQueue, Lane } from './queue.ts';
+import type { CallRequest } from './request.ts';
+import { retryVerdict } from './retry.ts';
+import type { Tokens } from './token.ts';
+
+/** What a call needs of the world. */
+export interface CallerWorld {
+  readonly http: Http;
+  readonly tokens: Tokens;
+  readonly queue: CallQueue;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** How long after its first failure a call is still tried again. */
+  readonly deadlineMs: number;
+  /** Aborted when the client closes. */
+  readonly signal: AbortSignal;
+}
+
+/** The trouble that a call is in; those made to find out how it ended share it, and with it the deadline. */
+export interface Trouble {
+  sinceMs?: number;
+}
+
+export interface Call<T> {
+  readonly request: CallRequest;
+  /** `undefined`: the call waits for nothing, and goes without a token (the long poll). */
+  readonly lane: Lane | undefined;
+  /** Makes the result of an answer of 200. What it throws, but for an `ApiError`, counts as an answer without sense. */
+  readonly read: (answer: HttpAnswer) => T;
+  /**
+   * Asked after a failure, before the next try and before giving up: the result all the same, when what
+   * is there now shows that the call did its work. `outcomeUnknown`: this or an earlier try may have.
+   */
+  readonly resolve?: (
+    failure: CallFailure,
+    outcomeUnknown: boolean,
+    trouble: Trouble,
+  ) => Promise<{ readonly result: T } | undefined>;
+  readonly signal?: AbortSignal | undefined;
+  readonly trouble?: Trouble;
+}
+
+/** The answer to a download, before its bytes. `release` must be called when they are read or not wanted. */
+export interface Opened {
+  readonly stream: HttpStream;
+  readonly signal: AbortSignal;
+  readonly release: () => void;
+}
+
+/**
+ * Makes calls of the service: in their turn, with a token, tried again as `retry.ts` says. Throws
+ * `ApiError`, or the signal's reason.
+ */
+export class Caller {
+  #serviceAheadMs = 0;
+
+  constructor(private readonly world: CallerWorld) {}
+
+  async call<T>(call: Call<T>): Promise<T> {
+    const life = this.#life(call.signal);
+    try {
+      return await this.#persist(call, life.signal, async (request, signal) => {
+        const answer = await this.world.http.send(request, signal);
+        this.#note(answer);
+        if (answer.status !== 200) throw this.#failure(answer, request);
+        return readOr(() => call.read(answer), answer, call.request.route);
+      });
+    } finally {
+      life.release();
+    }
+  }
+
+  /** A download: the call ends with the head of the answer. The signal counts until `release`. */
+  async open<T>(
+    call: Omit<Call<T>, 'read' | 'resolve'> & {
+      readonly read: (head: HttpHead, opened: Opened) => T;
+    },
+  ): Promise<T> {
+    const life = this.#life(call.signal);
+    try {
+      return await this.#persist({ ...call, lane: call.lane }, life.signal, async (request, signal) => {
+        const answer = await this.world.http.open(request, signal);
+        this.#note(answer);
+        if ('text' in answer) throw this.#failure(answer, request);
+        return readOr(() => call.read(answer, { stream: answer, ...life }), answer, call.request.route);
+      });
+    } catch (failure) {
+      life.release();
+      throw failure;
+    }
+  }
+
+  /** The service's clock, as far as its answers tell; to compare with times that it gives. */
+  serviceNow(): number {
+    return this.world.clock.now() + this.#serviceAheadMs;
+  }
+
+  async #persist<T>(
+    call: Omit<Call<T>, 'read'>,
+    signal: AbortSignal,
+    send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const trouble = call.trouble ?? {};
+    let outcomeUnknown = false;
+    for (let number = 1; ; number += 1) {
+      const outcome = await this.#try(call, signal, send);
+      if (!(outcome instanceof CallFailure)) return outcome.result;
+      outcomeUnknown ||= outcome.outcomeUnknown;
+      const again = await this.#wait(call, outcome, { number, trouble, signal });
+      const resolved = await this.#resolve(call, outcome, outcomeUnknown, trouble);
+      if (resolved) return resolved.result;
+      if (!again) throw outcome.error;
+    }
+  }
+
+  /** Waits until the next try is due; `false` when there is none. */
+  async #wait(
+    call: { readonly lane: Lane | undefined; readonly request: CallRequest },
+    failure: CallFailure,
+    at: { readonly number: number; readonly trouble: Trouble; readonly signal: AbortSignal },
+  ): Promise<boolean> {
+    const { clock, queue, log, random, deadlineMs } = this.world;
+    at.trouble.sinceMs ??= clock.now();
+    const elapsedMs = clock.now() - at.trouble.sinceMs;
+    const verdict = retryVerdict(failure, { number: at.number, elapsedMs, deadlineMs }, random());
+    const { lane, request } = call;
+    if (lane && failure.reason === 'rate-limited') queue.limited(lane);
+    const fields = { route: request.route, reason: failure.reason, try: at.number };
+    const { requestId } = failure.error.details;
+    if (!verdict.retry) {
+      if (failure.reason !== 'refused')
+        log.warn('a call of the storage service failed', { ...fields, requestId });
+      if (lane && verdict.retryAfterMs !== undefined) queue.pause(verdict.retryAfterMs);
+      return false;
+    }
+    log.warn('a call of the storage service is tried again', {
+      ...fields,
+      delayMs: verdict.delayMs,
+      requestId,
+    });
+    if (lane && verdict.pausesAccount) queue.pause(verdict.delayMs);
+    await clock.sleep(verdict.delayMs, at.signal);
+    return true;
+  }
+
+  async #resolve<T>(
+    call: Omit<Call<T>, 'read'>,
+    failure: CallFailure,
+    outcomeUnknown: boolean,
+    trouble: Trouble,
+  ): Promise<{ readonly result: T } | undefined> {
+    if (!call.resolve) return undefined;
+    try {
+      return await call.resolve(failure, outcomeUnknown, trouble);
+    } catch (cause) {
+      // We could not find out: the failure itself tells more than this one.
+      if (cause instanceof ApiError) throw failure.error;
+      throw cause;
+    }
+  }
+
+  async #try<T>(
+    call: Omit<Call<T>, 'read'>,
+    signal: AbortSignal,
+    send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
+  ): Promise<{ readonly result: T } | CallFailure> {
+    const { lane, request } = call;
+    const job = lane ? () => this.#authorized(request, signal, send) : () => send(request, signal);
+    try {
+      const result = await (lane ? this.world.queue.run(lane, job, signal) : job());
+      if (lane) this.world.queue.succeeded(lane);
+      return { result };
+    } catch (cause) {
+      if (signal.aborted) throw signal.reason;
+      if (cause instanceof LostConnection) return failureOfLoss(cause, request.route);
+      if (cause instanceof CallFailure) return cause;
+      throw cause;
+    }
+  }
+
+  /** One request with the token of the moment, and once more if that has just expired. */
+  async #authorized<T>(
+    request: CallRequest,
+    signal: AbortSignal,
+    send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const { tokens } = this.world;
+    const token = await tokens.current(signal);
+    try {
+      return await send(withToken(request, token), signal);
+    } catch (failure) {
+      const stale = failure instanceof CallFailure && failure.reason === 'stale-token';
+      if (!stale || !(await tokens.renew(token, signal))) throw failure;
+      return await send(withToken(request, await tokens.current(signal)), signal);
+    }
+  }
+
+  #failure(answer: HttpAnswer, request: CallRequest): CallFailure {
+    const token = request.headers['authorization']?.slice(BEARER.length);
+    // Some refusals quote the header.
+    const text = token ? answer.text.replaceAll(token, '…') : answer.text;
+    return failureOfAnswer({ ...answer, text }, request.route, this.world.clock.now());
+  }
+
+  #note(head: HttpHead): void {
+    const saidMs = Date.parse(head.header('date') ?? '');
+    if (!Number.isNaN(saidMs)) this.#serviceAheadMs = saidMs - this.world.clock.now();
+  }
+
+  /** A signal for as long as one call lives: aborted by the caller's, and by the client's end. */
+  #life(outer: AbortSignal | undefined): { readonly signal: AbortSignal; readonly release: () => void } {
+    // Not `AbortSignal.any`: on Node 20 it keeps what hangs on a signal that lives as long as the process.
+    const life = new AbortController();
+    const sources = outer ? [outer, this.world.signal] : [this.world.signal];
+    const links = sources.map((source) => {
+      const stop = () => life.abort(source.reason);
+      if (source.aborted) stop();
+      source.addEventListener('abort', stop, { once: true });
+      return () => source.removeEventListener('abort', stop);
+    });
+    const release = () => {
+      for (const unlink of links) unlink();
+    };
+    return { signal: life.signal, release };
+  }
+}
+
+const BEARER = 'Bearer ';
+
+function withToken(request: CallRequest, token: string): CallRequest {
+  return { ...request, headers: { ...request.headers, authorization: BEARER + token } };
+}
+
+function readOr<T>(read: () => T, head: HttpHead, route: string): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause;
+    throw failureOfJunk(head, route, cause);
+  }
+}

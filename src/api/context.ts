@@ -1,0 +1,12 @@
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import type { Caller } from './caller.ts';
+import type { DriveRoot } from './drive-root.ts';
+
+/** What all topics of the client share. */
+export interface Client {
+  readonly caller: Caller;
+  readonly root: DriveRoot;
+  readonly clock: Clock;
+  readonly log: Log;
+}

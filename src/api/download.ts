@@ -1,0 +1,79 @@
+import type { ByteRange } from '../util/ranges.ts';
+import { parseHeaderJson } from './arg.ts';
+import type { Opened } from './caller.ts';
+import type { Client } from './context.ts';
+import { ApiError } from './errors.ts';
+import { type HttpHead, LostConnection } from './http.ts';
+import type { Download, FileEntry, Remote } from './remote.ts';
+import { downloadRequest } from './request.ts';
+import type { DownloadArg, FileMetadata } from './wire.ts';
+
+const ROUTE = 'files/download';
+
+/**
+ * Reads content. The revision is part of what is asked for, so that the parts of one file fit together
+ * whatever happens to it meanwhile.
+ */
+export function downloadsOf({ caller }: Client): Pick<Remote, 'download'> {
+  return {
+    download: (file, range, signal, options) => {
+      const arg: DownloadArg = { path: `rev:${file.rev}` };
+      return caller.open({
+        request: downloadRequest(ROUTE, arg, range),
+        lane: options?.ahead ? 'prefetch' : 'read',
+        signal,
+        read: (head, opened): Download => {
+          const wanted = range ?? { start: 0, end: file.sizeBytes };
+          checkHead(head, file, range);
+          const sizeBytes = Math.min(wanted.end, file.sizeBytes) - wanted.start;
+          return { file, bytes: wholeBody(opened, sizeBytes) };
+        },
+      });
+    },
+  };
+}
+
+/** Throws when what is about to come is not what was asked for. */
+function checkHead(head: HttpHead, file: FileEntry, range: ByteRange | undefined): void {
+  // The header's JSON is what `download` promises; it is compared at once.
+  const result = parseHeaderJson(head.header('dropbox-api-result') ?? '') as FileMetadata;
+  if (result.rev !== file.rev || result.size !== file.sizeBytes)
+    throw new TypeError('the answer is of another revision than the one asked for');
+  if (!range) {
+    if (head.status !== 200) throw new TypeError('a part, though all was asked for');
+    return;
+  }
+  const start = /^bytes (\d+)-/.exec(head.header('content-range') ?? '')?.[1];
+  if (head.status !== 206 || Number(start) !== range.start) throw new TypeError('not the range asked for');
+}
+
+/** The bytes of an answer, which end only when they are `sizeBytes`. */
+async function* wholeBody(
+  { stream, signal, release }: Opened,
+  sizeBytes: number,
+): AsyncGenerator<Uint8Array> {
+  let receivedBytes = 0;
+  try {
+    for await (const chunk of stream.body) {
+      receivedBytes += chunk.length;
+      if (receivedBytes > sizeBytes)
+        throw damaged(`more than the ${sizeBytes} bytes that were asked for came`);
+      yield chunk;
+    }
+    if (receivedBytes < sizeBytes) throw cutAt(receivedBytes, sizeBytes);
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason;
+    throw cause instanceof LostConnection ? cutAt(receivedBytes, sizeBytes, cause) : cause;
+  } finally {
+    release();
+  }
+}
+
+function cutAt(receivedBytes: number, sizeBytes: number, cause?: LostConnection): ApiError {
+  const message = `${ROUTE}: the connection was lost after ${receivedBytes} of ${sizeBytes} bytes`;
+  return new ApiError('offline', message, { cut: { receivedBytes }, ...(cause && { cause: cause.cause }) });
+}
+
+function damaged(what: string): ApiError {
+  return new ApiError('unavailable', `${ROUTE}: ${what}`);
+}

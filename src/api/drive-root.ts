@@ -1,0 +1,112 @@
+import { foldName, join, namesOf, type Path, PathError, pathOf, ROOT } from '../util/path.ts';
+import { ApiError } from './errors.ts';
+import type { Change, Entry, FileEntry, FolderEntry } from './remote.ts';
+import type { FileMetadata, FolderMetadata, Metadata } from './wire.ts';
+
+interface Named {
+  readonly name: string;
+  readonly path_lower?: string;
+  readonly path_display?: string;
+}
+
+/**
+ * The account's folder that is the drive's root: from the drive's paths to the wire's and back. What is
+ * read is checked, as far as we depend on it: throws `TypeError` or `PathError` for an entry without sense.
+ */
+export class DriveRoot {
+  readonly #names: readonly string[];
+
+  /** `folder` like `/Team/Projects`, or `''` for the whole account. Throws `PathError`. */
+  constructor(folder: string) {
+    const inner = folder.replace(/^\/+|\/+$/g, '');
+    this.#names = inner === '' ? [] : namesOf(pathOf(inner.split('/')));
+  }
+
+  /** The wire's path: the account's root is `''`. */
+  toWire(path: Path): string {
+    const names = [...this.#names, ...namesOf(path)];
+    return names.map((name) => `/${name}`).join('');
+  }
+
+  /** The wire's path of what is to be made, changed or removed. Throws `no-permission` for the drive's root. */
+  belowRoot(path: Path): string {
+    if (path === ROOT)
+      throw new ApiError('no-permission', 'the root of the drive cannot be made, moved or removed');
+    return this.toWire(path);
+  }
+
+  file(metadata: FileMetadata, folder?: Path): FileEntry {
+    const { id, rev, size: sizeBytes, content_hash: contentHash } = metadata;
+    if (!isText(id) || !isText(rev) || !Number.isSafeInteger(sizeBytes) || sizeBytes < 0)
+      throw new TypeError('a file without id, rev or size');
+    return {
+      kind: 'file',
+      id,
+      ...this.#place(metadata, folder),
+      rev,
+      sizeBytes,
+      ...(contentHash !== undefined && { contentHash }),
+      modifiedMs: timeOf(metadata.client_modified),
+      committedMs: timeOf(metadata.server_modified),
+    };
+  }
+
+  folder(metadata: FolderMetadata, folder?: Path): FolderEntry {
+    if (!isText(metadata.id)) throw new TypeError('a folder without id');
+    return { kind: 'folder', id: metadata.id, ...this.#place(metadata, folder) };
+  }
+
+  /** `folder` is where the entry is known to lie. Throws also for a deleted one. */
+  entry(metadata: Metadata, folder?: Path): Entry {
+    switch (metadata['.tag']) {
+      case 'file':
+        return this.file(metadata, folder);
+      case 'folder':
+        return this.folder(metadata, folder);
+      default:
+        throw new TypeError('neither a file nor a folder');
+    }
+  }
+
+  /** `undefined` for what lies outside the drive, and for its root itself, which is not an entry of it. */
+  change(metadata: Metadata, folder?: Path): Change | undefined {
+    const deleted = metadata['.tag'] === 'deleted';
+    const path = this.#pathOf(metadata);
+    if (path === undefined || (path === ROOT && !deleted)) return undefined;
+    return deleted ? { kind: 'deleted', path } : { kind: 'put', entry: this.entry(metadata, folder) };
+  }
+
+  /**
+   * The last name is in true case and so is `folder`; the names above, as the service gives them, may be
+   * in the case of whoever wrote first (service-api.md §9.1).
+   */
+  #place(metadata: Named, folder: Path | undefined): { readonly path: Path; readonly name: string } {
+    const path = folder === undefined ? this.#pathOf(metadata) : join(folder, metadata.name);
+    if (path === undefined) throw new PathError('an entry outside the drive');
+    return { path, name: metadata.name.normalize('NFC') };
+  }
+
+  #pathOf(metadata: Named): Path | undefined {
+    const shown = metadata.path_display ?? metadata.path_lower;
+    if (shown === undefined) return undefined;
+    const names = shown.split('/').slice(1);
+    const outside = this.#names.some((name, depth) => foldName(name) !== foldName(names[depth] ?? ''));
+    return outside ? undefined : pathOf(names.slice(this.#names.length));
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+/** Milliseconds since 1970 of the wire's timestamp. */
+export function timeOf(timestamp: string): number {
+  const ms = Date.parse(timestamp);
+  if (Number.isNaN(ms)) throw new TypeError('a timestamp that is none');
+  return ms;
+}
+
+/** The wire's timestamp: whole seconds, the rest cut off. */
+export function timestampOf(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,162 @@
+import type { ApiFailure } from './errors.ts';
+import type {
+  AuthError,
+  BodyError,
+  DeleteError,
+  DownloadError,
+  ListFolderContinueError,
+  LookupError,
+  RelocationError,
+  Tag,
+  UploadError,
+  UploadSessionAppendError,
+  UploadSessionFinishError,
+  UploadSessionLookupError,
+  UploadSessionStartError,
+  WriteConflictError,
+  WriteError,
+} from './wire.ts';
+import type {
+  CreateSharedLinkWithSettingsError,
+  RevokeSharedLinkError,
+  SharedLinkSettingsError,
+} from './wire-account.ts';
+
+/**
+ * Our word for an error of the service. `tags` are the error's tags from outside in; the innermost that
+ * we know decides, so a tag that is new to us counts as the kind it lies in. A new tag in `wire.ts` does
+ * not compile until it has its row here.
+ */
+export function failureOfTags(tags: readonly string[], route: string): ApiFailure {
+  for (let depth = tags.length - 1; depth >= 0; depth -= 1) {
+    const failure = tableFor(tags.slice(0, depth), route).get(tags[depth] ?? '');
+    if (failure) return failure;
+  }
+  return 'bad-request';
+}
+
+/** Our word for an error in the token (401). */
+export function failureOfAuth(tag: string | undefined): ApiFailure {
+  return AUTH.get(tag ?? '') ?? 'unauthorized';
+}
+
+type TagOf<E extends Tag<string>> = Exclude<E['.tag'], 'other'>;
+
+const table = <Name extends string>(rows: Record<Name, ApiFailure>): ReadonlyMap<string, ApiFailure> =>
+  new Map(Object.entries<ApiFailure>(rows));
+
+// `not_found` means an upload session here and a path everywhere else.
+function tableFor(outer: readonly string[], route: string): ReadonlyMap<string, ApiFailure> {
+  if (outer.at(-1) === 'conflict') return CONFLICT;
+  return route.startsWith('files/upload_session/') && outer[0] !== 'path' ? SESSION : GENERAL;
+}
+
+const CONFLICT = table<TagOf<WriteConflictError>>({
+  file: 'conflict-file',
+  folder: 'conflict-folder',
+  file_ancestor: 'conflict-ancestor',
+});
+
+const BODY: Record<TagOf<BodyError>, ApiFailure> = {
+  payload_too_large: 'too-large',
+  content_hash_mismatch: 'hash-mismatch',
+};
+
+const LOOKUP: Record<TagOf<LookupError>, ApiFailure> = {
+  malformed_path: 'malformed-path',
+  not_found: 'not-found',
+  not_file: 'not-file',
+  not_folder: 'not-folder',
+  restricted_content: 'restricted',
+  unsupported_content_type: 'restricted',
+  locked: 'locked',
+};
+
+const WRITE: Record<TagOf<WriteError>, ApiFailure> = {
+  malformed_path: 'malformed-path',
+  conflict: 'conflict-file',
+  no_write_permission: 'no-permission',
+  insufficient_space: 'insufficient-space',
+  disallowed_name: 'disallowed-name',
+  team_folder: 'no-permission',
+  operation_suppressed: 'no-permission',
+  too_many_write_operations: 'rate-limited',
+  access_restricted: 'no-permission',
+};
+
+/** Members that only hold another error: what lies inside has the row. */
+type Holder = 'path' | 'path_lookup' | 'path_write' | 'from_lookup' | 'from_write' | 'to' | 'settings_error';
+
+const TREE: Record<Exclude<TagOf<DeleteError | RelocationError>, Holder>, ApiFailure> = {
+  too_many_write_operations: 'rate-limited',
+  too_many_files: 'too-many-files',
+  cant_copy_shared_folder: 'no-permission',
+  cant_nest_shared_folder: 'no-permission',
+  cant_move_folder_into_itself: 'into-itself',
+  duplicated_or_nested_paths: 'into-itself',
+  cant_transfer_ownership: 'no-permission',
+  insufficient_quota: 'insufficient-space',
+  internal_error: 'unavailable',
+  cant_move_shared_folder: 'no-permission',
+  cant_move_into_vault: 'no-permission',
+  cant_move_into_family: 'no-permission',
+};
+
+const CONTENT: Record<
+  Exclude<TagOf<UploadError | DownloadError | ListFolderContinueError>, Holder>,
+  ApiFailure
+> = { ...BODY, unsupported_file: 'restricted', reset: 'reset' };
+
+type LinkError = CreateSharedLinkWithSettingsError | RevokeSharedLinkError | SharedLinkSettingsError;
+
+const LINK: Record<Exclude<TagOf<LinkError>, Holder>, ApiFailure> = {
+  shared_link_already_exists: 'link-exists',
+  invalid_settings: 'link-settings',
+  not_authorized: 'link-settings',
+  email_not_verified: 'no-permission',
+  access_denied: 'no-permission',
+  banned_member: 'no-permission',
+  too_many_shared_folders: 'no-permission',
+  shared_link_not_found: 'link-gone',
+  shared_link_access_denied: 'no-permission',
+  unsupported_link_type: 'link-gone',
+  unsupported_parameter_field: 'bad-request',
+  shared_link_malformed: 'link-gone',
+};
+
+const GENERAL = table({ ...LOOKUP, ...WRITE, ...TREE, ...CONTENT, ...LINK });
+
+type SessionError =
+  | UploadSessionStartError
+  | UploadSessionAppendError
+  | UploadSessionLookupError
+  | UploadSessionFinishError;
+
+const SESSION_OWN: Record<Exclude<TagOf<SessionError>, Holder | 'lookup_failed'>, ApiFailure> = {
+  ...BODY,
+  not_found: 'session-gone',
+  closed: 'session-gone',
+  not_closed: 'bad-request',
+  incorrect_offset: 'incorrect-offset',
+  too_large: 'too-large',
+  too_many_write_operations: 'rate-limited',
+  concurrent_session_data_not_allowed: 'bad-request',
+  concurrent_session_close_not_allowed: 'bad-request',
+  concurrent_session_invalid_offset: 'bad-request',
+  concurrent_session_invalid_data_size: 'bad-request',
+  concurrent_session_not_closed: 'bad-request',
+  concurrent_session_missing_data: 'bad-request',
+};
+
+// The unions of start and append are open: a full disk or quota reaches them by WriteError's name.
+const SESSION = table({ ...WRITE, ...SESSION_OWN });
+
+const AUTH = table<TagOf<AuthError>>({
+  invalid_access_token: 'unauthorized',
+  invalid_select_user: 'unauthorized',
+  invalid_select_admin: 'unauthorized',
+  user_suspended: 'unauthorized',
+  expired_access_token: 'unauthorized',
+  missing_scope: 'not-allowed',
+  route_access_denied: 'not-allowed',
+});

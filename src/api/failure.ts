@@ -1,0 +1,182 @@
+import { ApiError, type ApiFailure } from './errors.ts';
+import { failureOfAuth, failureOfTags } from './failure-table.ts';
+import type { HttpAnswer, HttpHead, LostConnection } from './http.ts';
+import type { FailureReason, RetryableFailure } from './retry.ts';
+
+/** One try of a call that failed: what to think of it, and what to throw when there is no other. */
+export class CallFailure extends Error implements RetryableFailure {
+  override readonly name = 'CallFailure';
+  /** Whether the service may have done what it was asked to. */
+  readonly outcomeUnknown: boolean;
+  readonly retryAfterMs?: number;
+
+  constructor(
+    readonly reason: FailureReason,
+    readonly error: ApiError,
+    more: { readonly outcomeUnknown?: boolean; readonly retryAfterMs?: number | undefined } = {},
+  ) {
+    super(error.message);
+    this.outcomeUnknown = more.outcomeUnknown ?? false;
+    if (more.retryAfterMs !== undefined) this.retryAfterMs = more.retryAfterMs;
+  }
+}
+
+/** How much of a plain text answer goes into a message. */
+const TEXT_CHARACTERS_MAX = 300;
+
+/** The failure that a lost connection is to the call of `route`. */
+export function failureOfLoss(loss: LostConnection, route: string): CallFailure {
+  const error = new ApiError('offline', `${route}: the storage service cannot be reached: ${loss.message}`, {
+    cause: loss.cause,
+  });
+  return new CallFailure(loss.passing ? 'lost' : 'refused', error, { outcomeUnknown: loss.mayHaveArrived });
+}
+
+/** The failure that a 200 is whose content makes no sense. The request was most likely carried out. */
+export function failureOfJunk(head: HttpHead, route: string, cause: unknown): CallFailure {
+  const message = `${route}: the storage service answered with something that makes no sense`;
+  const error = new ApiError('unavailable', message, { ...requestIdOf(head), cause });
+  return new CallFailure('server', error, { outcomeUnknown: true });
+}
+
+/** What an answer other than success means for the call of `route`. `nowMs` is for a `Retry-After` with a date. */
+export function failureOfAnswer(answer: HttpAnswer, route: string, nowMs: number): CallFailure {
+  const { status } = answer;
+  const body = errorBodyOf(answer.text);
+  const retryAfterMs = retryAfterOf(answer, nowMs);
+  if (status >= 500 || status === 408) return serverFailure(answer, route, retryAfterMs);
+  if (status === 429) {
+    const contention = body?.tags.includes('too_many_write_operations');
+    const waitMs = retryAfterMs ?? (body ? (body.retryAfterSeconds ?? 1) * 1000 : undefined);
+    const error = apiError('rate-limited', answer, route, body);
+    return new CallFailure(contention ? 'contention' : 'rate-limited', error, { retryAfterMs: waitMs });
+  }
+  if (status === 401) return authFailure(answer, route, body);
+  if (status === 409 || status === 416) {
+    if (body) return refusal(body, route, answer);
+    if (status === 409) return failureOfJunk(answer, route, new Error('409 without an error body'));
+  }
+  return new CallFailure('refused', apiError(plainFailure(status, answer.text, route), answer, route, body));
+}
+
+/** What one entry's error in a batch's answer means. */
+export function failureOfEntry(error: unknown, route: string, head: HttpHead): CallFailure {
+  return refusal(errorOf(error), route, head);
+}
+
+interface ErrorFacts {
+  /** From outside in. */
+  readonly tags: readonly string[];
+  /** `error_summary` without its end of random length. */
+  readonly summary: string;
+  readonly correctOffset?: number;
+  readonly retryAfterSeconds?: number;
+}
+
+function refusal(facts: ErrorFacts, route: string, head: HttpHead): CallFailure {
+  if (facts.summary.startsWith('range/not_satisfiable'))
+    return new CallFailure('refused', apiError('range', head, route, facts));
+  const failure = failureOfTags(facts.tags, route);
+  const error = apiError(failure, head, route, facts);
+  if (facts.tags.includes('too_many_write_operations')) return new CallFailure('contention', error);
+  if (facts.tags.includes('internal_error'))
+    return new CallFailure('server', error, { outcomeUnknown: true });
+  // The hash is made of the very bytes that are sent, so they were damaged on their way.
+  if (failure === 'hash-mismatch') return new CallFailure('server', error);
+  return new CallFailure('refused', error);
+}
+
+function serverFailure(answer: HttpAnswer, route: string, retryAfterMs: number | undefined): CallFailure {
+  const message = `${route}: the storage service failed with status ${answer.status}`;
+  const error = new ApiError('unavailable', message, requestIdOf(answer));
+  return new CallFailure('server', error, { outcomeUnknown: true, retryAfterMs });
+}
+
+function authFailure(answer: HttpAnswer, route: string, facts: ErrorFacts | undefined): CallFailure {
+  const tag = facts?.tags[0];
+  const stale = tag === 'expired_access_token' || tag === 'invalid_access_token';
+  return new CallFailure(
+    stale ? 'stale-token' : 'refused',
+    apiError(failureOfAuth(tag), answer, route, facts),
+  );
+}
+
+/** 400 and other statuses that come with a sentence instead of an error union. */
+function plainFailure(status: number, text: string, route: string): ApiFailure {
+  if (status === 403) return 'not-allowed';
+  if (status === 413) return 'too-large';
+  if (status === 416) return 'range';
+  if (status !== 400) return 'bad-request';
+  if (/not allowed to call|does not have the required scope|not permitted to access/i.test(text))
+    return 'not-allowed';
+  if (/access token is malformed|"?Authorization"?/i.test(text)) return 'unauthorized';
+  if (/list_folder\/(continue|longpoll)$/.test(route) && /cursor/i.test(text)) return 'reset';
+  if (/path.*did not match pattern/is.test(text)) return 'malformed-path';
+  return 'bad-request';
+}
+
+function apiError(
+  failure: ApiFailure,
+  head: HttpHead & { readonly text?: string },
+  route: string,
+  facts: ErrorFacts | undefined,
+): ApiError {
+  const words = facts?.summary || head.text?.trim().slice(0, TEXT_CHARACTERS_MAX);
+  const message = `${route}: the storage service refused with status ${head.status}${words ? `: ${words}` : ''}`;
+  return new ApiError(failure, message, {
+    ...requestIdOf(head),
+    ...(facts && { summary: facts.summary }),
+    ...(facts?.correctOffset !== undefined && { correctOffset: facts.correctOffset }),
+  });
+}
+
+function requestIdOf(head: HttpHead): { requestId?: string } {
+  const requestId = head.header('x-dropbox-request-id');
+  return requestId === undefined ? {} : { requestId };
+}
+
+/** Seconds, or a date (RFC 9110 §10.2.3). */
+function retryAfterOf(head: HttpHead, nowMs: number): number | undefined {
+  const value = head.header('retry-after');
+  if (value === undefined) return undefined;
+  if (/^\d{1,6}$/.test(value)) return Number(value) * 1000;
+  const atMs = Date.parse(value);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+}
+
+function errorBodyOf(text: string): ErrorFacts | undefined {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(body) || !isRecord(body['error'])) return undefined;
+  const said = body['error_summary'];
+  return errorOf(body['error'], typeof said === 'string' ? said.replace(/\/\.{0,3}$/, '') : undefined);
+}
+
+function errorOf(error: unknown, summary?: string): ErrorFacts {
+  const tags: string[] = [];
+  let correctOffset: number | undefined;
+  let retryAfterSeconds: number | undefined;
+  for (let value = error; isRecord(value); ) {
+    const tag = value['.tag'];
+    if (typeof tag === 'string') tags.push(tag);
+    if (typeof value['correct_offset'] === 'number') correctOffset = value['correct_offset'];
+    if (typeof value['retry_after'] === 'number') retryAfterSeconds = value['retry_after'];
+    const inner: unknown = typeof tag === 'string' ? value[tag] : undefined;
+    // In upload's error and in 429 the next union lies under `reason`.
+    value = isRecord(inner) ? inner : value['reason'];
+  }
+  return {
+    tags,
+    summary: summary ?? tags.join('/'),
+    ...(correctOffset !== undefined && { correctOffset }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

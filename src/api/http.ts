@@ -1,0 +1,188 @@
+import { Readable } from 'node:stream';
+import { type Dispatcher, Pool } from 'undici';
+
+/** The service's hosts by what they serve. */
+export type Host = 'base' | 'content' | 'notify';
+
+export interface HttpRequest {
+  readonly host: Host;
+  /** From the host's root, like `/2/files/upload`. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** How long the head of the answer may take once the body is sent. */
+  readonly answerTimeoutMs?: number;
+}
+
+export interface HttpHead {
+  readonly status: number;
+  header(name: string): string | undefined;
+}
+
+export interface HttpAnswer extends HttpHead {
+  readonly text: string;
+}
+
+export interface HttpStream extends HttpHead {
+  /** To be read once. Ending the iteration closes the connection, unless all was read. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** No answer, or only a part of one. */
+export class LostConnection extends Error {
+  override readonly name = 'LostConnection';
+
+  constructor(
+    message: string,
+    /** Whether the service may have got the request, and so may have acted on it. */
+    readonly mayHaveArrived: boolean,
+    /** Whether another try can end otherwise: a certificate that we do not trust stays one. */
+    readonly passing: boolean,
+    cause: unknown,
+  ) {
+    super(message, { cause });
+  }
+}
+
+export interface HttpTimeouts {
+  readonly connectMs: number;
+  /** From the end of the request to the head of the answer; the real service takes up to a minute for big commits. */
+  readonly answerMs: number;
+  /** Between two pieces of an answer's body. */
+  readonly silenceMs: number;
+}
+
+export const HTTP_TIMEOUTS: HttpTimeouts = { connectMs: 10_000, answerMs: 100_000, silenceMs: 60_000 };
+
+/** How long an idle connection is kept for the next call; the service may ask for less. */
+const IDLE_MS = 20_000;
+
+/** `Dropbox-API-Result` of a deep path: each character may take six bytes. */
+const HEADER_BYTES_MAX = 128 * 1024;
+
+/** The longest answer that is read into memory: a page of 2,000 entries has about 2 MB. */
+const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Bodies go out in pieces of this size, so that a slow line shows progress and is not taken for a dead one. */
+const PIECE_BYTES = 256 * 1024;
+
+/**
+ * The only opener of outgoing connections: one pool for each host. It knows HTTP and nothing of the
+ * service. Throws `LostConnection`, or the signal's reason; any status is an answer.
+ */
+export class Http {
+  readonly #pools: Record<Host, { readonly pool: Pool; readonly prefix: string }>;
+
+  constructor(urls: Readonly<Record<Host, string>>, timeouts: HttpTimeouts = HTTP_TIMEOUTS) {
+    const open = (url: string) => {
+      const { origin, pathname } = new URL(url);
+      const pool = new Pool(origin, {
+        connect: { timeout: timeouts.connectMs },
+        headersTimeout: timeouts.answerMs,
+        bodyTimeout: timeouts.silenceMs,
+        keepAliveTimeout: IDLE_MS,
+        maxHeaderSize: HEADER_BYTES_MAX,
+      });
+      return { pool, prefix: pathname.replace(/\/+$/, '') };
+    };
+    this.#pools = { base: open(urls.base), content: open(urls.content), notify: open(urls.notify) };
+  }
+
+  /** The whole answer. */
+  async send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    const { head, body } = await this.#open(request, signal);
+    return { ...head, text: await readText(body, signal) };
+  }
+
+  /** An answer whose body is yet to be read; one that is not 200 or 206 comes whole. */
+  async open(request: HttpRequest, signal: AbortSignal): Promise<HttpStream | HttpAnswer> {
+    const { head, body } = await this.#open(request, signal);
+    if (head.status !== 200 && head.status !== 206) return { ...head, text: await readText(body, signal) };
+    return { ...head, body: pieces(body, signal) };
+  }
+
+  /** Cuts all connections; calls under way fail. */
+  async close(): Promise<void> {
+    await Promise.all(Object.values(this.#pools).map(({ pool }) => pool.destroy()));
+  }
+
+  async #open(request: HttpRequest, signal: AbortSignal) {
+    const { pool, prefix } = this.#pools[request.host];
+    try {
+      const answer = await pool.request({
+        path: prefix + request.path,
+        method: 'POST',
+        headers: { ...request.headers, ...lengthOf(request.body) },
+        body: outgoing(request.body),
+        signal,
+        ...(request.answerTimeoutMs !== undefined && { headersTimeout: request.answerTimeoutMs }),
+      });
+      // An error that arrives when nobody reads any more would end the process.
+      answer.body.on('error', () => {});
+      const { headers } = answer;
+      const header = (name: string) => [headers[name]].flat()[0];
+      return { head: { status: answer.statusCode, header }, body: answer.body };
+    } catch (cause) {
+      throw signal.aborted ? signal.reason : lostBy(cause);
+    }
+  }
+}
+
+type Body = Dispatcher.ResponseData['body'];
+
+function outgoing(body: string | Uint8Array | undefined): string | Uint8Array | Readable | null {
+  if (body === undefined) return null;
+  if (typeof body === 'string' || body.length <= PIECE_BYTES) return body;
+  return Readable.from(cut(body), { objectMode: false });
+}
+
+function* cut(body: Uint8Array): Generator<Uint8Array> {
+  for (let start = 0; start < body.length; start += PIECE_BYTES)
+    yield body.subarray(start, start + PIECE_BYTES);
+}
+
+function lengthOf(body: string | Uint8Array | undefined): Record<string, string> {
+  if (body === undefined) return {};
+  return { 'content-length': String(typeof body === 'string' ? Buffer.byteLength(body) : body.length) };
+}
+
+async function readText(body: Body, signal: AbortSignal): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of pieces(body, signal)) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > ANSWER_BYTES_MAX) throw lostBy(new Error(`an answer over ${ANSWER_BYTES_MAX} bytes`));
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function* pieces(body: Body, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of body) yield chunk;
+  } catch (cause) {
+    throw signal.aborted ? signal.reason : lostBy(cause);
+  } finally {
+    // What was not read is not wanted: an open connection would go on receiving it.
+    body.destroy();
+  }
+}
+
+/** Failures before the first byte was sent. */
+const NEVER_SENT = new Set([
+  'ECONNREFUSED',
+  'EAI_AGAIN',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+const UNTRUSTED = /CERT|^ERR_TLS|^UNABLE_TO_|^ERR_SSL|SIGNATURE/;
+
+function lostBy(cause: unknown): LostConnection {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const untrusted = UNTRUSTED.test(code);
+  const message = cause instanceof Error ? cause.message || code : String(cause);
+  return new LostConnection(message, !untrusted && !NEVER_SENT.has(code), !untrusted, cause);
+}

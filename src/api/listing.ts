@@ -1,0 +1,180 @@
+import { keyOf, type Path, PathError, ROOT } from '../util/path.ts';
+import type { Trouble } from './caller.ts';
+import type { Client } from './context.ts';
+import { ApiError } from './errors.ts';
+import type { Lane } from './queue.ts';
+import type { Change, Entry, Page, Remote } from './remote.ts';
+import { parsed, rpcRequest } from './request.ts';
+import type {
+  GetMetadataArg,
+  ListFolderArg,
+  ListFolderContinueArg,
+  ListFolderGetLatestCursorResult,
+  ListFolderLongpollArg,
+  ListFolderLongpollResult,
+  ListFolderResult,
+  Metadata,
+} from './wire.ts';
+
+/** The most that `list_folder` takes; fewer pages are fewer calls. */
+const PAGE_ENTRIES = 2000;
+
+/** What `longpoll` takes, s. */
+const POLL_SECONDS = { min: 30, max: 480 };
+
+/** How much later than asked the answer of a long poll may come: the service's own spread of 90 s, and the way. */
+const POLL_SPREAD_MS = 95_000;
+
+export type Listing = Pick<Remote, 'stat' | 'list' | 'latestCursor' | 'awaitChange' | 'changesSince'>;
+
+/** Entries, listings and the change feed. */
+export function listingOf(client: Client): Listing {
+  return {
+    stat: (path, signal) => statOf(client, path, { signal }),
+    list: (folder, options, signal) => pagesOf(client, folder, options, signal),
+    latestCursor: (signal) => latestCursor(client, signal),
+    awaitChange: changeWaiter(client),
+    changesSince: (cursor, signal) =>
+      page(client, 'files/list_folder/continue', { cursor }, { lane: 'metadata', signal }),
+  };
+}
+
+/** `get_metadata`; `undefined` only when the service said that nothing is there. */
+export async function statOf(
+  { caller, root }: Client,
+  path: Path,
+  more: { readonly signal?: AbortSignal | undefined; readonly trouble?: Trouble } = {},
+): Promise<Entry | undefined> {
+  const wirePath = root.toWire(path);
+  if (wirePath === '')
+    throw new ApiError(
+      'bad-request',
+      'files/get_metadata: the service does not describe the root of an account',
+    );
+  const arg: GetMetadataArg = { path: wirePath };
+  try {
+    return await caller.call({
+      request: rpcRequest('files/get_metadata', arg),
+      lane: 'metadata',
+      read: ({ text }) => {
+        const entry = root.entry(parsed<Metadata>(text));
+        // Of the drive's root itself the name is no part of the drive.
+        return path === ROOT ? { ...entry, name: '' } : entry;
+      },
+      ...more,
+    });
+  } catch (error) {
+    if (error instanceof ApiError && error.failure === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+async function* pagesOf(
+  client: Client,
+  folder: Path,
+  options: { readonly recursive: boolean; readonly ahead?: boolean },
+  signal: AbortSignal | undefined,
+): AsyncIterable<Page> {
+  const arg = { ...scopeOf(client, folder, options.recursive), limit: PAGE_ENTRIES };
+  const how: PageOptions = {
+    lane: options.ahead ? 'prefetch' : 'metadata',
+    signal,
+    folder,
+    recursive: options.recursive,
+  };
+  let next = await page(client, 'files/list_folder', arg, how);
+  yield next;
+  while (next.hasMore) {
+    next = await page(client, 'files/list_folder/continue', { cursor: next.cursor }, how);
+    yield next;
+  }
+}
+
+interface PageOptions {
+  readonly lane: Lane;
+  readonly signal: AbortSignal | undefined;
+  /** What was listed; absent for the change feed. */
+  readonly folder?: Path;
+  readonly recursive?: boolean;
+}
+
+function page(
+  { caller, root, log }: Client,
+  route: string,
+  arg: ListFolderArg | ListFolderContinueArg,
+  { lane, signal, folder, recursive }: PageOptions,
+): Promise<Page> {
+  // Direct children lie in the folder that was asked for, in the case in which it was asked for.
+  const parent = recursive ? undefined : folder;
+  const change = (metadata: Metadata): Change[] => {
+    try {
+      const found = root.change(metadata, parent);
+      return found && !isItself(found, folder) ? [found] : [];
+    } catch (error) {
+      if (!(error instanceof PathError)) throw error;
+      // One name that no path can hold must not hide all others.
+      log.warn('an entry of the storage service is left out', { reason: error.message });
+      return [];
+    }
+  };
+  return caller.call({
+    request: rpcRequest(route, arg),
+    lane,
+    signal,
+    read: ({ text }) => {
+      const { entries, cursor, has_more: hasMore } = parsed<ListFolderResult>(text);
+      if (typeof cursor !== 'string' || typeof hasMore !== 'boolean')
+        throw new TypeError('a page without cursor or has_more');
+      return { changes: entries.flatMap(change), cursor, hasMore };
+    },
+  });
+}
+
+/** A recursive listing names the folder itself among what is in it. */
+function isItself(change: Change, folder: Path | undefined): boolean {
+  return folder !== undefined && change.kind === 'put' && keyOf(change.entry.path) === keyOf(folder);
+}
+
+function latestCursor(client: Client, signal: AbortSignal | undefined): Promise<string> {
+  return client.caller.call({
+    request: rpcRequest('files/list_folder/get_latest_cursor', scopeOf(client, ROOT, true)),
+    lane: 'metadata',
+    signal,
+    read: ({ text }) => {
+      const { cursor } = parsed<ListFolderGetLatestCursorResult>(text);
+      if (typeof cursor !== 'string') throw new TypeError('no cursor');
+      return cursor;
+    },
+  });
+}
+
+function scopeOf({ root }: Client, folder: Path, recursive: boolean): ListFolderArg {
+  return { path: root.toWire(folder), recursive };
+}
+
+/** The long poll goes to its own host, without a token, and waits for nothing but the service's `backoff`. */
+function changeWaiter({ caller, clock }: Client): Remote['awaitChange'] {
+  let notBeforeMs = 0;
+  return async (cursor, timeoutMs, signal) => {
+    const backoffMs = notBeforeMs - clock.now();
+    if (backoffMs > 0) await clock.sleep(backoffMs, signal);
+    const asked = Math.round(timeoutMs / 1000);
+    const seconds = Math.min(POLL_SECONDS.max, Math.max(POLL_SECONDS.min, asked));
+    const arg: ListFolderLongpollArg = { cursor, timeout: seconds };
+    const result = await caller.call({
+      request: {
+        ...rpcRequest('files/list_folder/longpoll', arg, 'notify'),
+        answerTimeoutMs: seconds * 1000 + POLL_SPREAD_MS,
+      },
+      lane: undefined,
+      signal,
+      read: ({ text }) => {
+        const read = parsed<ListFolderLongpollResult>(text);
+        if (typeof read.changes !== 'boolean') throw new TypeError('no changes');
+        return read;
+      },
+    });
+    if (result.backoff !== undefined) notBeforeMs = clock.now() + result.backoff * 1000;
+    return result.changes;
+  };
+}

@@ -1,0 +1,171 @@
+import PQueue from 'p-queue';
+import type { Clock } from '../util/clock.ts';
+import { ApiError } from './errors.ts';
+
+/**
+ * What a call is, and so what it may wait for:
+ * - `metadata`: somebody waits for a listing or an entry. Waits for nothing but its like.
+ * - `read`: a download that somebody waits for.
+ * - `commit`: changes the tree. One at a time: the service locks the namespace for each, and refuses a second.
+ * - `session`: a part of an upload; takes no lock and commits nothing.
+ * - `prefetch`: anything that nobody waits for yet.
+ */
+export type Lane = 'metadata' | 'read' | 'commit' | 'session' | 'prefetch';
+
+/** Calls under way at once: at most, and at least however often the service says that it is too many. */
+const METADATA_CALLS = { max: 16, min: 2 };
+const CONTENT_CALLS = { max: 16, min: 4 };
+
+/** The lanes that share the content calls: the highest priority goes first, none takes more than its own maximum. */
+const CONTENT_LANES: Readonly<Record<Exclude<Lane, 'metadata'>, { priority: number; max: number }>> = {
+  read: { priority: 3, max: 10 },
+  commit: { priority: 2, max: 1 },
+  session: { priority: 1, max: 6 },
+  prefetch: { priority: 0, max: 2 },
+};
+
+/** How often the number of calls is halved at most. */
+const SHRINK_EVERY_MS = 1000;
+
+export interface QueueWorld {
+  readonly clock: Clock;
+  /** A longer pause of the account fails the calls that wait instead of holding them. */
+  readonly patienceMs: number;
+  /** Ends the pauses. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Decides when each call of an account may go out. The number of calls under way grows slowly while all
+ * goes well and halves when the service says that they are too many (AIMD, as TCP does).
+ */
+export class CallQueue {
+  readonly #metadata = new AdaptiveQueue(METADATA_CALLS);
+  readonly #content = new AdaptiveQueue(CONTENT_CALLS);
+  readonly #lanes: Readonly<Record<Exclude<Lane, 'metadata'>, PQueue>> = {
+    read: new PQueue({ concurrency: CONTENT_LANES.read.max }),
+    commit: new PQueue({ concurrency: CONTENT_LANES.commit.max }),
+    session: new PQueue({ concurrency: CONTENT_LANES.session.max }),
+    prefetch: new PQueue({ concurrency: CONTENT_LANES.prefetch.max }),
+  };
+  readonly #waiting = new Set<AbortController>();
+  #pausedUntilMs = 0;
+  #nextShrinkMs = 0;
+  #paused = false;
+
+  constructor(private readonly world: QueueWorld) {}
+
+  /** Runs `job` in its turn. A call whose signal is aborted while it waits never goes out. */
+  async run<T>(lane: Lane, job: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    this.#refuseLongPause();
+    const waiting = new AbortController();
+    const stop = () => waiting.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    this.#waiting.add(waiting);
+    try {
+      return await this.#enqueue(lane, waiting.signal, () => {
+        this.#waiting.delete(waiting);
+        return job();
+      });
+    } finally {
+      this.#waiting.delete(waiting);
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  /** The service took a call: there may be slightly more of them. */
+  succeeded(lane: Lane): void {
+    this.#shared(lane).grow();
+  }
+
+  /** The service sent a call away because there are too many. */
+  limited(lane: Lane): void {
+    const nowMs = this.world.clock.now();
+    // Those already under way are all sent away together: that is one message, not many.
+    if (this.#paused || nowMs < this.#nextShrinkMs) return;
+    this.#nextShrinkMs = nowMs + SHRINK_EVERY_MS;
+    this.#shared(lane).shrink();
+  }
+
+  /** No call of the account goes out for `ms` milliseconds. */
+  pause(ms: number): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.world.clock.now() + ms);
+    const refusal = this.#longPause();
+    if (refusal) for (const waiting of [...this.#waiting]) waiting.abort(refusal);
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#metadata.queue.pause();
+    this.#content.queue.pause();
+    void this.#resume();
+  }
+
+  /** How many calls are waiting for their turn. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  async #resume(): Promise<void> {
+    const { clock, signal } = this.world;
+    try {
+      for (let leftMs = this.#leftMs(); leftMs > 0; leftMs = this.#leftMs())
+        await clock.sleep(leftMs, signal);
+    } catch {
+      // Closed: calls that start now fail by themselves.
+    }
+    this.#paused = false;
+    this.#metadata.queue.start();
+    this.#content.queue.start();
+  }
+
+  #enqueue<T>(lane: Lane, signal: AbortSignal, job: () => Promise<T>): Promise<T> {
+    if (lane === 'metadata') return this.#metadata.queue.add(job, { signal });
+    const { priority } = CONTENT_LANES[lane];
+    const inTurn = () => this.#content.queue.add(job, { signal, priority });
+    return this.#lanes[lane].add(inTurn, { signal });
+  }
+
+  #shared(lane: Lane): AdaptiveQueue {
+    return lane === 'metadata' ? this.#metadata : this.#content;
+  }
+
+  #leftMs(): number {
+    return this.#pausedUntilMs - this.world.clock.now();
+  }
+
+  #longPause(): ApiError | undefined {
+    const retryAfterMs = this.#leftMs();
+    if (retryAfterMs <= this.world.patienceMs) return undefined;
+    return new ApiError('rate-limited', 'the storage service wants no calls for a while', { retryAfterMs });
+  }
+
+  #refuseLongPause(): void {
+    const refusal = this.#longPause();
+    if (refusal) throw refusal;
+  }
+}
+
+/** A queue whose concurrency follows what the service bears. */
+class AdaptiveQueue {
+  readonly queue: PQueue;
+  #limit: number;
+
+  constructor(private readonly bounds: { readonly max: number; readonly min: number }) {
+    this.#limit = bounds.max;
+    this.queue = new PQueue({ concurrency: bounds.max });
+  }
+
+  grow(): void {
+    this.#set(this.#limit + 1 / this.#limit);
+  }
+
+  shrink(): void {
+    this.#set(this.#limit / 2);
+  }
+
+  #set(limit: number): void {
+    this.#limit = Math.min(this.bounds.max, Math.max(this.bounds.min, limit));
+    const concurrency = Math.floor(this.#limit);
+    if (concurrency !== this.queue.concurrency) this.queue.concurrency = concurrency;
+  }
+}

@@ -1,0 +1,58 @@
+import type { ByteRange } from '../util/ranges.ts';
+import { headerJson } from './arg.ts';
+import type { Host, HttpRequest } from './http.ts';
+
+/** A call without its token. `route` is like `files/get_metadata`. */
+export type CallRequest = Omit<HttpRequest, 'headers'> & {
+  readonly route: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** RPC style: the argument is the body. `undefined` is the argument of a route that takes none. */
+export function rpcRequest(route: string, arg: unknown, host: Host = 'base'): CallRequest {
+  return {
+    route,
+    host,
+    path: pathOfRoute(route),
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(arg ?? null),
+  };
+}
+
+/** Content-upload style: the argument is a header, the body the bytes. */
+export function uploadRequest(route: string, arg: unknown, bytes: Uint8Array): CallRequest {
+  return {
+    route,
+    host: 'content',
+    path: pathOfRoute(route),
+    headers: { 'content-type': 'application/octet-stream', 'dropbox-api-arg': headerJson(arg) },
+    body: bytes,
+  };
+}
+
+/** Content-download style: no body, and the result is a header. */
+export function downloadRequest(route: string, arg: unknown, range: ByteRange | undefined): CallRequest {
+  return {
+    route,
+    host: 'content',
+    path: pathOfRoute(route),
+    headers: {
+      'dropbox-api-arg': headerJson(arg),
+      // A compressing proxy would take away the length.
+      'accept-encoding': 'identity',
+      ...(range && { range: `bytes=${range.start}-${range.end - 1}` }),
+    },
+  };
+}
+
+/**
+ * An answer's JSON as the type that the wire promises. The promise is the service's: whoever reads a
+ * value checks what it depends on. Throws `SyntaxError`.
+ */
+export function parsed<T>(text: string): T {
+  return JSON.parse(text);
+}
+
+function pathOfRoute(route: string): string {
+  return `/2/${route}`;
+}

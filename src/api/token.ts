@@ -1,0 +1,150 @@
+import type { Clock } from '../util/clock.ts';
+import { ApiError } from './errors.ts';
+import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
+import { type HttpAnswer, type HttpRequest, LostConnection } from './http.ts';
+import { parsed } from './request.ts';
+import type { TokenResult } from './wire-account.ts';
+
+/** A fixed access token, or what it takes to get new ones (`oauth2/token`, grant `refresh_token`). */
+export type Credentials =
+  | { readonly token: string }
+  | { readonly appKey: string; readonly appSecret?: string; readonly refreshToken: string };
+
+/** Where calls get their access token. Both methods throw `CallFailure`, or the signal's reason. */
+export interface Tokens {
+  current(signal: AbortSignal): Promise<string>;
+  /** After the service refused `token` as expired: whether there is another one now. */
+  renew(token: string, signal: AbortSignal): Promise<boolean>;
+}
+
+/** What a token source needs of the world. `signal` ends when no more tokens will be wanted. */
+export interface TokenWorld {
+  readonly send: (request: HttpRequest, signal: AbortSignal) => Promise<HttpAnswer>;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+export function createTokens(credentials: Credentials, world: TokenWorld): Tokens {
+  if (!('token' in credentials)) return new RefreshedTokens(credentials, world);
+  // Checked here because a header's own complaint would show the value.
+  if (!/^[\x21-\x7e]+$/.test(credentials.token))
+    throw new ApiError('unauthorized', 'the access token is empty or holds characters that no token has');
+  return { current: async () => credentials.token, renew: async () => false };
+}
+
+/** How long before its end a token is replaced (both official SDKs do so). */
+const EARLY_MS = 5 * 60_000;
+
+/** How soon a refresh that came early, and failed, is tried again. */
+const EARLY_AGAIN_MS = 10_000;
+
+const ROUTE = 'oauth2/token';
+
+interface Issued {
+  readonly token: string;
+  readonly expiresMs: number;
+}
+
+class RefreshedTokens implements Tokens {
+  #issued: Issued | undefined;
+  #refreshing: Promise<Issued> | undefined;
+  #nextEarlyMs = 0;
+
+  constructor(
+    private readonly credentials: Exclude<Credentials, { readonly token: string }>,
+    private readonly world: TokenWorld,
+  ) {}
+
+  async current(signal: AbortSignal): Promise<string> {
+    const issued = this.#issued;
+    const nowMs = this.world.clock.now();
+    if (!issued || issued.expiresMs <= nowMs) return (await this.#refresh(signal)).token;
+    if (issued.expiresMs - nowMs <= EARLY_MS && nowMs >= this.#nextEarlyMs) {
+      this.#nextEarlyMs = nowMs + EARLY_AGAIN_MS;
+      // Nobody waits for it: the old token is still good, and if this fails the next call tries again.
+      this.#refresh(this.world.signal).catch(() => {});
+    }
+    return issued.token;
+  }
+
+  async renew(token: string, signal: AbortSignal): Promise<boolean> {
+    if (this.#issued?.token === token) this.#issued = undefined;
+    // Another call may have renewed it since `token` was sent.
+    const next = this.#issued ?? (await this.#refresh(signal));
+    return next.token !== token;
+  }
+
+  /** One refresh for all who ask meanwhile; one who stops waiting does not stop it for the others. */
+  async #refresh(signal: AbortSignal): Promise<Issued> {
+    signal.throwIfAborted();
+    this.#refreshing ??= this.#grant().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return unlessAborted(this.#refreshing, signal);
+  }
+
+  async #grant(): Promise<Issued> {
+    const { appKey, appSecret, refreshToken } = this.credentials;
+    const form = new URLSearchParams({
+      grant_type: 'refresh_token',
+      refresh_token: refreshToken,
+      client_id: appKey,
+      // Refresh tokens issued with PKCE come without a secret.
+      ...(appSecret !== undefined && { client_secret: appSecret }),
+    });
+    const answer = await this.#send({
+      host: 'base',
+      path: `/${ROUTE}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: form.toString(),
+    });
+    const { access_token: token, expires_in: seconds } = this.#read(answer);
+    this.#issued = { token, expiresMs: this.world.clock.now() + seconds * 1000 };
+    return this.#issued;
+  }
+
+  async #send(request: HttpRequest): Promise<HttpAnswer> {
+    try {
+      return await this.world.send(request, this.world.signal);
+    } catch (cause) {
+      if (!(cause instanceof LostConnection)) throw cause;
+      const failure = failureOfLoss(cause, ROUTE);
+      // Asking again for a token does no harm.
+      throw new CallFailure(failure.reason, failure.error);
+    }
+  }
+
+  #read(answer: HttpAnswer): TokenResult {
+    if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
+      const failure = failureOfAnswer(answer, ROUTE, this.world.clock.now());
+      throw new CallFailure(failure.reason, failure.error, { retryAfterMs: failure.retryAfterMs });
+    }
+    if (answer.status !== 200) throw refusedGrant(answer);
+    try {
+      const result = parsed<TokenResult>(answer.text);
+      if (!/^[\x21-\x7e]+$/.test(result.access_token) || !(result.expires_in > 0))
+        throw new TypeError('no usable access_token or expires_in');
+      return result;
+    } catch {
+      // Without the cause: a parser's complaint may quote the token.
+      const failure = failureOfJunk(answer, ROUTE, undefined);
+      throw new CallFailure(failure.reason, failure.error);
+    }
+  }
+}
+
+/** Only the error's fixed name goes into the message: its description may quote what was sent. */
+function refusedGrant(answer: HttpAnswer): CallFailure {
+  const name = /"error"\s*:\s*"([a-z_]{1,40})"/.exec(answer.text)?.[1] ?? `status ${answer.status}`;
+  const message = `the storage service gives no access token for this app key, secret and refresh token (${name}): connect the account again`;
+  return new CallFailure('refused', new ApiError('unauthorized', message, { summary: name }));
+}
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const stop = () => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}
