@@ -1,0 +1,127 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { StateInUse } from '../../src/state/errors.ts';
+import { openSqliteState } from '../../src/state/sqlite/state.ts';
+import type { DriveState } from '../../src/state/state.ts';
+import { type Compiled, compile } from '../support/compiled.ts';
+import { path } from './locks.contract.ts';
+
+/** Takes locks, sets properties and puts files aside without end, and says each one that was acknowledged. */
+const WRITER = `
+const [url, directory, round] = process.argv.slice(1);
+const { openSqliteState } = await import(url);
+const { locks, properties, asides } = openSqliteState({ directory }).drive('d');
+const say = (what, number) => process.stdout.write(what + ' ' + round + '-' + number + '\\n');
+async function write(number) {
+  const name = round + '-' + number;
+  const lock = {
+    token: 'urn:' + name, root: '/' + name, scope: 'exclusive', depth: 'infinity', ownerXml: '',
+    principal: 'ann', timeoutSeconds: 60, expiresMs: 60_000,
+  };
+  await locks.create(0, lock);
+  say('lock', number);
+  await properties.change('id:' + name, [{ set: { namespace: 'urn:n', name: 'p', xml: '<p/>' } }]);
+  say('property', number);
+  const content = Buffer.alloc(20_000, name);
+  const file = { path: '/._' + name, id: name, rev: 'r', modifiedMs: 1, sizeBytes: content.length };
+  await asides.put(file, content);
+  say('aside', number);
+}
+for (let number = 0; ; number += 4)
+  await Promise.all([0, 1, 2, 3].map((offset) => write(number + offset)));
+`;
+
+const ROUNDS = 8;
+
+let compiled: Compiled;
+let directory: string;
+
+beforeAll(() => {
+  compiled = compile('state/sqlite/state.ts');
+  directory = mkdtempSync(join(tmpdir(), 'davgate-killed-'));
+}, 120_000);
+
+afterAll(() => {
+  compiled.remove();
+  rmSync(directory, { recursive: true });
+});
+
+/** What a writer said before it was killed, which is right after it said its `lines`th line. */
+async function acknowledged(round: number, lines: number): Promise<string[]> {
+  const writer = spawn(
+    process.execPath,
+    ['--input-type=module', '-e', WRITER, compiled.url, directory, String(round)],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const said: string[] = [];
+  for await (const line of createInterface({ input: writer.stdout })) {
+    if (said.push(line) === 1) expect(() => openSqliteState({ directory })).toThrow(StateInUse);
+    if (said.length === lines) writer.kill('SIGKILL');
+  }
+  return said;
+}
+
+/** Those lines of `said` whose change is not there. */
+async function missing(
+  { locks, properties, asides }: DriveState,
+  said: readonly string[],
+): Promise<string[]> {
+  const tokens = new Set((await locks.all(0)).map((lock) => lock.token));
+  const isThere: Record<string, (name: string) => Promise<boolean>> = {
+    lock: async (name) => tokens.has(`urn:${name}`),
+    property: async (name) => (await properties.of([`id:${name}`])).size === 1,
+    aside: async (name) => {
+      const content = await asides.read(path(`/._${name}`));
+      return content !== undefined && Buffer.alloc(20_000, name).equals(content);
+    },
+  };
+  const lost: string[] = [];
+  for (const line of said) {
+    const [what = '', name = ''] = line.split(' ');
+    if (!(await isThere[what]?.(name))) lost.push(line);
+  }
+  return lost;
+}
+
+test('whatever was acknowledged before a kill is there after it', async () => {
+  const said: string[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    said.push(...(await acknowledged(round, 30 + 37 * round)));
+    const state = openSqliteState({ directory });
+    expect(await missing(state.drive('d'), said)).toEqual([]);
+    await state.close();
+  }
+  expect(said.length).toBeGreaterThan(ROUNDS * 30);
+}, 120_000);
+
+/** What `openSqliteState` throws to a user of the machine who is not root. */
+function refusal(unusable: string): string {
+  const script =
+    'const [url, directory] = process.argv.slice(1); const { openSqliteState } = await import(url);' +
+    'try { openSqliteState({ directory }); } catch (error) { console.log(error.name, error.message); }';
+  const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+  const child = spawnSync(process.execPath, ['--input-type=module', '-e', script, compiled.url, unusable], {
+    ...nobody,
+    encoding: 'utf8',
+  });
+  return child.stdout + child.stderr;
+}
+
+test('a directory where this user may not write is refused by name', () => {
+  chmodSync(directory, 0o755);
+  const closed = join(directory, 'closed');
+  mkdirSync(closed, { mode: 0o555 });
+  expect(refusal(closed)).toMatch(
+    `StateUnwritable cannot keep state in ${closed}: state.db cannot be opened`,
+  );
+  expect(refusal(join(closed, 'below'))).toMatch(/StateUnwritable .*this user may not write there/);
+  const readOnly = join(directory, 'read-only');
+  mkdirSync(readOnly);
+  writeFileSync(join(readOnly, 'state.db'), '', { mode: 0o444 });
+  chmodSync(readOnly, 0o777);
+  expect(refusal(readOnly)).toMatch(/StateUnwritable .*state.db cannot be written; check its owner/);
+});

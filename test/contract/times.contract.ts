@@ -1,0 +1,27 @@
+import { describe, expect, test } from 'vitest';
+import type { Times } from '../../src/state/times.ts';
+
+/** What every driver of `Times` holds to; `open` gives an empty store. */
+export function timesContract(driver: string, open: () => Promise<Times>): void {
+  describe(`set times in ${driver}`, () => {
+    test('the last time that was set is told, and only of ids that have one', async () => {
+      const times = await open();
+      await times.set('id:1', { rev: 'r1', modifiedMs: 1 });
+      await times.set('id:1', { rev: 'r2', modifiedMs: -86_400_000 });
+      await times.set('id:folder', { rev: '', modifiedMs: 253_402_300_799_000 });
+      expect(await times.of(['id:1', 'ID:1', 'id:folder', 'id:none'])).toEqual(
+        new Map([
+          ['id:1', { rev: 'r2', modifiedMs: -86_400_000 }],
+          ['id:folder', { rev: '', modifiedMs: 253_402_300_799_000 }],
+        ]),
+      );
+    });
+
+    test('forgetting drops those ids and no others', async () => {
+      const times = await open();
+      for (const id of ['id:1', 'id:2', 'id:3']) await times.set(id, { rev: 'r', modifiedMs: 1 });
+      await times.forget(['id:1', 'id:3', 'id:none']);
+      expect([...(await times.of(['id:1', 'id:2', 'id:3'])).keys()]).toEqual(['id:2']);
+    });
+  });
+}
