@@ -1,0 +1,102 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  foldName,
+  isWithin,
+  join,
+  keyOf,
+  nameOf,
+  namesOf,
+  PathError,
+  parentOf,
+  pathOf,
+  ROOT,
+  relocate,
+} from '../../../src/util/path.ts';
+
+/** Names that a path may hold. */
+const name = fc
+  .string({ minLength: 1, maxLength: 12, unit: 'grapheme' })
+  .filter((text) => !/[/\0]/.test(text) && text !== '.' && text !== '..' && text.isWellFormed());
+const path = fc.array(name, { maxLength: 5 }).map((names) => pathOf(names));
+
+describe('a path', () => {
+  test.each(['', '.', '..', 'a/b', 'a\0b', '\ud800'])('has no name %j', (bad) => {
+    expect(() => pathOf(['fine', bad])).toThrow(PathError);
+    expect(() => join(ROOT, bad)).toThrow(PathError);
+  });
+
+  test('is made of its names again', () => {
+    fc.assert(
+      fc.property(path, (some) => {
+        expect(pathOf(namesOf(some))).toBe(some);
+      }),
+    );
+  });
+
+  test('is its parent and its name', () => {
+    fc.assert(
+      fc.property(path, name, (folder, last) => {
+        const child = join(folder, last);
+        expect(parentOf(child)).toBe(folder);
+        expect(nameOf(child)).toBe(last.normalize('NFC'));
+      }),
+    );
+    expect([parentOf(ROOT), nameOf(ROOT), namesOf(ROOT)]).toEqual([ROOT, '', []]);
+  });
+
+  test('is in NFC whatever it came as', () => {
+    expect(pathOf(['A\u0308'])).toBe('/\u00c4');
+  });
+});
+
+describe('two names are one', () => {
+  test.each([
+    ['README.md', 'readme.MD'],
+    ['Äpfel', 'a\u0308PFEL'],
+    ['ΣΑΣ', 'σασ'],
+    ['ПРИВЕТ', 'привет'],
+  ])('%j and %j', (one, other) => {
+    expect(foldName(one)).toBe(foldName(other));
+  });
+
+  test.each([
+    ['ΣΑΣ', 'σας'],
+    ['İ', 'i'],
+    ['straße', 'STRASSE'],
+    ['a', 'b'],
+  ])('but not %j and %j', (one, other) => {
+    expect(foldName(one)).not.toBe(foldName(other));
+  });
+
+  test('folding twice changes nothing more', () => {
+    fc.assert(
+      fc.property(name, (some) => {
+        expect(foldName(foldName(some))).toBe(foldName(some));
+      }),
+    );
+  });
+});
+
+describe('within', () => {
+  test.each([
+    [['a'], ['a'], true],
+    [['A', 'b'], ['a'], true],
+    [['ab'], ['a'], false],
+    [['a'], ['a', 'b'], false],
+    [['a'], [], true],
+  ])('%j within %j: %s', (inner, outer, expected) => {
+    expect(isWithin(pathOf(inner), pathOf(outer))).toBe(expected);
+  });
+});
+
+test('relocating keeps what lies below, and there and back is where it was', () => {
+  fc.assert(
+    fc.property(path, path, fc.array(name, { maxLength: 3 }), (from, to, below) => {
+      const inner = pathOf([...namesOf(from), ...below]);
+      const moved = relocate(inner, from, to);
+      expect(keyOf(moved)).toBe(keyOf(pathOf([...namesOf(to), ...below])));
+      expect(relocate(moved, to, from)).toBe(inner);
+    }),
+  );
+});
