@@ -67,6 +67,7 @@ export type StorageRefusal =
         | 'concurrent_session_invalid_offset'
         | 'concurrent_session_invalid_data_size'
         | 'concurrent_session_data_not_allowed'
+        | 'concurrent_session_close_not_allowed'
         | 'concurrent_session_not_closed'
         | 'concurrent_session_missing_data';
       /** With `incorrect_offset`. */
@@ -83,6 +84,8 @@ export class StorageError extends Error {
   constructor(
     readonly refusal: StorageRefusal,
     readonly side: 'from' | 'to' = 'to',
+    /** Of `upload`: the upload session that keeps the bytes, so that only the commit need be tried again. */
+    readonly uploadSession?: string,
   ) {
     super(`${refusal.kind}/${refusal.tag}`);
   }

@@ -1,0 +1,256 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { Disk, DiskFile } from './disk.ts';
+import { codeOf, DamagedBlockError } from './errors.ts';
+
+/**
+ * Blocks up to this size live in SQLite, where many of them share one fsync of its log; larger ones are
+ * files, as SQLite would write them twice (log and main file).
+ */
+export const INLINE_BYTES_MAX = 64 * 1024;
+
+/** Bytes gathered before they are written to a file: one system call for many network chunks. */
+const FLUSH_BYTES = 1024 * 1024;
+
+/** Chunks gathered before they are written or joined, so that a dribble of bytes costs no heap of objects. */
+const FLUSH_CHUNKS = 512;
+
+/** A block that will survive a crash once its folder is synced (`sync`), or whose bytes are in memory. */
+export interface StagedBlock {
+  readonly hash: Buffer;
+  readonly sizeBytes: number;
+  /** Of a block small enough for SQLite. */
+  readonly bytes?: Buffer;
+}
+
+/** What is known of a stored block. */
+export interface KnownBlock {
+  readonly hash: Buffer;
+  readonly sizeBytes: number;
+}
+
+/**
+ * The files of blocks: `blocks/<sha256>`, all in one folder so that one fsync of it makes every rename of
+ * the moment durable. A file appears there whole or not at all.
+ *
+ * Who needs a block holds a pin on its hash: a pinned file is not removed, whatever the database says.
+ * Changes of one hash's file run one after another (`#busy`), so a removal never meets a new arrival.
+ */
+export class BlockFiles {
+  readonly #folder: string;
+  readonly #incoming: string;
+  readonly #pins = new Map<string, number>();
+  readonly #busy = new Map<string, Promise<unknown>>();
+  /** Pinned hashes whose file stands in its folder. */
+  readonly #placed = new Set<string>();
+  /** Found damaged since the start: the next upload of the same bytes heals them. */
+  readonly #damaged = new Set<string>();
+  #incomingCount = 0;
+  #syncing: Promise<void> | undefined;
+  #nextSync: Promise<void> | undefined;
+
+  constructor(
+    dataDirectory: string,
+    private readonly disk: Disk,
+    /** Whether the database has this block as a file: then it is durable already. */
+    private readonly isStored: (hash: Buffer) => boolean,
+  ) {
+    this.#folder = join(dataDirectory, 'blocks');
+    this.#incoming = join(dataDirectory, 'incoming');
+  }
+
+  /** Makes the folders and drops what never became a block. */
+  async prepare(): Promise<void> {
+    await this.disk.makeFolder(this.#folder);
+    await this.disk.makeFolder(this.#incoming);
+    for await (const name of this.disk.names(this.#incoming))
+      await this.disk.remove(join(this.#incoming, name));
+  }
+
+  /** The hashes, in hex, of all files there are. */
+  hashes(): AsyncIterable<string> {
+    return this.disk.names(this.#folder);
+  }
+
+  pin(hash: string): void {
+    this.#pins.set(hash, (this.#pins.get(hash) ?? 0) + 1);
+  }
+
+  unpin(hash: string): void {
+    const left = (this.#pins.get(hash) ?? 1) - 1;
+    if (left > 0) return void this.#pins.set(hash, left);
+    this.#pins.delete(hash);
+    this.#placed.delete(hash);
+  }
+
+  get hasPins(): boolean {
+    return this.#pins.size > 0;
+  }
+
+  isPinned(hash: string): boolean {
+    return this.#pins.has(hash);
+  }
+
+  /** A file for a block on its way in. */
+  createIncoming(): Promise<IncomingFile> {
+    const path = join(this.#incoming, String(this.#incomingCount++));
+    return this.disk.create(path).then((file) => ({ path, file }));
+  }
+
+  async dropIncoming(incoming: IncomingFile): Promise<void> {
+    await incoming.file.close();
+    await this.disk.remove(incoming.path);
+  }
+
+  /** Makes `incoming` the file of `hash`, which the caller has pinned. Durable after the next `sync`. */
+  async place(hash: Buffer, incoming: IncomingFile): Promise<void> {
+    const hex = hash.toString('hex');
+    await this.#alone(hex, async () => {
+      if (this.#isWhole(hash, hex)) return await this.dropIncoming(incoming);
+      try {
+        await incoming.file.sync();
+      } catch (failure) {
+        await this.dropIncoming(incoming);
+        throw failure;
+      }
+      await incoming.file.close();
+      await this.disk.rename(incoming.path, join(this.#folder, hex));
+      this.#placed.add(hex);
+      this.#damaged.delete(hex);
+    });
+  }
+
+  #isWhole(hash: Buffer, hex: string): boolean {
+    return this.#placed.has(hex) || (this.isStored(hash) && !this.#damaged.has(hex));
+  }
+
+  /** Resolves when everything placed before the call is durable; callers of one moment share the work. */
+  sync(): Promise<void> {
+    if (!this.#syncing) return this.#startSync();
+    // The one under way may have begun before our rename: wait for one that begins after it.
+    this.#nextSync ??= this.#syncing.then(
+      () => this.#startSync(),
+      () => this.#startSync(),
+    );
+    return this.#nextSync;
+  }
+
+  #startSync(): Promise<void> {
+    this.#nextSync = undefined;
+    this.#syncing = this.disk.syncFolder(this.#folder).finally(() => {
+      this.#syncing = undefined;
+    });
+    return this.#syncing;
+  }
+
+  /** The bytes of a block's file, checked. Throws `DamagedBlockError`. */
+  async read(block: KnownBlock): Promise<Buffer> {
+    const hex = block.hash.toString('hex');
+    try {
+      return verified(block, await this.disk.read(join(this.#folder, hex), block.sizeBytes));
+    } catch (failure) {
+      const why = DAMAGE[codeOf(failure)];
+      if (!why && !(failure instanceof DamagedBlockError)) throw failure;
+      this.#damaged.add(hex);
+      throw why ? new DamagedBlockError(hex, why) : failure;
+    }
+  }
+
+  /** Removes the file of a block that neither the database nor a pin holds. */
+  async remove(hash: string): Promise<void> {
+    await this.#alone(hash, async () => {
+      if (this.isPinned(hash) || this.isStored(Buffer.from(hash, 'hex'))) return;
+      await this.disk.remove(join(this.#folder, hash));
+    });
+  }
+
+  /** Runs `change` when no other change of this hash's file runs. */
+  async #alone(hash: string, change: () => Promise<void>): Promise<void> {
+    const before = this.#busy.get(hash) ?? Promise.resolve();
+    const run = before.then(change, change);
+    this.#busy.set(hash, run);
+    try {
+      await run;
+    } finally {
+      if (this.#busy.get(hash) === run) this.#busy.delete(hash);
+    }
+  }
+}
+
+/** Codes of the file system that mean the bytes are lost. */
+const DAMAGE: Readonly<Record<string, string>> = {
+  ENOENT: 'its file is missing',
+  EIO: 'the disk cannot read it',
+};
+
+export interface IncomingFile {
+  readonly path: string;
+  readonly file: DiskFile;
+}
+
+/** `bytes` when they are the block's. Throws `DamagedBlockError`. */
+export function verified(block: KnownBlock, bytes: Buffer): Buffer {
+  const hex = block.hash.toString('hex');
+  if (bytes.length !== block.sizeBytes)
+    throw new DamagedBlockError(hex, `it has ${bytes.length} bytes instead of ${block.sizeBytes}`);
+  if (!createHash('sha256').update(bytes).digest().equals(block.hash))
+    throw new DamagedBlockError(hex, 'its bytes have changed');
+  return bytes;
+}
+
+/** One block while its bytes arrive. */
+export class BlockWriter {
+  readonly #hash = createHash('sha256');
+  #chunks: Uint8Array[] = [];
+  #gatheredBytes = 0;
+  #incoming: IncomingFile | undefined;
+  sizeBytes = 0;
+
+  constructor(private readonly files: BlockFiles) {}
+
+  /** Keeps a reference to `chunk`: it must not change afterwards. */
+  async add(chunk: Uint8Array): Promise<void> {
+    this.#hash.update(chunk);
+    this.#chunks.push(chunk);
+    this.#gatheredBytes += chunk.length;
+    this.sizeBytes += chunk.length;
+    if (this.#gatheredBytes >= FLUSH_BYTES) await this.#flush();
+    else if (this.#chunks.length >= FLUSH_CHUNKS) {
+      if (this.sizeBytes > INLINE_BYTES_MAX) await this.#flush();
+      else this.#chunks = [Buffer.concat(this.#chunks)];
+    }
+  }
+
+  /** The staged block, pinned by its hash when it is a file. `place` resolves once it stands in its folder. */
+  finish(): { readonly block: StagedBlock; readonly place: Promise<void> } {
+    const hash = this.#hash.digest();
+    const { sizeBytes } = this;
+    if (sizeBytes <= INLINE_BYTES_MAX)
+      return { block: { hash, sizeBytes, bytes: Buffer.concat(this.#chunks) }, place: Promise.resolve() };
+    this.files.pin(hash.toString('hex'));
+    return { block: { hash, sizeBytes }, place: this.#place(hash) };
+  }
+
+  /** Drops what was written. */
+  async abandon(): Promise<void> {
+    if (this.#incoming) await this.files.dropIncoming(this.#incoming);
+  }
+
+  async #place(hash: Buffer): Promise<void> {
+    try {
+      await this.#flush();
+    } catch (failure) {
+      await this.abandon();
+      throw failure;
+    }
+    if (this.#incoming) await this.files.place(hash, this.#incoming);
+  }
+
+  async #flush(): Promise<void> {
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    this.#gatheredBytes = 0;
+    this.#incoming ??= await this.files.createIncoming();
+    await this.#incoming.file.append(chunks);
+  }
+}

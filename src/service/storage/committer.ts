@@ -1,0 +1,150 @@
+import type { Clock } from '../../util/clock.ts';
+import type { Database } from './database.ts';
+import { asRefusal, codeOf } from './errors.ts';
+import { StorageError } from './storage.ts';
+import type { Ticks } from './ticks.ts';
+
+/** What an operation may touch beside the database: it takes effect once the transaction is durable. */
+export interface Transaction {
+  readonly nowMs: number;
+  readonly ticks: Ticks;
+  /** What changed, for those who wait for it. */
+  readonly changes: Change[];
+  /** Hex hashes of block files that nothing in the database needs any more. */
+  readonly orphans: string[];
+}
+
+export interface Change {
+  readonly ns: number;
+  readonly key: string;
+  /** Everything below it changed too. */
+  readonly tree: boolean;
+}
+
+/** Must have no effect but on the database and the transaction: it runs again when its batch fails. */
+export type Operation<T> = (transaction: Transaction) => T;
+
+/** How long a commit may wait for those before it, ms (service-api.md §9.6). */
+const WAIT_MS_MAX = 1000;
+
+/** Commits that share one transaction and its fsync. */
+const BATCH_MAX = 256;
+
+interface Waiting {
+  readonly queuedMs: number;
+  readonly operation: Operation<unknown>;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (failure: unknown) => void;
+}
+
+/**
+ * The one line through which all commits pass. Those that wait at the same moment share a transaction, so
+ * that one fsync acknowledges them all; each has a savepoint of its own, and a refused one leaves no trace.
+ */
+export class Committer {
+  #queue: Waiting[] = [];
+  #scheduled = false;
+  #closed = false;
+  #idle: (() => void)[] = [];
+
+  constructor(
+    private readonly database: Database,
+    private readonly ticks: Ticks,
+    private readonly clock: Clock,
+    private readonly committed: (transaction: Transaction) => void,
+  ) {}
+
+  /** Resolves once the effect is durable. Throws what `operation` throws, or `too_many_write_operations`. */
+  run<T>(operation: Operation<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new Error('the storage is closed'));
+    return new Promise((resolve, reject) => {
+      this.#queue.push({
+        queuedMs: this.clock.now(),
+        operation,
+        // The queue does not know the operations' types; the result is this operation's own.
+        resolve: (result) => resolve(result as T),
+        reject,
+      });
+      this.#schedule();
+    });
+  }
+
+  /** Takes no more, and resolves when all that were taken are done. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#scheduled) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    const nowMs = this.clock.now();
+    const batch: Waiting[] = [];
+    for (const waiting of this.#queue.splice(0, BATCH_MAX)) {
+      if (nowMs - waiting.queuedMs <= WAIT_MS_MAX) batch.push(waiting);
+      else waiting.reject(new StorageError({ kind: 'write', tag: 'too_many_write_operations' }));
+    }
+    if (batch.length > 0) this.#commit(batch, nowMs);
+    this.#scheduled = false;
+    if (this.#queue.length > 0) this.#schedule();
+    else for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #commit(batch: readonly Waiting[], nowMs: number): void {
+    const transaction: Transaction = { nowMs, ticks: this.ticks, changes: [], orphans: [] };
+    let answers: (() => void)[];
+    try {
+      answers = this.#transact(batch, transaction);
+    } catch (failure) {
+      if (this.database.inTransaction) this.database.exec('ROLLBACK');
+      // One that does not fit on the disk must not take the others with it.
+      if (batch.length > 1) for (const waiting of batch) this.#commit([waiting], nowMs);
+      else batch[0]?.reject(asRefusal(failure));
+      return;
+    }
+    this.committed(transaction);
+    for (const answer of answers) answer();
+  }
+
+  /** Runs the batch in one transaction; what to tell each caller now that it is durable. */
+  #transact(batch: readonly Waiting[], transaction: Transaction): (() => void)[] {
+    const answers: (() => void)[] = [];
+    const tickBefore = this.ticks.last;
+    this.database.exec('BEGIN IMMEDIATE');
+    for (const { operation, resolve, reject } of batch) {
+      try {
+        const result = inSavepoint(this.database, transaction, () => operation(transaction));
+        answers.push(() => resolve(result));
+      } catch (failure) {
+        if (codeOf(failure).startsWith('SQLITE_')) throw failure;
+        answers.push(() => reject(failure));
+      }
+    }
+    if (this.ticks.last !== tickBefore)
+      this.database.prepare(`UPDATE setting SET value = ? WHERE name = 'tick'`).run(this.ticks.last);
+    this.database.exec('COMMIT');
+    return answers;
+  }
+}
+
+/** Runs `operation` so that its failure leaves no trace in the transaction. */
+export function inSavepoint<T>(database: Database, transaction: Transaction, operation: () => T): T {
+  const changes = transaction.changes.length;
+  const orphans = transaction.orphans.length;
+  database.exec('SAVEPOINT operation');
+  try {
+    const result = operation();
+    database.exec('RELEASE operation');
+    return result;
+  } catch (failure) {
+    // A full disk may have ended the whole transaction already.
+    if (database.inTransaction) database.exec('ROLLBACK TO operation; RELEASE operation');
+    transaction.changes.length = changes;
+    transaction.orphans.length = orphans;
+    throw failure;
+  }
+}

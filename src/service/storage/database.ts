@@ -1,0 +1,71 @@
+import Database from 'better-sqlite3';
+import { codeOf, DataDirectoryError } from './errors.ts';
+import { MIGRATIONS } from './migrations.ts';
+
+export type { Database } from 'better-sqlite3';
+
+/** Pages of 4 KiB that the log may hold before they move to the main file: 16 MiB, as small blocks pass through it. */
+const CHECKPOINT_PAGES = 4096;
+
+/** Page cache, KiB. */
+const CACHE_KIB = 32 * 1024;
+
+/**
+ * Opens the metadata of a data directory for this process alone and brings its schema up to date.
+ * Throws `DataDirectoryError` when another process has it, a newer program made it, or it is damaged.
+ */
+export function openDatabase(file: string): Database.Database {
+  let database: Database.Database | undefined;
+  try {
+    database = new Database(file, { timeout: 0 });
+    // Exclusive: the kernel frees the lock with the process, so a kill leaves no stale lock file.
+    database.pragma('locking_mode = EXCLUSIVE');
+    database.pragma('journal_mode = WAL');
+    database.pragma('synchronous = FULL');
+    database.pragma('foreign_keys = ON');
+    database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    database.pragma(`cache_size = -${CACHE_KIB}`);
+    migrate(database, file);
+    return database;
+  } catch (failure) {
+    database?.close();
+    throw explained(failure, file);
+  }
+}
+
+function migrate(database: Database.Database, file: string): void {
+  // Taking the write lock at once is what finds a second process.
+  database.exec('BEGIN IMMEDIATE');
+  const taken = Number(database.pragma('user_version', { simple: true }));
+  if (taken > MIGRATIONS.length)
+    throw new DataDirectoryError(
+      'newer',
+      `${file} was written by a newer davgate (schema ${taken}, this one knows ${MIGRATIONS.length}): run that version`,
+    );
+  for (const step of MIGRATIONS.slice(taken)) database.exec(step);
+  database.pragma(`user_version = ${MIGRATIONS.length}`);
+  database.exec('COMMIT');
+}
+
+function explained(failure: unknown, file: string): unknown {
+  const code = codeOf(failure);
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED'))
+    return new DataDirectoryError(
+      'in-use',
+      `${file} is in use by another process: stop that one, or give this one its own data directory`,
+      { cause: failure },
+    );
+  if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT'))
+    return new DataDirectoryError('damaged', `${file} is damaged: put it back from a backup`, {
+      cause: failure,
+    });
+  if (code.startsWith('SQLITE_'))
+    return new DataDirectoryError(
+      'unusable',
+      `${file} cannot be opened (${code}): check the folder and its rights`,
+      {
+        cause: failure,
+      },
+    );
+  return failure;
+}

@@ -1,0 +1,82 @@
+import { mkdir, open, opendir, rename, unlink } from 'node:fs/promises';
+
+/** What the block store asks of a file system: small, so that a test can make any step of it fail. */
+export interface Disk {
+  makeFolder(path: string): Promise<void>;
+  /** A new, empty file; there must be none. */
+  create(path: string): Promise<DiskFile>;
+  /** All of a file that should have `sizeBytes`; fewer bytes when it is shorter. */
+  read(path: string, sizeBytes: number): Promise<Buffer>;
+  rename(from: string, to: string): Promise<void>;
+  /** No error when there is none. */
+  remove(path: string): Promise<void>;
+  /** Makes what was created, renamed and removed in a folder durable. */
+  syncFolder(path: string): Promise<void>;
+  names(folder: string): AsyncIterable<string>;
+}
+
+/** A file that is being written. */
+export interface DiskFile {
+  append(chunks: readonly Uint8Array[]): Promise<void>;
+  /** Makes its bytes durable. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const localDisk: Disk = {
+  makeFolder: async (path) => {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  },
+  create: async (path) => {
+    const handle = await open(path, 'wx', 0o600);
+    return {
+      append: (chunks) => appendAll(handle, chunks),
+      sync: () => handle.datasync(),
+      close: () => handle.close(),
+    };
+  },
+  read: async (path, sizeBytes) => {
+    await using handle = await open(path, 'r');
+    // Not from Node's pool: blocks are large and handed on.
+    const bytes = Buffer.allocUnsafeSlow(sizeBytes);
+    let filled = 0;
+    while (filled < sizeBytes) {
+      const { bytesRead } = await handle.read(bytes, filled, sizeBytes - filled, filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return bytes.subarray(0, filled);
+  },
+  rename,
+  remove: async (path) => {
+    try {
+      await unlink(path);
+    } catch (failure) {
+      if (!(failure instanceof Error && 'code' in failure && failure.code === 'ENOENT')) throw failure;
+    }
+  },
+  syncFolder: async (path) => {
+    await using handle = await open(path, 'r');
+    await handle.sync();
+  },
+  names: async function* (folder) {
+    for await (const item of await opendir(folder, { bufferSize: 1024 })) yield item.name;
+  },
+};
+
+/** `writev` may write less than it was given, as on a disk that is filling up. */
+async function appendAll(
+  handle: Awaited<ReturnType<typeof open>>,
+  chunks: readonly Uint8Array[],
+): Promise<void> {
+  let rest = chunks.filter((chunk) => chunk.length > 0);
+  while (rest.length > 0) {
+    let { bytesWritten } = await handle.writev(rest);
+    const unwritten: Uint8Array[] = [];
+    for (const chunk of rest) {
+      if (bytesWritten < chunk.length) unwritten.push(chunk.subarray(bytesWritten));
+      bytesWritten = Math.max(0, bytesWritten - chunk.length);
+    }
+    rest = unwritten;
+  }
+}

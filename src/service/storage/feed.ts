@@ -1,0 +1,159 @@
+import type { CursorState } from './cursors.ts';
+import type { Database } from './database.ts';
+import { below, type DeletionRow, type EntryRow, keyOf, SELECT_DELETION, SELECT_ENTRY } from './tree-rows.ts';
+
+/** What a listing shows: something that is there, or that it is gone. */
+export type FeedRow = EntryRow | DeletionRow;
+
+export function isDeletion(row: FeedRow): row is DeletionRow {
+  return 'deletedMs' in row;
+}
+
+/** The part of a cursor that says which entries it covers. */
+export type FeedScope = Pick<CursorState, 'ns' | 'key' | 'recursive' | 'includeDeleted'>;
+
+/** Rows of other folders that one page looks through before it is given out, be it empty. */
+const SCAN_MAX = 10_000;
+
+/** Rows fetched at once while looking through. */
+const CHUNK = 500;
+
+/**
+ * Reads the tree as listings and changes do: every step one index range, whatever the folder's size.
+ *
+ * A folder's deletion is one change. What went with it (`implied`) is told only while its folder lives
+ * again: then who kept the children by the rule "a folder replaces, but keeps children" must drop them.
+ */
+export class Feed {
+  readonly #sql: ReturnType<typeof statements>;
+
+  constructor(database: Database) {
+    this.#sql = statements(database);
+  }
+
+  /** Up to `limit` entries of a listing after a position, in the order of their keys. */
+  entries(
+    scope: FeedScope,
+    after: { readonly parent: string; readonly nameKey: string },
+    limit: number,
+  ): FeedRow[] {
+    const { ns, key, recursive, includeDeleted } = scope;
+    const { from, to } = below(ns, key);
+    const arguments_ = { ns, from, to, ...after, limit };
+    const entries = recursive ? this.#sql.tree.all(arguments_) : this.#sql.children.all(arguments_);
+    if (!includeDeleted) return entries;
+    const deletions = recursive
+      ? this.#sql.treeDeletions.all(arguments_)
+      : this.#sql.childDeletions.all(arguments_);
+    return [...entries, ...deletions].sort(byKey).slice(0, limit);
+  }
+
+  /** What changed after number `since`: at most `limit` rows, and up to which number they are all. */
+  changes(
+    scope: FeedScope,
+    since: number,
+    limit: number,
+    latest: number,
+  ): { readonly rows: readonly FeedRow[]; readonly seq: number; readonly hasMore: boolean } {
+    const rows: FeedRow[] = [];
+    let seq = since;
+    for (let scanned = 0; scanned < SCAN_MAX; scanned += CHUNK) {
+      const chunk = this.#changesAfter(scope, seq);
+      for (const row of chunk) {
+        if (rows.length >= limit) return { rows, seq, hasMore: true };
+        seq = row.seq;
+        if (this.#isTold(scope, row)) rows.push(row);
+      }
+      if (chunk.length < CHUNK) return { rows, seq: Math.max(seq, latest), hasMore: false };
+    }
+    return { rows, seq, hasMore: true };
+  }
+
+  /** Whether anything the scope covers changed after number `since`. */
+  hasChanged({ ns, key, recursive }: FeedScope, since: number): boolean {
+    const { from, to } = below(ns, key);
+    if (!recursive) return this.#sql.childChanged.get({ ns, from, since }) !== undefined;
+    return this.#sql.treeChanged.get({ ns, from, to, since }) !== undefined;
+  }
+
+  #changesAfter({ ns, key, recursive }: FeedScope, since: number): FeedRow[] {
+    const { from } = below(ns, key);
+    const rows: FeedRow[] = recursive
+      ? [
+          ...this.#sql.changes.all({ ns, since, limit: CHUNK }),
+          ...this.#sql.deletionChanges.all({ ns, since, limit: CHUNK }),
+        ]
+      : [
+          ...this.#sql.childChanges.all({ ns, from, since, limit: CHUNK }),
+          ...this.#sql.childDeletionChanges.all({ ns, from, since, limit: CHUNK }),
+        ];
+    return rows.sort((left, right) => left.seq - right.seq).slice(0, CHUNK);
+  }
+
+  #isTold({ ns, key, recursive }: FeedScope, row: FeedRow): boolean {
+    if (recursive && key !== '' && keyOf(row) !== key && !row.parent.startsWith(`${key}/`)) return false;
+    if (!isDeletion(row) || !row.implied || row.parent === '/') return true;
+    const folder = row.parent.slice(0, -1);
+    const slash = folder.lastIndexOf('/') + 1;
+    return this.#sql.isFolder.get(ns, folder.slice(0, slash), folder.slice(slash)) !== undefined;
+  }
+}
+
+/** SQLite compares the bytes of UTF-8, JavaScript UTF-16 units: they order emoji differently. */
+function byKey(left: FeedRow, right: FeedRow): number {
+  return (
+    Buffer.compare(Buffer.from(left.parent), Buffer.from(right.parent)) ||
+    Buffer.compare(Buffer.from(left.nameKey), Buffer.from(right.nameKey))
+  );
+}
+
+function statements(database: Database) {
+  type Range = { ns: number; from: string; to: string; parent: string; nameKey: string; limit: number };
+  type Since = { ns: number; since: number; limit: number };
+  type ChildrenSince = Since & { from: string };
+  const children = 'parent = @from AND name_key > @nameKey';
+  const tree = 'parent >= @from AND parent < @to AND (parent, name_key) > (@parent, @nameKey)';
+  const page = 'ORDER BY parent, name_key LIMIT @limit';
+  const later = 'seq > @since ORDER BY seq LIMIT @limit';
+  return {
+    children: database.prepare<[Range], EntryRow>(
+      `${SELECT_ENTRY} WHERE entry.ns = @ns AND ${entryWhere(children)} ${entryWhere(page)}`,
+    ),
+    tree: database.prepare<[Range], EntryRow>(
+      `${SELECT_ENTRY} WHERE entry.ns = @ns AND ${entryWhere(tree)} ${entryWhere(page)}`,
+    ),
+    childDeletions: database.prepare<[Range], DeletionRow>(
+      `${SELECT_DELETION} WHERE ns = @ns AND NOT forgotten AND ${children} ${page}`,
+    ),
+    treeDeletions: database.prepare<[Range], DeletionRow>(
+      `${SELECT_DELETION} WHERE ns = @ns AND NOT forgotten AND ${tree} ${page}`,
+    ),
+    changes: database.prepare<[Since], EntryRow>(`${SELECT_ENTRY} WHERE entry.ns = @ns AND ${later}`),
+    deletionChanges: database.prepare<[Since], DeletionRow>(`${SELECT_DELETION} WHERE ns = @ns AND ${later}`),
+    childChanges: database.prepare<[ChildrenSince], EntryRow>(
+      `${SELECT_ENTRY} WHERE entry.ns = @ns AND entry.parent = @from AND ${later}`,
+    ),
+    childDeletionChanges: database.prepare<[ChildrenSince], DeletionRow>(
+      `${SELECT_DELETION} WHERE ns = @ns AND parent = @from AND ${later}`,
+    ),
+    childChanged: database.prepare<[{ ns: number; from: string; since: number }]>(
+      `SELECT 1 FROM entry WHERE ns = @ns AND parent = @from AND seq > @since
+       UNION ALL SELECT 1 FROM deletion WHERE ns = @ns AND parent = @from AND seq > @since LIMIT 1`,
+    ),
+    treeChanged: database.prepare<[{ ns: number; from: string; to: string; since: number }]>(
+      `SELECT 1 FROM entry INDEXED BY entry_change
+         WHERE ns = @ns AND seq > @since AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
+       UNION ALL SELECT 1 FROM deletion INDEXED BY deletion_change
+         WHERE ns = @ns AND seq > @since AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
+       LIMIT 1`,
+    ),
+    isFolder: database.prepare<[ns: number, parent: string, nameKey: string]>(
+      'SELECT 1 FROM entry WHERE ns = ? AND parent = ? AND name_key = ? AND revision IS NULL',
+    ),
+  };
+}
+
+/** The joined tables share column names with `entry`: say which is meant. */
+function entryWhere(clause: string): string {
+  return clause.replaceAll(/\b(parent|name_key)\b/g, 'entry.$1').replaceAll('@entry.', '@');
+}

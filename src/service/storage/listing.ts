@@ -1,0 +1,145 @@
+import type { Clock } from '../../util/clock.ts';
+import { type CursorState, type Cursors, ownerDigest, refused } from './cursors.ts';
+import type { Database } from './database.ts';
+import { notFound } from './errors.ts';
+import { Feed, type FeedRow, isDeletion } from './feed.ts';
+import { splitKey } from './names.ts';
+import { type CursorOwner, type ListingScope, StorageError, type StoredPage } from './storage.ts';
+import type { Ticks } from './ticks.ts';
+import { type EntryRow, storedDeletion, storedOf } from './tree-rows.ts';
+import type { Watchers } from './watchers.ts';
+import type { Store } from './writes.ts';
+
+/** Entries a page may have (service-api.md §6.1). */
+const PAGE_MAX = 2000;
+
+/** Entries a page has when only a latest cursor was asked for, which names no number. */
+const PAGE_DEFAULT = 500;
+
+/** The position before the first entry. */
+const START = { parent: '', nameKey: '' };
+
+/**
+ * Listings with their cursors (service-api.md §9.4). A listing reads the tree as it is at each page; what
+ * changed meanwhile follows as changes before it says that there is no more.
+ */
+export class Listings {
+  readonly #feed: Feed;
+  readonly #horizon: (ns: number) => number | undefined;
+
+  constructor(
+    database: Database,
+    private readonly store: Store,
+    private readonly cursors: Cursors,
+    private readonly ticks: Ticks,
+    private readonly watchers: Watchers,
+    private readonly clock: Clock,
+  ) {
+    this.#feed = new Feed(database);
+    const horizon = database.prepare<[number], { horizon: number }>(
+      'SELECT horizon FROM namespace WHERE id = ?',
+    );
+    this.#horizon = (ns) => horizon.get(ns)?.horizon;
+  }
+
+  first(ns: number, owner: CursorOwner, scope: ListingScope, limit: number): StoredPage {
+    return this.#page(ownerDigest(owner), { ...this.#state(ns, scope, limit), after: START });
+  }
+
+  latest(ns: number, owner: CursorOwner, scope: ListingScope): string {
+    return this.cursors.encode(ownerDigest(owner), this.#state(ns, scope, PAGE_DEFAULT));
+  }
+
+  next(owner: CursorOwner, cursor: string): StoredPage {
+    const decoded = this.#decode(cursor);
+    if (decoded.owner !== ownerDigest(owner)) throw refused('malformed');
+    return this.#page(decoded.owner, decoded.state);
+  }
+
+  /** See `Storage.awaitChange`. */
+  async awaitChange(cursor: string, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    const { state } = this.#decode(cursor);
+    signal.throwIfAborted();
+    if (this.#isBehind(state)) return true;
+    const done = new AbortController();
+    let woken: boolean | undefined;
+    const forget = this.watchers.add(state, (changed) => {
+      woken ??= changed;
+      done.abort();
+    });
+    try {
+      await this.clock.sleep(timeoutMs, AbortSignal.any([signal, done.signal]));
+    } catch (failure) {
+      if (woken === undefined) throw failure;
+    } finally {
+      forget();
+    }
+    return woken ?? false;
+  }
+
+  #state(ns: number, { path, recursive, includeDeleted }: ListingScope, asked: number): CursorState {
+    const place = this.store.tree.locate(ns, path, 'lookup');
+    const key = place?.key ?? '';
+    this.#folder(ns, key);
+    const limit = Math.min(Math.max(1, asked), PAGE_MAX);
+    return { ns, key, recursive, includeDeleted, seq: this.ticks.last, limit };
+  }
+
+  #decode(cursor: string): ReturnType<Cursors['decode']> {
+    const decoded = this.cursors.decode(cursor);
+    const horizon = this.#horizon(decoded.state.ns);
+    const { seq } = decoded.state;
+    // A number we have not reached comes from before the data directory was put back from a backup.
+    if (horizon === undefined || seq < horizon || seq > this.ticks.last) throw refused('reset');
+    return decoded;
+  }
+
+  #isBehind(state: CursorState): boolean {
+    if (state.after) return true;
+    const row = state.key === '' ? undefined : this.store.tree.find(state.ns, splitKey(state.key));
+    if (state.key !== '' && row?.revision !== null) return true;
+    return this.#feed.hasChanged(state, state.seq);
+  }
+
+  #page(owner: string, state: CursorState): StoredPage {
+    const folder = this.#folder(state.ns, state.key);
+    if (!state.after) return this.#changes(owner, state);
+    const found = this.#feed.entries(state, state.after, state.limit + 1);
+    const rows: FeedRow[] = found.slice(0, state.limit);
+    const last = rows.at(-1);
+    const isThrough = found.length <= state.limit || !last;
+    const { after, ...through } = state;
+    if (folder && state.recursive && after === START) rows.unshift(folder);
+    return {
+      entries: rows.map((row) => this.#shown(row)),
+      cursor: this.cursors.encode(owner, isThrough ? through : { ...state, after: positionOf(last) }),
+      hasMore: !isThrough || this.#feed.hasChanged(state, state.seq),
+    };
+  }
+
+  #changes(owner: string, state: CursorState): StoredPage {
+    const { rows, seq, hasMore } = this.#feed.changes(state, state.seq, state.limit, this.ticks.last);
+    return {
+      entries: rows.map((row) => this.#shown(row)),
+      cursor: this.cursors.encode(owner, { ...state, seq }),
+      hasMore,
+    };
+  }
+
+  /** The folder that is listed; `undefined` for the root. Throws when it is not one. */
+  #folder(ns: number, key: string): EntryRow | undefined {
+    if (key === '') return undefined;
+    const row = this.store.tree.find(ns, splitKey(key));
+    if (!row) throw notFound();
+    if (row.revision !== null) throw new StorageError({ kind: 'lookup', tag: 'not_folder' });
+    return row;
+  }
+
+  #shown(row: FeedRow): StoredPage['entries'][number] {
+    return isDeletion(row) ? storedDeletion(row) : storedOf(row, this.store.directoryTag);
+  }
+}
+
+function positionOf({ parent, nameKey }: FeedRow): { readonly parent: string; readonly nameKey: string } {
+  return { parent, nameKey };
+}

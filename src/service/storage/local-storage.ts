@@ -1,0 +1,174 @@
+import type { ByteRange } from '../../util/ranges.ts';
+import type { BlockFiles } from './blocks.ts';
+import type { Committer } from './committer.ts';
+import type { Database } from './database.ts';
+import { notFound } from './errors.ts';
+import { restoreRevision, revisionsOf } from './history.ts';
+import type { Listings } from './listing.ts';
+import { malformed } from './names.ts';
+import { readContent } from './reading.ts';
+import { relocateEntry } from './relocation.ts';
+import { removeEntry, removeEntryForever } from './removal.ts';
+import type { CursorOwner, RevisionPage, Storage, Stored, StoredDeletion, StoredFile } from './storage.ts';
+import { numberOf } from './ticks.ts';
+import { storedDeletion, storedFile, storedFolder, storedOf, storedRevision } from './tree-rows.ts';
+import type { Uploads } from './uploads.ts';
+import { makeFolder, type Store } from './writes.ts';
+
+/** The parts of an open data directory. */
+export interface Parts {
+  readonly database: Database;
+  readonly files: BlockFiles;
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly listings: Listings;
+  readonly uploads: Uploads;
+  /** Ends every wait for a change. */
+  readonly endWaits: () => void;
+  /** Removals of block files that are under way. */
+  readonly removals: ReadonlySet<Promise<void>>;
+}
+
+/** The seam over an open data directory. */
+export function localStorage(parts: Parts): Storage {
+  const { store, committer, listings, uploads } = parts;
+  const { directoryTag } = store;
+  const namespaces = namespacesOf(parts.database);
+  const numberFor = namespaces.number;
+  const at = (owner: CursorOwner) => numberFor(owner.namespace);
+
+  return {
+    createNamespace: namespaces.create,
+    usage: namespaces.usage,
+    stat: (namespace, address, includeDeleted) => stat(store, numberFor(namespace), address, includeDeleted),
+    revisions: (namespace, address, options): RevisionPage =>
+      revisionsOf(store, numberFor(namespace), address, options),
+
+    list: (owner, scope, limit) => listings.first(at(owner), owner, scope, limit),
+    latestCursor: (owner, scope) => listings.latest(at(owner), owner, scope),
+    listContinue: (owner, cursor) => listings.next(owner, cursor),
+    awaitChange: (cursor, timeoutMs, signal) => listings.awaitChange(cursor, timeoutMs, signal),
+
+    upload: async (namespace, commit, body) => await uploads.upload(numberFor(namespace), commit, body),
+    startSession: async (namespace, kind, body, close) =>
+      await uploads.start(numberFor(namespace), kind, body, close),
+    appendSession: async (namespace, point, body, close) =>
+      await uploads.append(numberFor(namespace), point, body, close),
+    finishSession: async (namespace, point, commit, body) =>
+      await uploads.finish(numberFor(namespace), point, commit, body),
+    finishSessions: async (namespace, entries) => await uploads.finishBatch(numberFor(namespace), entries),
+
+    read: (file, range) => read(parts, file, range),
+
+    createFolder: async (namespace, path, autorename) =>
+      storedFolder(
+        await committer.run((transaction) =>
+          makeFolder(store, transaction, numberFor(namespace), path, autorename),
+        ),
+      ),
+    remove: async (namespace, address, parentRev) =>
+      storedOf(
+        await committer.run((transaction) =>
+          removeEntry(store, transaction, numberFor(namespace), address, parentRev),
+        ),
+        directoryTag,
+      ),
+    removeForever: (namespace, address, parentRev) =>
+      committer.run((transaction) =>
+        removeEntryForever(store, transaction, numberFor(namespace), address, parentRev),
+      ),
+    relocate: async (namespace, from, to, options) =>
+      storedOf(
+        await committer.run((transaction) =>
+          relocateEntry(store, transaction, numberFor(namespace), from, to, options),
+        ),
+        directoryTag,
+      ),
+    restore: async (namespace, path, rev) =>
+      storedFile(
+        await committer.run((transaction) =>
+          restoreRevision(store, transaction, numberFor(namespace), path, rev),
+        ),
+        directoryTag,
+      ),
+    close: () => close(parts),
+  };
+}
+
+function stat(store: Store, ns: number, address: string, includeDeleted: boolean): Stored | StoredDeletion {
+  const { tree, directoryTag } = store;
+  if (address.startsWith('rev:')) {
+    const number = numberOf(address.slice('rev:'.length), directoryTag);
+    const revision = number === undefined ? undefined : tree.findRevision(ns, number);
+    if (!revision) throw notFound();
+    return storedRevision(revision, directoryTag);
+  }
+  const place = tree.locate(ns, address, 'lookup', includeDeleted);
+  if (!place) throw malformed('lookup');
+  const row = tree.find(ns, place);
+  if (row) return storedOf(row, directoryTag);
+  const deletion = includeDeleted ? tree.findDeletion(ns, place) : undefined;
+  if (!deletion) throw notFound();
+  return storedDeletion(deletion);
+}
+
+async function* read(
+  { files, store, committer }: Parts,
+  file: StoredFile,
+  range: ByteRange | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const { tree, contents, directoryTag } = store;
+  const number = numberOf(file.rev, directoryTag);
+  const revision = number === undefined ? undefined : tree.revision(number);
+  if (!revision) throw notFound();
+  const { content, sizeBytes } = revision;
+  const start = range?.start ?? 0;
+  const end = Math.min(range?.end ?? sizeBytes, sizeBytes);
+  if (start >= end) return;
+  contents.startReading(content);
+  try {
+    yield* readContent(files, contents, content, { start, end });
+  } finally {
+    if (contents.stopReading(content))
+      await committer.run((transaction) => contents.collect(transaction, content));
+  }
+}
+
+function namespacesOf(database: Database): {
+  readonly usage: Storage['usage'];
+  readonly create: Storage['createNamespace'];
+  readonly number: (namespace: string) => number;
+} {
+  const find = database.prepare<[string], { id: number; usedBytes: number; limitBytes: number }>(
+    'SELECT id, used_bytes AS usedBytes, limit_bytes AS limitBytes FROM namespace WHERE name = ?',
+  );
+  const create = database.prepare<[string, number]>(
+    `INSERT INTO namespace (name, limit_bytes) VALUES (?, ?)
+     ON CONFLICT (name) DO UPDATE SET limit_bytes = excluded.limit_bytes`,
+  );
+  const found = (namespace: string) => {
+    const row = find.get(namespace);
+    if (!row) throw new Error(`there is no namespace ${JSON.stringify(namespace)}: create it first`);
+    return row;
+  };
+  return {
+    create: (namespace, limitBytes) => {
+      create.run(namespace, limitBytes);
+    },
+    number: (namespace) => found(namespace).id,
+    usage: (namespace) => {
+      const { usedBytes, limitBytes } = found(namespace);
+      return { usedBytes, limitBytes };
+    },
+  };
+}
+
+async function close({ database, files, committer, removals, endWaits }: Parts): Promise<void> {
+  endWaits();
+  await committer.close();
+  await Promise.all(removals);
+  if (!database.open) return;
+  // Uploads that are cut off now leave files behind: the next start looks for them.
+  if (!files.hasPins) database.prepare(`UPDATE setting SET value = 1 WHERE name = 'closed'`).run();
+  database.close();
+}

@@ -1,0 +1,123 @@
+/**
+ * The schema, step by step. A step is never edited once released: a data directory remembers how many it
+ * has taken (`PRAGMA user_version`). Keys of paths are folded (`names.ts`) and compared byte by byte; a `parent` is its
+ * folder's key and a slash.
+ *
+ * A path is in `entry` while something is there, in `deletion` once something was, never in both. Every
+ * change of a path takes the next number of one growing sequence (`ticks.ts`) as its `seq`; for a file that
+ * number is also its revision, so a cursor is just the last number its reader has seen.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE setting (name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE namespace (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    limit_bytes INTEGER NOT NULL,
+    used_bytes INTEGER NOT NULL DEFAULT 0,
+    -- Deletions up to this number may have been dropped: older cursors must start over.
+    horizon INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+
+  -- A block of at most 4 MiB. Small ones carry their bytes here, others are a file named by the hash.
+  CREATE TABLE block (
+    id INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE,
+    size INTEGER NOT NULL,
+    inline INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE block_bytes (block INTEGER PRIMARY KEY REFERENCES block, bytes BLOB NOT NULL) STRICT;
+
+  -- A whole content, found by its content_hash: equal hashes mean equal lists of blocks.
+  CREATE TABLE content (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, size INTEGER NOT NULL) STRICT;
+  CREATE TABLE content_block (
+    content INTEGER NOT NULL REFERENCES content,
+    position INTEGER NOT NULL,
+    block INTEGER NOT NULL REFERENCES block,
+    PRIMARY KEY (content, position)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX content_block_block ON content_block (block);
+
+  -- How many revisions of a namespace have this content: it counts once for the quota.
+  CREATE TABLE holding (
+    ns INTEGER NOT NULL REFERENCES namespace,
+    content INTEGER NOT NULL REFERENCES content,
+    revisions INTEGER NOT NULL,
+    PRIMARY KEY (ns, content)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX holding_content ON holding (content);
+
+  CREATE TABLE revision (
+    number INTEGER PRIMARY KEY,
+    ns INTEGER NOT NULL REFERENCES namespace,
+    parent TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL,
+    id TEXT NOT NULL,
+    content INTEGER NOT NULL REFERENCES content,
+    client_ms INTEGER NOT NULL,
+    server_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX revision_path ON revision (ns, parent, name_key, number);
+  CREATE INDEX revision_id ON revision (id, number);
+  CREATE INDEX revision_content ON revision (content);
+
+  CREATE TABLE entry (
+    ns INTEGER NOT NULL REFERENCES namespace,
+    parent TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL,
+    id TEXT NOT NULL UNIQUE,
+    seq INTEGER NOT NULL,
+    -- NULL makes it a folder.
+    revision INTEGER REFERENCES revision,
+    PRIMARY KEY (ns, parent, name_key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX entry_change ON entry (ns, seq);
+  CREATE INDEX entry_child_change ON entry (ns, parent, seq);
+  CREATE INDEX entry_revision ON entry (revision);
+
+  CREATE TABLE deletion (
+    ns INTEGER NOT NULL REFERENCES namespace,
+    parent TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL,
+    id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    was_folder INTEGER NOT NULL,
+    -- It went with its folder: who hears of the folder needs no word of it.
+    implied INTEGER NOT NULL,
+    -- Removed for ever: only cursors may still hear of it.
+    forgotten INTEGER NOT NULL,
+    deleted_ms INTEGER NOT NULL,
+    PRIMARY KEY (ns, parent, name_key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX deletion_change ON deletion (ns, seq);
+  CREATE INDEX deletion_child_change ON deletion (ns, parent, seq);
+  CREATE INDEX deletion_id ON deletion (id);
+
+  CREATE TABLE session (
+    id TEXT PRIMARY KEY,
+    ns INTEGER NOT NULL REFERENCES namespace,
+    concurrent INTEGER NOT NULL,
+    -- Bytes so far; of a concurrent session the total, known once it is closed.
+    size INTEGER NOT NULL,
+    closed INTEGER NOT NULL,
+    started_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX session_started ON session (started_ms);
+
+  -- A piece never crosses a 4 MiB boundary of the file it will be part of.
+  CREATE TABLE session_piece (
+    session TEXT NOT NULL REFERENCES session,
+    start INTEGER NOT NULL,
+    block INTEGER NOT NULL REFERENCES block,
+    PRIMARY KEY (session, start)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX session_piece_block ON session_piece (block);
+  `,
+];

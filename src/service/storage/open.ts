@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
+import { BlockFiles } from './blocks.ts';
+import { Committer } from './committer.ts';
+import { Contents } from './contents.ts';
+import { Cursors } from './cursors.ts';
+import { type Database, openDatabase } from './database.ts';
+import { type Disk, localDisk } from './disk.ts';
+import { codeOf, DataDirectoryError } from './errors.ts';
+import { Listings } from './listing.ts';
+import { localStorage } from './local-storage.ts';
+import { Sessions } from './sessions.ts';
+import type { Storage } from './storage.ts';
+import { Ticks } from './ticks.ts';
+import { Tree } from './tree.ts';
+import { Uploads } from './uploads.ts';
+import { Watchers } from './watchers.ts';
+
+export interface StorageOptions {
+  /** Holds `storage.sqlite` and the folders `blocks` and `incoming`; made when missing. For one process. */
+  readonly dataDirectory: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Makes the id of a new file or folder: `id:` and 22 base64url characters, case-sensitive. */
+  readonly mintId?: () => string;
+  /** The file system that blocks are kept on. */
+  readonly disk?: Disk;
+}
+
+/** Opens a data directory, empty or not. Throws `DataDirectoryError`. */
+export async function openStorage(options: StorageOptions): Promise<Storage> {
+  const { dataDirectory, clock, log, mintId = randomId, disk = localDisk } = options;
+  makeDirectory(dataDirectory);
+  const database = openDatabase(join(dataDirectory, 'storage.sqlite'));
+  try {
+    const settings = settingsOf(database);
+    const contents = new Contents(database);
+    const files = new BlockFiles(dataDirectory, disk, (hash) => {
+      // Cut off by `close`, an upload must not remove what it cannot look up any more.
+      return !database.open || contents.block(hash)?.inline === 0;
+    });
+    const store = {
+      tree: new Tree(database, contents, mintId),
+      contents,
+      directoryTag: settings.directoryTag,
+    };
+    const sessions = new Sessions(database, contents);
+    const watchers = new Watchers();
+    const ticks = new Ticks(settings.tick, clock);
+    const removals = new Set<Promise<void>>();
+    const committer = new Committer(database, ticks, clock, ({ changes, orphans }) => {
+      watchers.notify(changes);
+      if (orphans.length > 0) track(removals, removeAll(files, orphans, log));
+    });
+    await files.prepare();
+    if (!settings.closedCleanly) await collectOrphans(contents, files, committer, log);
+    const cursors = new Cursors(settings.cursorKey, settings.directoryTag);
+    return localStorage({
+      database,
+      files,
+      store,
+      committer,
+      listings: new Listings(database, store, cursors, ticks, watchers, clock),
+      uploads: new Uploads(database, store, files, sessions, committer, clock),
+      endWaits: () => watchers.endAll(),
+      removals,
+    });
+  } catch (failure) {
+    database.close();
+    throw failure;
+  }
+}
+
+function makeDirectory(dataDirectory: string): void {
+  try {
+    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  } catch (failure) {
+    throw new DataDirectoryError(
+      'unusable',
+      `${dataDirectory} cannot be made (${codeOf(failure)}): name a folder that this user may write to`,
+      { cause: failure },
+    );
+  }
+}
+
+function randomId(): string {
+  return `id:${randomBytes(16).toString('base64url')}`;
+}
+
+interface Settings {
+  readonly directoryTag: string;
+  readonly cursorKey: Buffer;
+  readonly tick: number;
+  readonly closedCleanly: boolean;
+}
+
+/** What the data directory remembers about itself; marks it open. */
+function settingsOf(database: Database): Settings {
+  const add = database.prepare('INSERT OR IGNORE INTO setting (name, value) VALUES (?, ?)');
+  const find = database.prepare<[string], { value: unknown }>('SELECT value FROM setting WHERE name = ?');
+  return database.transaction(() => {
+    add.run('tag', randomBytes(4).toString('hex'));
+    add.run('cursor-key', randomBytes(32));
+    add.run('tick', 0);
+    add.run('closed', 1);
+    const value = (name: string) => find.get(name)?.value;
+    const settings = {
+      directoryTag: String(value('tag')),
+      cursorKey: value('cursor-key') as Buffer,
+      tick: Number(value('tick')),
+      closedCleanly: value('closed') === 1,
+    };
+    database.prepare(`UPDATE setting SET value = 0 WHERE name = 'closed'`).run();
+    return settings;
+  })();
+}
+
+/** Removes what a crash left: files that no block is known for, contents that were only being read. */
+async function collectOrphans(
+  contents: Contents,
+  files: BlockFiles,
+  committer: Committer,
+  log: Log,
+): Promise<void> {
+  await committer.run((transaction) => {
+    for (const content of contents.unheld()) contents.collect(transaction, content);
+  });
+  let removed = 0;
+  for await (const hash of files.hashes()) {
+    if (contents.block(Buffer.from(hash, 'hex'))?.inline === 0) continue;
+    await files.remove(hash);
+    removed++;
+  }
+  log.info('the storage was not closed properly and has been checked', { removedBlocks: removed });
+}
+
+async function removeAll(files: BlockFiles, hashes: readonly string[], log: Log): Promise<void> {
+  for (const hash of hashes) {
+    try {
+      await files.remove(hash);
+    } catch (failure) {
+      log.warn('a block that nothing needs could not be removed', { hash, reason: String(failure) });
+    }
+  }
+}
+
+function track(running: Set<Promise<void>>, task: Promise<void>): void {
+  running.add(task);
+  void task.finally(() => running.delete(task));
+}

@@ -1,0 +1,91 @@
+import type { Transaction } from './committer.ts';
+import { conflict, notFound } from './errors.ts';
+import { malformed, type Place, sizeChecked } from './names.ts';
+import { StorageError } from './storage.ts';
+import { type EntryRow, keyOf } from './tree-rows.ts';
+import { freePlace, kindOf, type Store } from './writes.ts';
+
+/** Files that one move or copy may take along (service-api.md §6.4). */
+const FILES_MAX = 10_000;
+
+/** Moves or copies a file or a tree (service-api.md §9.3). Never overwrites. */
+export function relocateEntry(
+  store: Store,
+  transaction: Transaction,
+  ns: number,
+  from: string,
+  to: string,
+  options: { readonly copy: boolean; readonly autorename: boolean },
+): EntryRow {
+  const { tree } = store;
+  const source = sourceOf(store, ns, from);
+  const asked = tree.locate(ns, to, 'write');
+  if (!asked) throw malformed('write');
+  // The service does not change only the case of a name, and says it did.
+  if (!options.copy && asked.key === keyOf(source)) return source;
+  const target = targetOf(store, ns, source, asked, options);
+  const below = source.revision === null ? tree.entriesBelow(ns, keyOf(source)) : [];
+  if (!options.copy) tree.remove(transaction, source);
+  const moved = arrive(store, transaction, source, target, options.copy);
+  for (const row of below) arrive(store, transaction, row, under(row, source, target), options.copy);
+  transaction.changes.push({ ns, key: target.key, tree: true });
+  return moved;
+}
+
+function sourceOf({ tree }: Store, ns: number, from: string): EntryRow {
+  try {
+    const place = tree.locate(ns, from, 'lookup');
+    if (!place) throw malformed('lookup');
+    const source = tree.find(ns, place);
+    if (!source) throw notFound();
+    return source;
+  } catch (failure) {
+    throw failure instanceof StorageError ? new StorageError(failure.refusal, 'from') : failure;
+  }
+}
+
+function targetOf(
+  { tree }: Store,
+  ns: number,
+  source: EntryRow,
+  asked: Place,
+  { copy, autorename }: { readonly copy: boolean; readonly autorename: boolean },
+): Place {
+  const isFolder = source.revision === null;
+  const isInside = asked.parent.startsWith(`${keyOf(source)}/`);
+  if (!isFolder && isInside) throw conflict('file_ancestor');
+  if (isInside) throw refused(copy ? 'duplicated_or_nested_paths' : 'cant_move_folder_into_itself');
+  if (isFolder && tree.countFilesBelow(ns, keyOf(source)) > FILES_MAX) throw refused('too_many_files');
+  const existing = tree.find(ns, asked);
+  if (!existing) return asked;
+  const taken = conflict(kindOf(existing));
+  if (!autorename) throw taken;
+  return freePlace(tree, ns, asked, isFolder ? 'folder' : 'file', taken);
+}
+
+/** Puts one entry of the source where it goes; the parents are there or are made. */
+function arrive(
+  { tree }: Store,
+  transaction: Transaction,
+  row: EntryRow,
+  place: Place,
+  copy: boolean,
+): EntryRow {
+  const id = copy ? undefined : row.id;
+  if (row.content === null || row.clientMs === null) return tree.putFolder(transaction, row.ns, place, id);
+  const file = { content: row.content, clientMs: row.clientMs };
+  return tree.putFile(transaction, row.ns, place, id === undefined ? file : { ...file, id });
+}
+
+/** The place of a descendant of `source` once that is `target`. */
+function under(row: EntryRow, source: EntryRow, target: Place): Place {
+  const parent = target.key + row.parent.slice(keyOf(source).length);
+  const names = [...target.names, ...row.path.slice(source.path.length + 1).split('/')];
+  return sizeChecked({ parent, nameKey: row.nameKey, key: parent + row.nameKey, names });
+}
+
+function refused(
+  tag: 'cant_move_folder_into_itself' | 'duplicated_or_nested_paths' | 'too_many_files',
+): StorageError {
+  return new StorageError({ kind: 'relocation', tag });
+}

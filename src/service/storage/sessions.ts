@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto';
+import { BLOCK_BYTES } from '../../util/content-hash.ts';
+import type { StagedBlock } from './blocks.ts';
+import type { Transaction } from './committer.ts';
+import type { Contents } from './contents.ts';
+import type { Database } from './database.ts';
+import { type PieceRow, type SessionRow, sessionStatements } from './session-rows.ts';
+import { StorageError, type StorageRefusal } from './storage.ts';
+
+/** How long a session lives from its start, ms (service-api.md §9.5). */
+export const SESSION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** The longest file there may be. */
+const FILE_BYTES_MAX = 2 ** 41 - 2 ** 22;
+
+/** Sessions past their life that one start clears away. */
+const EXPIRED_MAX = 20;
+
+/** A part that arrived: where it begins and its staged blocks, which end at multiples of 4 MiB. */
+export interface Part {
+  readonly offset: number;
+  readonly sizeBytes: number;
+  readonly blocks: readonly StagedBlock[];
+  /** Whether it is the last one. */
+  readonly close: boolean;
+}
+
+/** A block that several pieces add up to, made before the transaction that needs it. */
+export interface Joined {
+  readonly start: number;
+  readonly block: StagedBlock;
+}
+
+/**
+ * Upload sessions: bytes that are durable but belong to no file yet (service-api.md §9.5). Pieces never
+ * cross a 4 MiB boundary; whole blocks are one piece as soon as they are complete.
+ */
+export class Sessions {
+  readonly #sql: ReturnType<typeof sessionStatements>;
+
+  constructor(
+    database: Database,
+    private readonly contents: Contents,
+  ) {
+    this.#sql = sessionStatements(database);
+  }
+
+  /** Throws `session/not_found`, also when its time is over. */
+  find(ns: number, id: string, nowMs: number): SessionRow {
+    const session = this.#sql.find.get(id);
+    if (session?.ns !== ns || session.startedMs + SESSION_LIFE_MS <= nowMs) throw refused('not_found');
+    return session;
+  }
+
+  start(transaction: Transaction, ns: number, concurrent: boolean): SessionRow {
+    this.#dropExpired(transaction, EXPIRED_MAX);
+    const id = `pid_upload_session:${randomBytes(16).toString('base64url')}`;
+    this.#sql.add.run(id, ns, concurrent ? 1 : 0, transaction.nowMs);
+    return { id, ns, concurrent: concurrent ? 1 : 0, sizeBytes: 0, closed: 0, startedMs: transaction.nowMs };
+  }
+
+  /** Whether a part may be added at `offset`, as far as can be told before its bytes. Throws why not. */
+  checkOffset(session: SessionRow, offset: number): void {
+    if (session.concurrent) {
+      if (offset % BLOCK_BYTES !== 0) throw refused('concurrent_session_invalid_offset');
+      if (session.closed && offset > session.sizeBytes) throw refused('closed');
+    } else {
+      if (session.closed) throw refused('closed');
+      checkSize(session, offset);
+    }
+    if (offset > FILE_BYTES_MAX) throw refused('too_large');
+  }
+
+  /** Adds a part, with the block it completes if that was in pieces. Throws why it may not. */
+  append(transaction: Transaction, session: SessionRow, part: Part, joined?: Joined): void {
+    this.checkOffset(session, part.offset);
+    const end = part.offset + part.sizeBytes;
+    if (end > FILE_BYTES_MAX) throw refused('too_large');
+    if (session.concurrent) this.#checkConcurrent(session, part);
+    let start = part.offset;
+    for (const block of part.blocks) {
+      this.#putPieces(transaction, session.id, start, start + block.sizeBytes, block);
+      start += block.sizeBytes;
+    }
+    if (joined)
+      this.#putPieces(transaction, session.id, joined.start, joined.start + BLOCK_BYTES, joined.block);
+    if (session.concurrent) {
+      if (part.close) this.#sql.update.run(end, 1, session.id);
+    } else this.#sql.update.run(end, part.close ? 1 : 0, session.id);
+  }
+
+  /** The pieces of the 4 MiB block that byte `offset` is in. */
+  piecesAround(session: string, offset: number): PieceRow[] {
+    const start = offset - (offset % BLOCK_BYTES);
+    return this.#sql.pieces.all(session, start, start + BLOCK_BYTES);
+  }
+
+  /** The blocks of a session that is complete at `offset`; `joined` stands for a tail in pieces. Throws why it is not. */
+  complete(session: SessionRow, offset: number, joined?: Joined): StagedBlock[] {
+    if (session.concurrent && !session.closed) throw refused('concurrent_session_not_closed');
+    checkSize(session, offset);
+    const pieces = this.#sql.pieces.all(session.id, 0, joined?.start ?? offset);
+    const blocks: StagedBlock[] = joined ? [...pieces, joined.block] : pieces;
+    if (blocks.reduce((sum, block) => sum + block.sizeBytes, 0) !== offset)
+      throw refused('concurrent_session_missing_data');
+    return blocks;
+  }
+
+  drop(transaction: Transaction, session: string): void {
+    const pieces = this.#sql.pieces.all(session, 0, Number.MAX_SAFE_INTEGER);
+    this.#sql.dropPieces.run(session, 0, Number.MAX_SAFE_INTEGER);
+    this.#sql.drop.run(session);
+    for (const piece of pieces) this.contents.collectBlock(transaction, piece);
+  }
+
+  #dropExpired(transaction: Transaction, limit: number): void {
+    for (const { id } of this.#sql.expired.all(transaction.nowMs - SESSION_LIFE_MS, limit))
+      this.drop(transaction, id);
+  }
+
+  /** What is known of a concurrent session's end binds its parts, and the other way round. */
+  #checkConcurrent(session: SessionRow, part: Part): void {
+    const end = part.offset + part.sizeBytes;
+    const isLast = part.close || (session.closed && end === session.sizeBytes);
+    if (part.sizeBytes % BLOCK_BYTES !== 0 && !isLast) throw refused('concurrent_session_invalid_data_size');
+    if (session.closed && (end > session.sizeBytes || (part.close && end !== session.sizeBytes)))
+      throw refused('closed');
+    if (part.close && this.#sql.pieces.all(session.id, end, Number.MAX_SAFE_INTEGER).length > 0)
+      throw refused('concurrent_session_invalid_offset');
+  }
+
+  /** Puts one piece in place of those between `start` and `end`. */
+  #putPieces(
+    transaction: Transaction,
+    session: string,
+    start: number,
+    end: number,
+    block: StagedBlock,
+  ): void {
+    const replaced = this.#sql.pieces.all(session, start, end);
+    this.#sql.dropPieces.run(session, start, end);
+    this.#sql.addPiece.run(session, start, this.contents.keepBlock(block));
+    for (const piece of replaced) this.contents.collectBlock(transaction, piece);
+  }
+}
+
+export function refused(
+  tag: Extract<StorageRefusal, { kind: 'session' }>['tag'],
+  correctOffset?: number,
+): StorageError {
+  return new StorageError({ kind: 'session', tag, ...(correctOffset !== undefined && { correctOffset }) });
+}
+
+function checkSize(session: SessionRow, offset: number): void {
+  if (offset !== session.sizeBytes) throw refused('incorrect_offset', session.sizeBytes);
+}

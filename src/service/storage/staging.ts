@@ -1,0 +1,113 @@
+import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
+import { type BlockFiles, BlockWriter, type StagedBlock } from './blocks.ts';
+import { asRefusal } from './errors.ts';
+import { type Incoming, StorageError } from './storage.ts';
+
+/** Bytes that arrived whole and are durable, for a transaction to take up. Pinned until `release`. */
+export interface Staged {
+  readonly blocks: readonly StagedBlock[];
+  readonly sizeBytes: number;
+  /** Of these bytes alone. */
+  readonly contentHash: string;
+}
+
+/** Blocks of one stream that may be on their way to the disk while the next one arrives. */
+const PLACING_MAX = 4;
+
+/**
+ * Takes in a body, block by block; memory stays at a few MiB whatever the size. Blocks end at multiples of
+ * 4 MiB counted from `offset` before the first byte. Throws `body/…`, `insufficient_space`, or what the
+ * body throws; then nothing of it stays.
+ */
+export async function stage(files: BlockFiles, body: Incoming, offset = 0): Promise<Staged> {
+  const staging = new Staging(files, offset);
+  // Blocks that begin where the body's do have the hashes that its content hash is made of.
+  const hasher = offset % BLOCK_BYTES === 0 ? undefined : new ContentHasher();
+  try {
+    for await (const chunk of body.bytes) {
+      hasher?.update(chunk);
+      await staging.add(chunk);
+      if (staging.sizeBytes > body.maxBytes)
+        throw new StorageError({ kind: 'body', tag: 'payload_too_large' });
+    }
+    const blocks = await staging.finish();
+    const contentHash = hasher?.digest() ?? hashOfBlocks(blocks);
+    if (body.contentHash !== undefined && body.contentHash.toLowerCase() !== contentHash)
+      throw new StorageError({ kind: 'body', tag: 'content_hash_mismatch' });
+    return { blocks, sizeBytes: staging.sizeBytes, contentHash };
+  } catch (failure) {
+    await staging.abandon();
+    throw asRefusal(failure);
+  }
+}
+
+/** The content hash of whole blocks in a row. */
+export function hashOfBlocks(blocks: readonly { readonly hash: Uint8Array }[]): string {
+  const hasher = new ContentHasher();
+  for (const block of blocks) hasher.addBlock(block.hash);
+  return hasher.digest();
+}
+
+/** Lets go of staged blocks; files that no transaction took up go away. */
+export async function release(files: BlockFiles, blocks: readonly StagedBlock[]): Promise<void> {
+  const hashes = blocks.filter((block) => !block.bytes).map((block) => block.hash.toString('hex'));
+  for (const hash of hashes) files.unpin(hash);
+  for (const hash of new Set(hashes)) await files.remove(hash);
+}
+
+class Staging {
+  readonly #blocks: StagedBlock[] = [];
+  readonly #placing = new Set<Promise<void>>();
+  #writer: BlockWriter | undefined;
+  #failure: unknown;
+  #placedFiles = false;
+  sizeBytes = 0;
+
+  constructor(
+    private readonly files: BlockFiles,
+    private readonly offset: number,
+  ) {}
+
+  async add(chunk: Uint8Array): Promise<void> {
+    for (let taken = 0; taken < chunk.length; ) {
+      this.#writer ??= new BlockWriter(this.files);
+      const room = BLOCK_BYTES - ((this.offset + this.sizeBytes) % BLOCK_BYTES);
+      const piece = chunk.subarray(taken, taken + room);
+      await this.#writer.add(piece);
+      taken += piece.length;
+      this.sizeBytes += piece.length;
+      if (piece.length === room) await this.#closeBlock();
+    }
+  }
+
+  async finish(): Promise<readonly StagedBlock[]> {
+    if (this.#writer) await this.#closeBlock();
+    await Promise.all(this.#placing);
+    if (this.#failure) throw this.#failure;
+    if (this.#placedFiles) await this.files.sync();
+    return this.#blocks;
+  }
+
+  async abandon(): Promise<void> {
+    await this.#writer?.abandon();
+    await Promise.all(this.#placing);
+    await release(this.files, this.#blocks);
+  }
+
+  async #closeBlock(): Promise<void> {
+    const finished = this.#writer?.finish();
+    this.#writer = undefined;
+    if (!finished) return;
+    this.#blocks.push(finished.block);
+    if (finished.block.bytes) return;
+    this.#placedFiles = true;
+    const placing: Promise<void> = finished.place
+      .catch((failure: unknown) => {
+        this.#failure ??= failure;
+      })
+      .finally(() => this.#placing.delete(placing));
+    this.#placing.add(placing);
+    if (this.#placing.size >= PLACING_MAX) await Promise.race(this.#placing);
+    if (this.#failure) throw this.#failure;
+  }
+}

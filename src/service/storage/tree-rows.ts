@@ -1,0 +1,216 @@
+import type { Database } from './database.ts';
+import type { Stored, StoredDeletion, StoredFile, StoredFolder } from './storage.ts';
+import { revOf } from './ticks.ts';
+
+/** A live file or folder; the last five are of its revision, `null` for a folder. */
+export interface EntryRow {
+  readonly ns: number;
+  readonly parent: string;
+  readonly nameKey: string;
+  readonly name: string;
+  readonly path: string;
+  readonly id: string;
+  readonly seq: number;
+  readonly revision: number | null;
+  readonly content: number | null;
+  readonly hash: string | null;
+  readonly sizeBytes: number | null;
+  readonly clientMs: number | null;
+  readonly serverMs: number | null;
+}
+
+export interface DeletionRow {
+  readonly ns: number;
+  readonly parent: string;
+  readonly nameKey: string;
+  readonly name: string;
+  readonly path: string;
+  readonly id: string;
+  readonly seq: number;
+  readonly wasFolder: number;
+  readonly implied: number;
+  readonly forgotten: number;
+  readonly deletedMs: number;
+}
+
+export interface RevisionRow {
+  readonly number: number;
+  readonly ns: number;
+  readonly parent: string;
+  readonly nameKey: string;
+  readonly name: string;
+  readonly path: string;
+  readonly id: string;
+  readonly content: number;
+  readonly hash: string;
+  readonly sizeBytes: number;
+  readonly clientMs: number;
+  readonly serverMs: number;
+}
+
+/** A SELECT of `EntryRow`s; what follows is its WHERE clause, where `entry` is the table. */
+export const SELECT_ENTRY = `
+  SELECT entry.ns, entry.parent, entry.name_key AS nameKey, entry.name, entry.path, entry.id, entry.seq,
+    entry.revision, revision.content, content.hash, content.size AS sizeBytes,
+    revision.client_ms AS clientMs, revision.server_ms AS serverMs
+  FROM entry
+    LEFT JOIN revision ON revision.number = entry.revision
+    LEFT JOIN content ON content.id = revision.content`;
+
+export const SELECT_DELETION = `
+  SELECT ns, parent, name_key AS nameKey, name, path, id, seq, was_folder AS wasFolder, implied, forgotten,
+    deleted_ms AS deletedMs
+  FROM deletion`;
+
+export const SELECT_REVISION = `
+  SELECT number, ns, parent, name_key AS nameKey, name, path, revision.id, content, content.hash,
+    content.size AS sizeBytes, client_ms AS clientMs, server_ms AS serverMs
+  FROM revision JOIN content ON content.id = revision.content`;
+
+export function keyOf(row: { readonly parent: string; readonly nameKey: string }): string {
+  return row.parent + row.nameKey;
+}
+
+/** A live entry as the seam shows it. */
+export function storedOf(row: EntryRow, directoryTag: string): Stored {
+  return row.revision === null ? storedFolder(row) : storedFile(row, directoryTag);
+}
+
+export function storedFolder(row: EntryRow): StoredFolder {
+  const { id, name, path } = row;
+  return { kind: 'folder', id, name, pathLower: keyOf(row), pathDisplay: path };
+}
+
+/** A live entry that is a file. */
+export function storedFile(row: EntryRow, directoryTag: string): StoredFile {
+  // The joined columns of a file are never null: its revision and content exist as long as it does.
+  return storedRevision({ ...row, number: row.revision } as RevisionRow, directoryTag);
+}
+
+export function storedRevision(row: RevisionRow, directoryTag: string): StoredFile {
+  return {
+    kind: 'file',
+    id: row.id,
+    name: row.name,
+    pathLower: keyOf(row),
+    pathDisplay: row.path,
+    rev: revOf(row.number, directoryTag),
+    sizeBytes: row.sizeBytes,
+    contentHash: row.hash,
+    clientModifiedMs: row.clientMs,
+    serverModifiedMs: row.serverMs,
+  };
+}
+
+export function storedDeletion(row: DeletionRow): StoredDeletion {
+  return { kind: 'deleted', name: row.name, pathLower: keyOf(row), pathDisplay: row.path };
+}
+
+/** Prepared statements over the tree of entries, what was deleted from it, and its history. */
+export function treeStatements(database: Database) {
+  type At = [ns: number, parent: string, nameKey: string];
+  const below = 'ns = @ns AND parent >= @from AND parent < @to';
+  const belowEntry = 'entry.ns = @ns AND entry.parent >= @from AND entry.parent < @to';
+  return {
+    find: database.prepare<At, EntryRow>(
+      `${SELECT_ENTRY} WHERE entry.ns = ? AND entry.parent = ? AND entry.name_key = ?`,
+    ),
+    findById: database.prepare<[string], EntryRow>(`${SELECT_ENTRY} WHERE entry.id = ?`),
+    findDeletion: database.prepare<At, DeletionRow>(
+      `${SELECT_DELETION} WHERE ns = ? AND parent = ? AND name_key = ?`,
+    ),
+    findDeletionById: database.prepare<[string], DeletionRow>(
+      `${SELECT_DELETION} WHERE id = ? AND NOT forgotten ORDER BY seq DESC LIMIT 1`,
+    ),
+    findRevision: database.prepare<[number], RevisionRow>(`${SELECT_REVISION} WHERE number = ?`),
+    below: database.prepare<[Below], EntryRow>(
+      `${SELECT_ENTRY} WHERE ${belowEntry} ORDER BY entry.parent, entry.name_key`,
+    ),
+    countFilesBelow: database.prepare<[Below], { files: number }>(
+      `SELECT count(revision) AS files FROM entry WHERE ${below}`,
+    ),
+    countBelow: database.prepare<[Below], { entries: number }>(
+      `SELECT count(*) AS entries FROM entry WHERE ${below}`,
+    ),
+    put: database.prepare<
+      [
+        {
+          ns: number;
+          parent: string;
+          nameKey: string;
+          name: string;
+          path: string;
+          id: string;
+          seq: number;
+          revision: number | null;
+        },
+      ]
+    >(
+      `INSERT OR REPLACE INTO entry (ns, parent, name_key, name, path, id, seq, revision)
+       VALUES (@ns, @parent, @nameKey, @name, @path, @id, @seq, @revision)`,
+    ),
+    drop: database.prepare<At>('DELETE FROM entry WHERE ns = ? AND parent = ? AND name_key = ?'),
+    dropBelow: database.prepare<[Below]>(`DELETE FROM entry WHERE ${below}`),
+    putDeletion: database.prepare<
+      [{ ns: number; parent: string; nameKey: string; seq: number; deletedMs: number }]
+    >(
+      `INSERT OR REPLACE INTO deletion
+       SELECT ns, parent, name_key, name, path, id, @seq, revision IS NULL, 0, 0, @deletedMs FROM entry
+       WHERE ns = @ns AND parent = @parent AND name_key = @nameKey`,
+    ),
+    putDeletionsBelow: database.prepare<[Below & { seq: number; deletedMs: number }]>(
+      `INSERT OR REPLACE INTO deletion
+       SELECT ns, parent, name_key, name, path, id,
+         @seq - 1 + row_number() OVER (ORDER BY parent, name_key), revision IS NULL, 1, 0, @deletedMs FROM entry
+       WHERE ${below}`,
+    ),
+    dropDeletion: database.prepare<At>('DELETE FROM deletion WHERE ns = ? AND parent = ? AND name_key = ?'),
+    forget: database.prepare<At>(
+      'UPDATE deletion SET forgotten = 1 WHERE ns = ? AND parent = ? AND name_key = ?',
+    ),
+    forgetBelow: database.prepare<[Below]>(`UPDATE deletion SET forgotten = 1 WHERE ${below}`),
+    addRevision: database.prepare<
+      [
+        {
+          number: number;
+          ns: number;
+          parent: string;
+          nameKey: string;
+          name: string;
+          path: string;
+          id: string;
+          content: number;
+          clientMs: number;
+          serverMs: number;
+        },
+      ]
+    >(
+      `INSERT INTO revision (number, ns, parent, name_key, name, path, id, content, client_ms, server_ms)
+       VALUES (@number, @ns, @parent, @nameKey, @name, @path, @id, @content, @clientMs, @serverMs)`,
+    ),
+    dropRevision: database.prepare<[number]>('DELETE FROM revision WHERE number = ?'),
+    revisionsAt: database.prepare<[...At, before: number, limit: number], RevisionRow>(
+      `${SELECT_REVISION} WHERE ns = ? AND parent = ? AND name_key = ? AND number < ?
+       ORDER BY number DESC LIMIT ?`,
+    ),
+    revisionsOf: database.prepare<[id: string, before: number, limit: number], RevisionRow>(
+      `${SELECT_REVISION} WHERE revision.id = ? AND number < ? ORDER BY number DESC LIMIT ?`,
+    ),
+    revisionsBelow: database.prepare<[Below], RevisionRow>(
+      `${SELECT_REVISION} WHERE ${below} ORDER BY number`,
+    ),
+    deletionsBelow: database.prepare<[Below], DeletionRow>(`${SELECT_DELETION} WHERE ${below}`),
+  };
+}
+
+/** What lies below a folder: one range of the primary key, as each `parent` ends with a slash. */
+export interface Below {
+  readonly ns: number;
+  readonly from: string;
+  readonly to: string;
+}
+
+export function below(ns: number, key: string): Below {
+  // '0' is the character after '/': what lies between begins with `key/`.
+  return { ns, from: `${key}/`, to: `${key}0` };
+}

@@ -1,0 +1,215 @@
+import type { Transaction } from './committer.ts';
+import type { Contents } from './contents.ts';
+import type { Database } from './database.ts';
+import { conflict, notFound } from './errors.ts';
+import { malformed, type Place, placeOf, placeOfNames, splitKey } from './names.ts';
+import {
+  below,
+  type DeletionRow,
+  type EntryRow,
+  keyOf,
+  type RevisionRow,
+  treeStatements,
+} from './tree-rows.ts';
+
+/** A file's content and what a commit says of it. */
+export interface NewFile {
+  readonly content: number;
+  readonly clientMs: number;
+  /** The file keeps its id through overwriting, moving and restoring. */
+  readonly id?: string;
+}
+
+/**
+ * The live tree of every namespace, what was deleted from it, and the revisions. Methods that take a
+ * `Transaction` change it, and only inside one.
+ */
+export class Tree {
+  readonly #sql: ReturnType<typeof treeStatements>;
+
+  constructor(
+    database: Database,
+    private readonly contents: Contents,
+    private readonly mintId: () => string,
+  ) {
+    this.#sql = treeStatements(database);
+  }
+
+  find(ns: number, place: { readonly parent: string; readonly nameKey: string }): EntryRow | undefined {
+    return this.#sql.find.get(ns, place.parent, place.nameKey);
+  }
+
+  findById(ns: number, id: string): EntryRow | undefined {
+    const row = this.#sql.findById.get(id);
+    return row?.ns === ns ? row : undefined;
+  }
+
+  /** What was deleted there and is not forgotten. */
+  findDeletion(
+    ns: number,
+    place: { readonly parent: string; readonly nameKey: string },
+  ): DeletionRow | undefined {
+    const row = this.#sql.findDeletion.get(ns, place.parent, place.nameKey);
+    return row?.forgotten ? undefined : row;
+  }
+
+  findDeletionById(ns: number, id: string): DeletionRow | undefined {
+    const row = this.#sql.findDeletionById.get(id);
+    return row?.ns === ns ? row : undefined;
+  }
+
+  revision(number: number): RevisionRow | undefined {
+    return this.#sql.findRevision.get(number);
+  }
+
+  findRevision(ns: number, number: number): RevisionRow | undefined {
+    const row = this.revision(number);
+    return row?.ns === ns ? row : undefined;
+  }
+
+  /**
+   * The place that `address` names, a path, `id:…` or `id:…/path`; `undefined` is the root. With
+   * `deletedToo` an id finds where its file was last.
+   */
+  locate(ns: number, address: string, kind: 'lookup' | 'write', deletedToo = false): Place | undefined {
+    if (!address.startsWith('id:')) return placeOf(address, kind);
+    const slash = address.indexOf('/');
+    const id = slash < 0 ? address : address.slice(0, slash);
+    const row = this.findById(ns, id) ?? (deletedToo ? this.findDeletionById(ns, id) : undefined);
+    // WriteError has no not_found: an id that names nothing is no place to write to.
+    if (!row) throw kind === 'lookup' ? notFound() : malformed('write');
+    return placeOf(row.path + (slash < 0 ? '' : address.slice(slash)), kind);
+  }
+
+  /**
+   * The stored path of the folder that is to hold `place`; missing ones are made. Throws
+   * `conflict/file_ancestor` when a file is in the way.
+   */
+  makeParents(transaction: Transaction, ns: number, place: Place): string {
+    if (place.parent === '/') return '';
+    const parent = this.find(ns, splitKey(place.parent.slice(0, -1)));
+    if (parent?.revision === null) return parent.path;
+    if (parent) throw conflict('file_ancestor');
+    return this.putFolder(transaction, ns, placeOfNames(place.names.slice(0, -1), 'write')).path;
+  }
+
+  /** Makes a folder, and its parents, where nothing is. */
+  putFolder(transaction: Transaction, ns: number, place: Place, id = this.mintId()): EntryRow {
+    const path = `${this.makeParents(transaction, ns, place)}/${place.names.at(-1)}`;
+    return this.#put(transaction, ns, place, { path, id, seq: transaction.ticks.next(), revision: null });
+  }
+
+  /** Makes a new revision of the file at `place`, whose parents are made; a folder must not be there. */
+  putFile(transaction: Transaction, ns: number, place: Place, file: NewFile): EntryRow {
+    const existing = this.find(ns, place);
+    const path = existing?.path ?? `${this.makeParents(transaction, ns, place)}/${place.names.at(-1)}`;
+    const number = transaction.ticks.next();
+    const id = existing?.id ?? file.id ?? this.mintId();
+    const { parent, nameKey } = place;
+    const { content, clientMs } = file;
+    const serverMs = transaction.nowMs;
+    this.contents.hold(ns, content);
+    this.#sql.addRevision.run({
+      number,
+      ns,
+      parent,
+      nameKey,
+      name: nameIn(path),
+      path,
+      id,
+      content,
+      clientMs,
+      serverMs,
+    });
+    return this.#put(transaction, ns, place, { path, id, seq: number, revision: number });
+  }
+
+  /** Moves the live entry and all below it to the deletions; the history stays. */
+  remove(transaction: Transaction, row: EntryRow): void {
+    const { ns, parent, nameKey } = row;
+    const deletedMs = transaction.nowMs;
+    // The folder's own number comes before its children's: see `feed.ts` on what goes with a folder.
+    this.#sql.putDeletion.run({ ns, parent, nameKey, seq: transaction.ticks.next(), deletedMs });
+    if (row.revision === null) {
+      const range = below(ns, keyOf(row));
+      const count = this.#sql.countBelow.get(range)?.entries ?? 0;
+      this.#sql.putDeletionsBelow.run({ ...range, seq: transaction.ticks.take(count), deletedMs });
+      this.#sql.dropBelow.run(range);
+    }
+    this.#sql.drop.run(ns, parent, nameKey);
+    transaction.changes.push({ ns, key: keyOf(row), tree: row.revision === null });
+  }
+
+  /** The live entries below a key, parents before their children. */
+  entriesBelow(ns: number, key: string): EntryRow[] {
+    return this.#sql.below.all(below(ns, key));
+  }
+
+  countFilesBelow(ns: number, key: string): number {
+    return this.#sql.countFilesBelow.get(below(ns, key))?.files ?? 0;
+  }
+
+  /** Revisions with numbers below `before`, the newest first. */
+  revisions(
+    ns: number,
+    of: { readonly id: string } | { readonly parent: string; readonly nameKey: string },
+    before: number,
+    limit: number,
+  ): RevisionRow[] {
+    if ('id' in of) return this.#sql.revisionsOf.all(of.id, before, limit).filter((row) => row.ns === ns);
+    return this.#sql.revisionsAt.all(ns, of.parent, of.nameKey, before, limit);
+  }
+
+  /**
+   * Forgets what is not live any more at `place` and below it: its history, and that of the files that
+   * were there and are nowhere else. Blocks that nothing needs go away.
+   */
+  forget(transaction: Transaction, ns: number, place: Place): void {
+    const range = below(ns, place.key);
+    const at = this.#sql.findDeletion.get(ns, place.parent, place.nameKey);
+    const deletions = [...(at ? [at] : []), ...this.#sql.deletionsBelow.all(range)];
+    const doomed = [
+      ...this.#sql.revisionsAt.all(ns, place.parent, place.nameKey, Number.MAX_SAFE_INTEGER, -1),
+      ...this.#sql.revisionsBelow.all(range),
+    ];
+    for (const { id } of deletions)
+      if (!this.#sql.findById.get(id))
+        doomed.push(...this.#sql.revisionsOf.all(id, Number.MAX_SAFE_INTEGER, -1));
+    for (const revision of new Map(doomed.map((row) => [row.number, row])).values())
+      this.#dropRevision(transaction, revision);
+    this.#sql.forget.run(ns, place.parent, place.nameKey);
+    this.#sql.forgetBelow.run(range);
+    for (const { parent, nameKey } of doomed)
+      if (this.revisions(ns, { parent, nameKey }, Number.MAX_SAFE_INTEGER, 1).length === 0)
+        this.#sql.forget.run(ns, parent, nameKey);
+  }
+
+  #dropRevision(transaction: Transaction, revision: RevisionRow): void {
+    this.#sql.dropRevision.run(revision.number);
+    this.contents.letGo(transaction, revision.ns, revision.content);
+  }
+
+  #put(
+    transaction: Transaction,
+    ns: number,
+    place: Place,
+    entry: {
+      readonly path: string;
+      readonly id: string;
+      readonly seq: number;
+      readonly revision: number | null;
+    },
+  ): EntryRow {
+    const { parent, nameKey } = place;
+    this.#sql.put.run({ ns, parent, nameKey, name: nameIn(entry.path), ...entry });
+    this.#sql.dropDeletion.run(ns, parent, nameKey);
+    transaction.changes.push({ ns, key: place.key, tree: false });
+    const row = this.find(ns, place);
+    if (!row) throw new Error('an entry is gone right after it was written');
+    return row;
+  }
+}
+
+function nameIn(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}

@@ -1,0 +1,212 @@
+import type { Clock } from '../../util/clock.ts';
+import { BLOCK_BYTES } from '../../util/content-hash.ts';
+import type { BlockFiles, StagedBlock } from './blocks.ts';
+import { type Committer, inSavepoint, type Transaction } from './committer.ts';
+import type { Database } from './database.ts';
+import { readBlock } from './reading.ts';
+import type { PieceRow } from './session-rows.ts';
+import { type Joined, refused, type Sessions } from './sessions.ts';
+import { release, type Staged, stage } from './staging.ts';
+import { type Commit, type Incoming, StorageError, type StoredFile } from './storage.ts';
+import { storedFile } from './tree-rows.ts';
+import { type Store, writeFile } from './writes.ts';
+
+/** A session and the bytes its client believes it has. */
+export interface SessionPoint {
+  readonly session: string;
+  readonly offset: number;
+}
+
+/** What a commit came to: a batch answers each of its entries by itself. */
+export type CommitOutcome = StoredFile | StorageError;
+
+/** Everything that brings bytes in: each call stages its bytes first and commits them when they are durable. */
+export class Uploads {
+  constructor(
+    private readonly database: Database,
+    private readonly store: Store,
+    private readonly files: BlockFiles,
+    private readonly sessions: Sessions,
+    private readonly committer: Committer,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Bytes whose commit is refused stay in an upload session, which the refusal names. */
+  upload(ns: number, commit: Commit, body: Incoming): Promise<StoredFile> {
+    return this.#staged(body, 0, async (staged) => {
+      try {
+        return await this.committer.run((transaction) => this.#write(transaction, ns, commit, staged.blocks));
+      } catch (failure) {
+        if (!(failure instanceof StorageError) || failure.refusal.tag === 'insufficient_space') throw failure;
+        const session = await this.#keepInSession(ns, staged);
+        throw new StorageError(failure.refusal, failure.side, session);
+      }
+    });
+  }
+
+  start(ns: number, kind: 'sequential' | 'concurrent', body: Incoming, close: boolean): Promise<string> {
+    const concurrent = kind === 'concurrent';
+    if (concurrent && close) throw refused('concurrent_session_close_not_allowed');
+    return this.#staged(body, 0, (staged) => {
+      if (concurrent && staged.sizeBytes > 0) throw refused('concurrent_session_data_not_allowed');
+      return this.committer.run((transaction) => {
+        const session = this.sessions.start(transaction, ns, concurrent);
+        if (!concurrent) this.sessions.append(transaction, session, { offset: 0, ...staged, close });
+        return session.id;
+      });
+    });
+  }
+
+  append(ns: number, at: SessionPoint, body: Incoming, close: boolean): Promise<void> {
+    this.sessions.checkOffset(this.sessions.find(ns, at.session, this.clock.now()), at.offset);
+    return this.#staged(body, at.offset, (staged) => this.#append(ns, at, staged, close));
+  }
+
+  async finish(
+    ns: number,
+    { session, offset }: SessionPoint,
+    commit: Commit,
+    body: Incoming,
+  ): Promise<StoredFile> {
+    const { concurrent, closed, sizeBytes } = this.sessions.find(ns, session, this.clock.now());
+    // Told before the body is taken in; a closed or concurrent session takes none.
+    if (!concurrent && !closed && offset !== sizeBytes) throw refused('incorrect_offset', sizeBytes);
+    const end = await this.#staged(body, offset, async (staged) => {
+      if (staged.sizeBytes === 0) return offset;
+      if (concurrent) throw refused('concurrent_session_data_not_allowed');
+      // Appended for good, whatever becomes of the commit: a second try comes with the new offset.
+      await this.#append(ns, { session, offset }, staged, false);
+      return offset + staged.sizeBytes;
+    });
+    const joined = await this.#joinTail(session, end);
+    return await this.#releasing(joined, () =>
+      this.committer.run((transaction) =>
+        this.#finish(transaction, ns, { session, offset: end }, commit, joined),
+      ),
+    );
+  }
+
+  /** Closed sessions only; each entry succeeds or fails by itself, all in one transaction. */
+  async finishBatch(
+    ns: number,
+    entries: readonly (SessionPoint & { readonly commit: Commit })[],
+  ): Promise<CommitOutcome[]> {
+    const tails = new Map<string, Joined | undefined>();
+    try {
+      for (const { session, offset } of entries)
+        if (!tails.has(session)) tails.set(session, await this.#joinTail(session, offset));
+      return await this.committer.run((transaction) =>
+        entries.map((entry) => this.#finishClosed(transaction, ns, entry, tails.get(entry.session))),
+      );
+    } finally {
+      for (const joined of tails.values()) if (joined) await release(this.files, [joined.block]);
+    }
+  }
+
+  #finishClosed(
+    transaction: Transaction,
+    ns: number,
+    { commit, ...at }: SessionPoint & { readonly commit: Commit },
+    joined: Joined | undefined,
+  ): CommitOutcome {
+    try {
+      return inSavepoint(this.database, transaction, () => {
+        if (!this.sessions.find(ns, at.session, transaction.nowMs).closed) throw refused('not_closed');
+        return this.#finish(transaction, ns, at, commit, joined);
+      });
+    } catch (failure) {
+      if (failure instanceof StorageError) return failure;
+      throw failure;
+    }
+  }
+
+  #finish(
+    transaction: Transaction,
+    ns: number,
+    { session, offset }: SessionPoint,
+    commit: Commit,
+    joined: Joined | undefined,
+  ): StoredFile {
+    const found = this.sessions.find(ns, session, transaction.nowMs);
+    const file = this.#write(transaction, ns, commit, this.sessions.complete(found, offset, joined));
+    this.sessions.drop(transaction, session);
+    return file;
+  }
+
+  #write(transaction: Transaction, ns: number, commit: Commit, blocks: readonly StagedBlock[]): StoredFile {
+    return storedFile(writeFile(this.store, transaction, ns, commit, blocks), this.store.directoryTag);
+  }
+
+  async #append(
+    ns: number,
+    { session, offset }: SessionPoint,
+    staged: Staged,
+    close: boolean,
+  ): Promise<void> {
+    const joined = await this.#joinCompleted(session, offset, staged);
+    await this.#releasing(joined, () =>
+      this.committer.run((transaction) => {
+        const found = this.sessions.find(ns, session, transaction.nowMs);
+        this.sessions.append(transaction, found, { offset, ...staged, close }, joined);
+      }),
+    );
+  }
+
+  #keepInSession(ns: number, staged: Staged): Promise<string> {
+    return this.committer.run((transaction) => {
+      const session = this.sessions.start(transaction, ns, false);
+      this.sessions.append(transaction, session, { offset: 0, ...staged, close: false });
+      return session.id;
+    });
+  }
+
+  /** The block that the first bytes of a part complete, if earlier pieces of it are there. */
+  async #joinCompleted(session: string, offset: number, staged: Staged): Promise<Joined | undefined> {
+    const inBlock = offset % BLOCK_BYTES;
+    const [first] = staged.blocks;
+    if (inBlock === 0 || !first || inBlock + first.sizeBytes < BLOCK_BYTES) return undefined;
+    const pieces = this.sessions.piecesAround(session, offset);
+    return await this.#join(offset - inBlock, pieces, first);
+  }
+
+  /** The last block of a session of `sizeBytes`, when it is in pieces. */
+  async #joinTail(session: string, sizeBytes: number): Promise<Joined | undefined> {
+    const pieces = this.sessions.piecesAround(session, sizeBytes);
+    const [first] = pieces;
+    return first && pieces.length > 1 ? await this.#join(first.start, pieces, undefined) : undefined;
+  }
+
+  async #join(
+    start: number,
+    pieces: readonly PieceRow[],
+    last: StagedBlock | undefined,
+  ): Promise<Joined | undefined> {
+    const { files } = this;
+    const { contents } = this.store;
+    const bytes = async function* () {
+      for (const piece of pieces) yield await readBlock(files, contents, piece);
+      if (last) yield last.bytes ?? (await files.read(last));
+    };
+    const { blocks } = await stage(files, { bytes: bytes(), maxBytes: BLOCK_BYTES });
+    const [block] = blocks;
+    return block && { start, block };
+  }
+
+  /** Takes in a body, and lets go of what `use` did not commit. */
+  async #staged<T>(body: Incoming, offset: number, use: (staged: Staged) => Promise<T>): Promise<T> {
+    const staged = await stage(this.files, body, offset);
+    try {
+      return await use(staged);
+    } finally {
+      await release(this.files, staged.blocks);
+    }
+  }
+
+  async #releasing<T>(joined: Joined | undefined, use: () => Promise<T>): Promise<T> {
+    try {
+      return await use();
+    } finally {
+      if (joined) await release(this.files, [joined.block]);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import type { StagedBlock } from './blocks.ts';
+import type { Transaction } from './committer.ts';
+import type { Contents } from './contents.ts';
+import { conflict } from './errors.ts';
+import { alternatives, malformed, type Place, renamed } from './names.ts';
+import { hashOfBlocks } from './staging.ts';
+import type { Commit } from './storage.ts';
+import { numberOf } from './ticks.ts';
+import type { Tree } from './tree.ts';
+import type { EntryRow } from './tree-rows.ts';
+
+/** What the operations of a transaction work on. */
+export interface Store {
+  readonly tree: Tree;
+  readonly contents: Contents;
+  /** The last digits of every rev of this data directory. */
+  readonly directoryTag: string;
+}
+
+/** Commits a file's blocks as `commit` asks (service-api.md §9.2). */
+export function writeFile(
+  store: Store,
+  transaction: Transaction,
+  ns: number,
+  commit: Commit,
+  blocks: readonly StagedBlock[],
+): EntryRow {
+  const { tree, contents, directoryTag } = store;
+  const place = tree.locate(ns, commit.path, 'write');
+  if (!place) throw malformed('write');
+  const existing = tree.find(ns, place);
+  const verdict = judge(existing, commit, hashOfBlocks(blocks), directoryTag);
+  if (verdict === 'keep' && existing) return existing;
+  const target = verdict === 'conflict' ? alternative(store, ns, place, commit, existing) : place;
+  return tree.putFile(transaction, ns, target, {
+    content: contents.keep(blocks),
+    clientMs: commit.clientModifiedMs ?? transaction.nowMs,
+  });
+}
+
+/** Makes a folder; with `autorename` under another name when the one asked for is taken. */
+export function makeFolder(
+  store: Store,
+  transaction: Transaction,
+  ns: number,
+  path: string,
+  autorename: boolean,
+): EntryRow {
+  const place = store.tree.locate(ns, path, 'write');
+  if (!place) throw malformed('write');
+  const existing = store.tree.find(ns, place);
+  if (existing && !autorename) throw conflict(kindOf(existing));
+  const target = existing ? freePlace(store.tree, ns, place, 'folder', conflict(kindOf(existing))) : place;
+  return store.tree.putFolder(transaction, ns, target);
+}
+
+/** The first free name beside `place` that autorename would give. Throws `otherwise` when there is none. */
+export function freePlace(
+  tree: Tree,
+  ns: number,
+  place: Place,
+  style: Parameters<typeof alternatives>[1],
+  otherwise: Error,
+): Place {
+  for (const name of alternatives(place.names.at(-1) ?? '', style)) {
+    const candidate = renamed(place, name);
+    if (!tree.find(ns, candidate)) return candidate;
+  }
+  throw otherwise;
+}
+
+export function kindOf(row: EntryRow): 'file' | 'folder' {
+  return row.revision === null ? 'folder' : 'file';
+}
+
+/** The table of write modes; identical content is kept as it is. */
+function judge(
+  existing: EntryRow | undefined,
+  { mode, strictConflict }: Commit,
+  hash: string,
+  directoryTag: string,
+): 'write' | 'keep' | 'conflict' {
+  if (!existing) return mode.tag === 'update' && strictConflict ? 'conflict' : 'write';
+  if (existing.revision === null) return 'conflict';
+  const identical = existing.hash === hash;
+  const asExpected = mode.tag === 'update' && numberOf(mode.rev, directoryTag) === existing.revision;
+  const free = mode.tag === 'overwrite' || asExpected;
+  if (identical) return strictConflict && !free ? 'conflict' : 'keep';
+  return free ? 'write' : 'conflict';
+}
+
+function alternative(
+  { tree }: Store,
+  ns: number,
+  place: Place,
+  commit: Commit,
+  existing: EntryRow | undefined,
+): Place {
+  const otherwise = conflict(existing ? kindOf(existing) : 'file');
+  if (!commit.autorename) throw otherwise;
+  if (!existing) return place;
+  return freePlace(tree, ns, place, commit.mode.tag === 'update' ? 'conflicted-copy' : 'file', otherwise);
+}
