@@ -1,0 +1,61 @@
+import { encodeResult } from './argument.ts';
+import type { Answer } from './exchange.ts';
+import { BadCall, NoSuchCall, Refusal } from './failures.ts';
+import type { Content, Result } from './route.ts';
+
+const JSON_TYPE = 'application/json';
+const TEXT_TYPE = 'text/plain; charset=utf-8';
+
+export function json(status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status, headers: { 'content-type': JSON_TYPE, ...headers }, body: JSON.stringify(value) };
+}
+
+export function text(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status, headers: { 'content-type': TEXT_TYPE, ...headers }, body };
+}
+
+export function resultAnswer(result: Result): Answer {
+  return json(200, result);
+}
+
+/** 200, 206 or 304 of a download; the type is the same for every file, as the specification says. */
+export function contentAnswer({ rev, sizeBytes, result, range, bytes }: Content): Answer {
+  const etag = `W/"${rev}"`;
+  if (range === 'not-modified') return { status: 304, headers: { etag }, body: undefined };
+  const headers = {
+    'content-type': 'application/octet-stream',
+    etag,
+    'accept-ranges': 'bytes',
+    'original-content-length': String(sizeBytes),
+    'dropbox-api-result': encodeResult(result),
+  };
+  if (!range) return { status: 200, headers, body: { sizeBytes, bytes } };
+  return {
+    status: 206,
+    headers: { ...headers, 'content-range': `bytes ${range.start}-${range.end - 1}/${sizeBytes}` },
+    body: { sizeBytes: range.end - range.start, bytes },
+  };
+}
+
+/**
+ * What a failed call of the function `name` is answered with; `undefined` for an error that is ours.
+ * The one place where failures become statuses.
+ */
+export function failureAnswer(error: unknown, name: string, requestId: string): Answer | undefined {
+  if (error instanceof BadCall) return text(400, `Error in call to API function "${name}": ${error.message}`);
+  if (error instanceof NoSuchCall) return text(error.status, error.message, error.headers);
+  if (!(error instanceof Refusal)) return undefined;
+  const { tags, value } = error.failure;
+  const body = { error_summary: summary(tags, requestId), error: value };
+  return json(error.status, body, error.headers);
+}
+
+/** 500: something we did not foresee; the log has it under this id. */
+export function faultAnswer(requestId: string): Answer {
+  return text(500, `The service failed. Its log has more under the request id ${requestId}.`);
+}
+
+/** The tags, a slash, and up to three dots at random: the service keeps clients from comparing whole strings. */
+function summary(tags: readonly string[], requestId: string): string {
+  return `${tags.join('/')}/${'.'.repeat(Number.parseInt(requestId.slice(0, 1), 16) % 4)}`;
+}

@@ -1,0 +1,122 @@
+import type { IncomingMessage } from 'node:http';
+import { BadCall } from './failures.ts';
+import { within } from './schema.ts';
+
+/** An argument as it came, and what to call its place in a complaint. */
+export interface Given {
+  readonly place: string;
+  readonly value: unknown;
+}
+
+/** The service's batches of 10,000 paths need about 8 MiB. */
+export const RPC_BODY_MAX_BYTES = 16 * 1024 * 1024;
+
+const CORS_HACK = 'text/plain; charset=dropbox-cors-hack';
+const RPC_TYPES = ['application/json', 'application/json; charset=utf-8', CORS_HACK];
+const UPLOAD_TYPES = ['application/octet-stream', CORS_HACK];
+/** With a download, these say that the argument was put where it is not read. */
+const DOWNLOAD_REFUSED =
+  /^(application\/json|application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\b/;
+
+/**
+ * The argument of an RPC function, from its body. A function without argument may also be called
+ * with no body at all, and then without a type. Throws `BadCall`.
+ */
+export async function rpcArgument(
+  request: IncomingMessage,
+  body: AsyncIterable<Uint8Array>,
+  isVoid: boolean,
+): Promise<Given> {
+  const type = request.headers['content-type'] ?? '';
+  if (type !== '' || !isVoid) checkType(type, RPC_TYPES);
+  const bytes = await wholeBody(body);
+  const place = 'request body';
+  if (isVoid && bytes.length === 0) return { place, value: {} };
+  checkType(type, RPC_TYPES);
+  const value = within(place, () => decodeJson(bytes));
+  return { place, value: isVoid && value === null ? {} : value };
+}
+
+/** The argument of an upload- or download-style function: from a header, or the URL's `arg`. */
+export function headerArgument(
+  request: IncomingMessage,
+  query: URLSearchParams,
+  style: 'upload' | 'download',
+): Given {
+  const type = request.headers['content-type'] ?? '';
+  if (style === 'upload') checkType(type, UPLOAD_TYPES);
+  else if (DOWNLOAD_REFUSED.test(type.toLowerCase())) throw wrongType(type, ['', 'application/octet-stream']);
+  const header = request.headers['dropbox-api-arg'];
+  if (header !== undefined) {
+    const place = 'HTTP header "Dropbox-API-Arg"';
+    return { place, value: within(place, () => decodeArgument(String(header))) };
+  }
+  const parameter = query.get('arg');
+  if (parameter === null)
+    throw new BadCall('Must provide HTTP header "Dropbox-API-Arg" or URL parameter "arg".');
+  const place = 'URL parameter "arg"';
+  return { place, value: within(place, () => parseJson(parameter)) };
+}
+
+/** JSON in a header. Node hands over bytes as Latin-1, and some clients send raw UTF-8. */
+export function decodeArgument(header: string): unknown {
+  return decodeJson(Buffer.from(header, 'latin1'));
+}
+
+/** JSON that can stand in a header: all but printable ASCII escaped, astral characters as two halves. */
+export function encodeResult(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+const NOT_JSON = 'could not decode input as JSON';
+
+function decodeJson(bytes: Uint8Array): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new BadCall(NOT_JSON);
+  }
+  return parseJson(text);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new BadCall(NOT_JSON);
+  }
+}
+
+async function wholeBody(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of body) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > RPC_BODY_MAX_BYTES)
+      throw new BadCall(`request body: must be at most ${RPC_BODY_MAX_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function checkType(type: string, expected: readonly string[]): void {
+  const given = normalType(type);
+  if (!expected.some((one) => normalType(one) === given)) throw wrongType(type, expected);
+}
+
+function normalType(type: string): string {
+  return type.toLowerCase().replaceAll(/[ \t"]/g, '');
+}
+
+function wrongType(type: string, expected: readonly string[]): BadCall {
+  const choices = `Expecting one of ${expected.map((one) => `"${one}"`).join(', ')}.`;
+  return new BadCall(
+    type.trim() === ''
+      ? `Missing or empty HTTP "Content-Type" header.  ${choices}`
+      : `Bad HTTP "Content-Type" header: "${type}".  ${choices}`,
+  );
+}

@@ -1,0 +1,45 @@
+import { destination } from './addresses.ts';
+import { isUploadPath, rev } from './path-schemas.ts';
+import {
+  boolean,
+  optional,
+  required,
+  string,
+  struct,
+  timestamp,
+  union,
+  unsupported,
+  withDefault,
+} from './schema.ts';
+import { type Commit, StorageError } from './storage/storage.ts';
+
+/**
+ * CommitInfo's fields. `path` is any string here: one that is none of the three forms is the upload's
+ * own error `malformed_path`, and not a malformed call.
+ */
+export const commitFields = {
+  path: required(string()),
+  mode: withDefault(union({ add: null, overwrite: null, update: rev }), { tag: 'add' } as const),
+  autorename: withDefault(boolean, false),
+  client_modified: optional(timestamp),
+  mute: withDefault(boolean, false),
+  property_groups: optional(unsupported),
+  strict_conflict: withDefault(boolean, false),
+};
+
+const commitInfo = struct(commitFields);
+
+export type CommitInfo = ReturnType<typeof commitInfo>;
+
+/** The store's commit. Throws its `malformed_path` for a path that cannot be written to. */
+export function commitOf(info: CommitInfo, namespace: string): Commit {
+  if (!isUploadPath(info.path)) throw new StorageError({ kind: 'write', tag: 'malformed_path' });
+  const { mode } = info;
+  return {
+    path: destination(info.path, namespace),
+    mode: mode.tag === 'update' ? { tag: 'update', rev: mode.value } : mode,
+    autorename: info.autorename,
+    strictConflict: info.strict_conflict,
+    ...(info.client_modified !== undefined && { clientModifiedMs: info.client_modified }),
+  };
+}

@@ -1,0 +1,85 @@
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+
+/** Accounts, apps, tokens and shared links: small, and apart from the files' own metadata. */
+const FILE_NAME = 'accounts.sqlite';
+
+const SCHEMA_VERSION = 1;
+
+const SCHEMA = `
+  CREATE TABLE accounts (
+    account_id TEXT PRIMARY KEY,
+    namespace TEXT NOT NULL UNIQUE,
+    email TEXT NOT NULL UNIQUE,
+    given_name TEXT NOT NULL,
+    surname TEXT NOT NULL,
+    may_delete_permanently INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE apps (
+    app_key TEXT PRIMARY KEY,
+    secret_hash BLOB NOT NULL
+  ) STRICT;
+  -- One consent of an account to an app. Deleting it is how tokens are revoked.
+  CREATE TABLE grants (
+    grant_id INTEGER PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts,
+    app_key TEXT NOT NULL REFERENCES apps,
+    scopes TEXT NOT NULL,
+    refresh_hash BLOB UNIQUE
+  ) STRICT;
+  CREATE TABLE access_tokens (
+    token_hash BLOB PRIMARY KEY,
+    grant_id INTEGER NOT NULL REFERENCES grants ON DELETE CASCADE,
+    scopes TEXT NOT NULL,
+    expires_ms INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX access_tokens_of_grant ON access_tokens (grant_id);
+  CREATE INDEX access_tokens_by_expiry ON access_tokens (expires_ms);
+  CREATE TABLE links (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    token TEXT NOT NULL UNIQUE,
+    rlkey TEXT NOT NULL,
+    account_id TEXT NOT NULL REFERENCES accounts,
+    item_id TEXT NOT NULL,
+    item_kind TEXT NOT NULL,
+    visibility TEXT NOT NULL,
+    password_hash BLOB,
+    expires_ms INTEGER,
+    allow_download INTEGER NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX links_of_item ON links (account_id, item_id);
+`;
+
+/**
+ * Opens or makes the accounts' database in `dataDirectory`. Commits are on disk before they are told of
+ * (`synchronous=FULL`). Throws when the database was written by a newer version.
+ */
+export function openDatabase(dataDirectory: string): Database.Database {
+  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  const file = join(dataDirectory, FILE_NAME);
+  const database = new Database(file);
+  try {
+    // Link keys are stored as they are, so the file is for its owner's eyes.
+    chmodSync(file, 0o600);
+    database.pragma('journal_mode = WAL');
+    database.pragma('synchronous = FULL');
+    database.pragma('foreign_keys = ON');
+    migrate(database, file);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return database;
+}
+
+function migrate(database: Database.Database, file: string): void {
+  const version = Number(database.pragma('user_version', { simple: true }));
+  if (version > SCHEMA_VERSION)
+    throw new Error(`${file} was written by a newer davgate (format ${version}); start that version instead`);
+  if (version === SCHEMA_VERSION) return;
+  database.transaction(() => {
+    database.exec(SCHEMA);
+    database.pragma(`user_version = ${SCHEMA_VERSION}`);
+  })();
+}

@@ -1,0 +1,89 @@
+import { contentAnswer, resultAnswer } from './answers.ts';
+import { headerArgument, rpcArgument } from './argument.ts';
+import { authorize, refuseAuthorization } from './authorization.ts';
+import { type Answer, type Exchange, primed } from './exchange.ts';
+import { BadCall, NoSuchCall } from './failures.ts';
+import { checkPathRoot } from './path-root.ts';
+import { toldRefusal } from './refusals.ts';
+import type { Rooms, Route } from './route.ts';
+import { ROUTES } from './routes/table.ts';
+import { within } from './schema.ts';
+import { type Incoming, StorageError } from './storage/storage.ts';
+
+/** Of one call: 150 MiB. */
+export const UPLOAD_MAX_BYTES = 150 * 1024 * 1024;
+
+const PREFIX = '/2/';
+
+export function isFunctionPath(path: string): boolean {
+  return path.startsWith(PREFIX);
+}
+
+/** The function's name in an address, for errors and the log. */
+export function functionName(path: string): string {
+  return path.slice(PREFIX.length);
+}
+
+/** Runs the function that the request names. Throws what `failureAnswer` tells. */
+export async function callFunction(exchange: Exchange, rooms: Rooms): Promise<Answer> {
+  const name = functionName(exchange.path);
+  const route = ROUTES.get(name);
+  if (!route) throw new NoSuchCall(404, `Unknown API function: "${name}"`);
+  checkMethod(exchange.request.method ?? '', route);
+  try {
+    return await callRoute(exchange, rooms, route);
+  } catch (error) {
+    throw error instanceof StorageError ? toldRefusal(error, route.refusals) : error;
+  }
+}
+
+async function callRoute(exchange: Exchange, rooms: Rooms, route: Route): Promise<Answer> {
+  const { request, query, signal } = exchange;
+  if (route.auth === 'none') {
+    refuseAuthorization(request, query);
+    const { place, value } = await rpcArgument(request, exchange.body(), route.void);
+    const run = within(place, () => route.prepare(value));
+    return resultAnswer(await run({ ...rooms, caller: undefined, signal }));
+  }
+  const caller = authorize(request, query, route, rooms);
+  checkPathRoot(request, caller.account);
+  const { place, value } =
+    route.style === 'rpc'
+      ? await rpcArgument(request, exchange.body(), route.void)
+      : headerArgument(request, query, route.style);
+  const call = { ...rooms, caller, signal };
+  switch (route.style) {
+    case 'rpc':
+      return resultAnswer(await within(place, () => route.prepare(value))(call));
+    case 'upload': {
+      const incoming = (contentHash: string | undefined) => incomingOf(exchange, contentHash);
+      return resultAnswer(await within(place, () => route.prepare(value))({ ...call, incoming }));
+    }
+    case 'download': {
+      const { range, 'if-none-match': ifNoneMatch } = request.headers;
+      const content = await within(place, () => route.prepare(value))({ ...call, range, ifNoneMatch });
+      return contentAnswer({ ...content, bytes: await primed(content.bytes) });
+    }
+  }
+}
+
+function checkMethod(method: string, route: Route): void {
+  const allowed = route.style === 'download' ? ['POST', 'GET'] : ['POST'];
+  if (!allowed.includes(method))
+    throw new NoSuchCall(405, `${method} is not a method of "${route.name}"; use ${allowed.join(' or ')}.`, {
+      allow: allowed.join(', '),
+    });
+}
+
+/** The body for the store. What says by its length that it is too much is refused before it is read. */
+function incomingOf(exchange: Exchange, contentHash: string | undefined): Incoming {
+  if (Number(exchange.request.headers['content-length'] ?? 0) > UPLOAD_MAX_BYTES)
+    throw new StorageError({ kind: 'body', tag: 'payload_too_large' });
+  if (exchange.request.headers['content-encoding'] !== undefined)
+    throw new BadCall('HTTP header "Content-Encoding" is not supported; send the bytes as they are.');
+  return {
+    bytes: exchange.body(),
+    maxBytes: UPLOAD_MAX_BYTES,
+    ...(contentHash !== undefined && { contentHash }),
+  };
+}

@@ -1,0 +1,154 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/** What is answered: headers in lower case; `body` may be a stream. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Content | undefined;
+}
+
+/** A body of known length whose bytes come as they are read. */
+export interface Content {
+  readonly sizeBytes: number;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * A client that is told no in the middle of its upload may only listen when it has sent all: so much of
+ * what it still sends is taken and thrown away before the connection is cut.
+ */
+const DISCARDED_MAX_BYTES = 512 * 1024 * 1024;
+
+/** The client went away before all of its body had come. Nothing that was asked for may happen. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+}
+
+/** One request and its answer: the only place that reads from or writes to a connection. */
+export class Exchange {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Aborted when the client has gone before it was answered. */
+  readonly signal: AbortSignal;
+  #bodyTaken = false;
+
+  constructor(
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
+    readonly requestId: string,
+    /** The client waits to be told `100 Continue` before it sends its body. */
+    readonly expectsContinue: boolean,
+  ) {
+    const [path = '', ...query] = (request.url ?? '').split('?');
+    this.path = path;
+    this.query = new URLSearchParams(query.join('?'));
+    const gone = new AbortController();
+    this.signal = gone.signal;
+    response.once('close', () => {
+      if (!response.writableFinished) gone.abort(new ClientGone('the client has gone'));
+    });
+    // Without a listener, a reset connection would end the process.
+    request.on('error', () => {});
+    response.on('error', () => {});
+  }
+
+  /** The body's bytes, as they come; at most once. Throws `ClientGone` unless all of them came. */
+  async *body(): AsyncGenerator<Uint8Array> {
+    this.#bodyTaken = true;
+    if (this.expectsContinue) this.response.writeContinue();
+    try {
+      // Not destroying the request on an early end leaves the connection whole for the answer.
+      for await (const chunk of this.request.iterator({ destroyOnReturn: false })) yield chunk;
+    } catch (error) {
+      throw new ClientGone('the connection broke off in the middle of the body', { cause: error });
+    }
+    if (!this.request.complete) throw new ClientGone('the connection ended in the middle of the body');
+  }
+
+  /** Sends the answer and sees to it that the client can read it. Resolves when all is sent. */
+  async answer({ status, headers, body }: Answer): Promise<void> {
+    const { request, response } = this;
+    const sizeBytes = typeof body === 'object' ? body.sizeBytes : Buffer.byteLength(body ?? '');
+    // Only a new connection can tell whether a body that was never asked for will still come.
+    if (this.expectsContinue && !this.#bodyTaken) response.setHeader('connection', 'close');
+    response.writeHead(status, {
+      ...headers,
+      ...(hasLength(status) && { 'content-length': String(sizeBytes) }),
+    });
+    if (typeof body === 'object') await this.#send(body.bytes);
+    else if (request.method !== 'HEAD' && body) response.write(body);
+    if (!request.complete) await this.#discardRest();
+    response.end();
+  }
+
+  /** Ends the connection, as there is no one to answer. */
+  drop(): void {
+    this.response.destroy();
+  }
+
+  async #send(bytes: AsyncIterable<Uint8Array>): Promise<void> {
+    const iterator = bytes[Symbol.asyncIterator]();
+    try {
+      if (this.request.method === 'HEAD') return;
+      for (let next = await iterator.next(); !next.done && !this.signal.aborted; next = await iterator.next())
+        if (!this.response.write(next.value)) await this.#drained();
+    } catch (error) {
+      // A length was promised: cutting the connection is what tells the client that it was not kept.
+      this.response.destroy();
+      throw error;
+    } finally {
+      await iterator.return?.();
+    }
+  }
+
+  #drained(): Promise<void> {
+    const { response, signal } = this;
+    return new Promise((resolve) => {
+      const go = () => {
+        response.off('drain', go);
+        signal.removeEventListener('abort', go);
+        resolve();
+      };
+      response.once('drain', go);
+      signal.addEventListener('abort', go, { once: true });
+      if (signal.aborted) go();
+    });
+  }
+
+  async #discardRest(): Promise<void> {
+    const { request } = this;
+    if (request.destroyed || (this.expectsContinue && !this.#bodyTaken)) return;
+    let discardedBytes = 0;
+    await new Promise<void>((resolve) => {
+      request.once('end', resolve);
+      request.once('close', resolve);
+      request.on('data', (chunk: Buffer) => {
+        discardedBytes += chunk.length;
+        if (discardedBytes > DISCARDED_MAX_BYTES) request.destroy();
+      });
+      request.resume();
+    });
+  }
+}
+
+function hasLength(status: number): boolean {
+  return status !== 204 && status !== 304;
+}
+
+/**
+ * The same bytes with the first of them read already: before anything is promised, what fails at once can
+ * still be answered for. Whoever takes them must read or return them to the end.
+ */
+export async function primed(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
+  const iterator = bytes[Symbol.asyncIterator]();
+  const read: IteratorResult<Uint8Array>[] = [await iterator.next()];
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => read.shift() ?? (await iterator.next()),
+      return: async () => {
+        await iterator.return?.();
+        return { done: true, value: undefined };
+      },
+    }),
+  };
+}

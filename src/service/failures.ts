@@ -1,0 +1,73 @@
+/** One value of an endpoint's error union, with the tags that its `error_summary` names, from outside in. */
+export interface WireFailure {
+  readonly tags: readonly string[];
+  /** As on the wire. */
+  readonly value: object;
+}
+
+/** A void member of an error union, or one whose struct is flattened beside the tag. */
+export function failure(tag: string, fields: object = {}): WireFailure {
+  return { tags: [tag], value: { '.tag': tag, ...fields } };
+}
+
+/** A member that holds another union, under a key named like the tag. */
+export function nested(tag: string, inner: WireFailure): WireFailure {
+  return { tags: [tag, ...inner.tags], value: { '.tag': tag, [tag]: inner.value } };
+}
+
+/** A call refused with 400 and a sentence; the function's name is put in front where it is answered. */
+export class BadCall extends Error {
+  override readonly name = 'BadCall';
+}
+
+/** A call refused with one of the statuses that carry `{error_summary, error}`. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+
+  constructor(
+    readonly status: 401 | 409 | 416 | 422 | 429,
+    readonly failure: WireFailure,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(failure.tags.join('/'));
+  }
+}
+
+/** An address or a method that is not ours: a plain sentence, no function's name. */
+export class NoSuchCall extends Error {
+  override readonly name = 'NoSuchCall';
+
+  constructor(
+    readonly status: 404 | 405,
+    message: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+  }
+}
+
+/** 409: the endpoint's own union. */
+export function refused(value: WireFailure): Refusal {
+  return new Refusal(409, value);
+}
+
+/** 401: AuthError. */
+export function unauthorized(value: WireFailure): Refusal {
+  return new Refusal(401, value, { 'www-authenticate': 'Bearer realm="Dropbox-API"' });
+}
+
+/** The embedded service asks for no more than the second it has itself waited for the namespace. */
+const CONTENTION_RETRY_SECONDS = 1;
+
+/** 429: RateLimitError, a struct: its summary is the reason's tag. */
+export function contention(): Refusal {
+  const reason = failure('too_many_write_operations');
+  return new Refusal(
+    429,
+    {
+      tags: reason.tags,
+      value: { reason: reason.value, retry_after: CONTENTION_RETRY_SECONDS },
+    },
+    { 'retry-after': String(CONTENTION_RETRY_SECONDS) },
+  );
+}

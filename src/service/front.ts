@@ -1,0 +1,72 @@
+import type { Log } from '../util/log.ts';
+import { failureAnswer, faultAnswer, text } from './answers.ts';
+import { callFunction, functionName, isFunctionPath } from './dispatch.ts';
+import { type Answer, ClientGone, type Exchange } from './exchange.ts';
+import { linkPasswords } from './link-password.ts';
+import { answerLink } from './link-site.ts';
+import { isLinkPath } from './link-url.ts';
+import { answerTokenRequest, TOKEN_PATH } from './oauth-token.ts';
+import type { Rooms } from './route.ts';
+
+/** One port for all the real service's hosts: functions, tokens and shared links are told apart by path. */
+export function frontOf(rooms: Rooms, log: Log): (exchange: Exchange) => Promise<Answer> {
+  const passwords = linkPasswords(rooms.clock);
+  return async (exchange) => {
+    try {
+      if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, rooms, passwords));
+      return withCors(exchange, withSafety(await answerApi(exchange, rooms)));
+    } catch (error) {
+      if (error instanceof ClientGone) throw error;
+      const answer = failureAnswer(error, functionName(exchange.path), exchange.requestId);
+      if (!answer) logFault(log, exchange, error);
+      return withCors(exchange, withSafety(answer ?? faultAnswer(exchange.requestId)));
+    }
+  };
+}
+
+async function answerApi(exchange: Exchange, rooms: Rooms): Promise<Answer> {
+  const { path, request } = exchange;
+  if (request.method === 'OPTIONS') return preflightAnswer(exchange);
+  if (isFunctionPath(path)) return callFunction(exchange, rooms);
+  if (path === TOKEN_PATH) return answerTokenRequest(exchange, rooms);
+  return text(
+    404,
+    'Nothing is here. Functions are at /2/…, tokens at /oauth2/token, shared links at /scl/….',
+  );
+}
+
+/** A browser asks with OPTIONS before it sends headers of ours from another site's page. */
+function preflightAnswer(exchange: Exchange): Answer {
+  const wanted = exchange.request.headers['access-control-request-headers'];
+  return {
+    status: 200,
+    headers: {
+      'access-control-allow-methods': 'GET, POST',
+      ...(wanted !== undefined && { 'access-control-allow-headers': wanted }),
+      'access-control-max-age': '600',
+    },
+    body: '',
+  };
+}
+
+const EXPOSED = 'Accept-Ranges, Content-Range, ETag, Dropbox-API-Result, X-Dropbox-Request-Id';
+
+/** Any page may call: what counts is the token, and browsers send none by themselves. */
+function withCors(exchange: Exchange, answer: Answer): Answer {
+  if (exchange.request.headers.origin === undefined) return answer;
+  const cors = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
+  return { ...answer, headers: { ...answer.headers, ...cors } };
+}
+
+function withSafety(answer: Answer): Answer {
+  const headers = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache', ...answer.headers };
+  return { ...answer, headers };
+}
+
+function logFault(log: Log, exchange: Exchange, error: unknown): void {
+  log.error('a request failed', {
+    requestId: exchange.requestId,
+    function: functionName(exchange.path),
+    error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  });
+}

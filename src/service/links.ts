@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import type { Database } from 'better-sqlite3';
+
+export type LinkVisibility = 'public' | 'password' | 'no_one';
+
+/** A shared link. It follows its item by id, and so through moves; it serves nothing while that is gone. */
+export interface Link {
+  /** The address' own part; says which link. */
+  readonly token: string;
+  /** The `rlkey` of the address: without it the token opens nothing. */
+  readonly rlkey: string;
+  readonly accountId: string;
+  readonly itemId: string;
+  readonly itemKind: 'file' | 'folder';
+  readonly visibility: LinkVisibility;
+  readonly passwordHash?: Uint8Array;
+  readonly expiresMs?: number;
+  readonly allowDownload: boolean;
+  /** Rises with each link made; where a listing goes on. */
+  readonly sequence: number;
+}
+
+export type NewLink = Omit<Link, 'token' | 'rlkey' | 'sequence'>;
+
+export interface Links {
+  add(link: NewLink): Link;
+  withToken(token: string): Link | undefined;
+  ofItem(accountId: string, itemId: string): Link | undefined;
+  /** Links of the account made after the one numbered `afterSequence`, oldest first. */
+  ofAccount(accountId: string, afterSequence: number, limit: number): readonly Link[];
+  remove(token: string): void;
+}
+
+interface Row {
+  readonly sequence: number;
+  readonly token: string;
+  readonly rlkey: string;
+  readonly account_id: string;
+  readonly item_id: string;
+  readonly item_kind: 'file' | 'folder';
+  readonly visibility: LinkVisibility;
+  readonly password_hash: Buffer | null;
+  readonly expires_ms: number | null;
+  readonly allow_download: number;
+}
+
+/** 128 bits each: neither half can be guessed. */
+const KEY_BYTES = 16;
+
+export function linksIn(database: Database): Links {
+  const insert = database.prepare<
+    [string, string, string, string, string, string, Uint8Array | null, number | null, number],
+    Row
+  >(
+    `INSERT INTO links
+       (token, rlkey, account_id, item_id, item_kind, visibility, password_hash, expires_ms, allow_download)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`,
+  );
+  const byToken = database.prepare<[string], Row>('SELECT * FROM links WHERE token = ?');
+  const byItem = database.prepare<[string, string], Row>(
+    'SELECT * FROM links WHERE account_id = ? AND item_id = ?',
+  );
+  const byAccount = database.prepare<[string, number, number], Row>(
+    'SELECT * FROM links WHERE account_id = ? AND sequence > ? ORDER BY sequence LIMIT ?',
+  );
+  const deleteToken = database.prepare<[string]>('DELETE FROM links WHERE token = ?');
+  return {
+    add(link) {
+      const row = insert.get(
+        randomBytes(KEY_BYTES).toString('hex'),
+        randomBytes(KEY_BYTES).toString('hex'),
+        link.accountId,
+        link.itemId,
+        link.itemKind,
+        link.visibility,
+        link.passwordHash ?? null,
+        link.expiresMs ?? null,
+        link.allowDownload ? 1 : 0,
+      );
+      if (!row) throw new Error('SQLite answered an INSERT … RETURNING with no row');
+      return linkOf(row);
+    },
+    withToken(token) {
+      const row = byToken.get(token);
+      return row && linkOf(row);
+    },
+    ofItem(accountId, itemId) {
+      const row = byItem.get(accountId, itemId);
+      return row && linkOf(row);
+    },
+    ofAccount: (accountId, afterSequence, limit) =>
+      byAccount.all(accountId, afterSequence, limit).map(linkOf),
+    remove(token) {
+      deleteToken.run(token);
+    },
+  };
+}
+
+function linkOf(row: Row): Link {
+  return {
+    token: row.token,
+    rlkey: row.rlkey,
+    accountId: row.account_id,
+    itemId: row.item_id,
+    itemKind: row.item_kind,
+    visibility: row.visibility,
+    ...(row.password_hash && { passwordHash: row.password_hash }),
+    ...(row.expires_ms !== null && { expiresMs: row.expires_ms }),
+    allowDownload: row.allow_download === 1,
+    sequence: row.sequence,
+  };
+}

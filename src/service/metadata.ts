@@ -1,0 +1,50 @@
+import type { FileMetadata, FolderMetadata, Metadata, Timestamp } from '../api/wire.ts';
+import type { Stored, StoredDeletion, StoredFile, StoredFolder } from './storage/storage.ts';
+
+/** FileMetadata where the declared type is just that: without a `.tag`. */
+export function fileMetadata(file: StoredFile): FileMetadata {
+  return {
+    name: file.name,
+    path_lower: file.pathLower,
+    path_display: file.pathDisplay,
+    id: file.id,
+    client_modified: wireTime(file.clientModifiedMs),
+    server_modified: wireTime(file.serverModifiedMs),
+    rev: file.rev,
+    size: file.sizeBytes,
+    is_downloadable: true,
+    content_hash: file.contentHash,
+  };
+}
+
+/** FolderMetadata, likewise. Folders have no times on the wire. */
+export function folderMetadata(folder: StoredFolder): FolderMetadata {
+  return {
+    name: folder.name,
+    path_lower: folder.pathLower,
+    path_display: folder.pathDisplay,
+    id: folder.id,
+  };
+}
+
+/** Metadata where the declared type is the base, and a `.tag` tells which of the three it is. */
+export function metadata(stored: Stored | StoredDeletion): Metadata {
+  switch (stored.kind) {
+    case 'file':
+      return { '.tag': 'file', ...fileMetadata(stored) };
+    case 'folder':
+      return { '.tag': 'folder', ...folderMetadata(stored) };
+    case 'deleted':
+      return {
+        '.tag': 'deleted',
+        name: stored.name,
+        path_lower: stored.pathLower,
+        path_display: stored.pathDisplay,
+      };
+  }
+}
+
+/** `%Y-%m-%dT%H:%M:%SZ`: the wire has whole seconds, cut and not rounded. */
+export function wireTime(ms: number): Timestamp {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

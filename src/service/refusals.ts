@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import { BadCall, contention, failure, nested, refused, type WireFailure } from './failures.ts';
+import type { StorageError, StorageRefusal } from './storage/storage.ts';
+
+type Kind = StorageRefusal['kind'];
+type Of<K extends Kind> = Extract<StorageRefusal, { readonly kind: K }>;
+type Told<K extends Kind> = ((refusal: Of<K>, side: StorageError['side']) => WireFailure) | 'never';
+
+/**
+ * How one endpoint tells each kind of refusal in its own error union. Every kind has a row, so that a
+ * new one does not compile until each endpoint has said what it makes of it; `'never'` is a kind that
+ * this endpoint's calls of the store cannot meet, and if one does it is a fault of ours: a 500.
+ */
+export type RefusalTable = { readonly [K in Kind]: Told<K> };
+
+/** The answer to a call that the store refused: a `Refusal`, a `BadCall`, or the error itself (a 500). */
+export function toldRefusal(error: StorageError, table: RefusalTable): Error {
+  const { refusal } = error;
+  if (refusal.kind === 'write' && refusal.tag === 'too_many_write_operations') return contention();
+  if (refusal.kind === 'cursor' && refusal.tag === 'malformed')
+    return new BadCall('request body: cursor: unsupported cursor type');
+  const value = failureOf(error, table);
+  return value ? refused(value) : error;
+}
+
+/** The refusal as a member of the endpoint's union; `undefined` where it has none for it. */
+export function failureOf(error: StorageError, table: RefusalTable): WireFailure | undefined {
+  const { refusal, side } = error;
+  // The compiler cannot see that the row found under a refusal's kind takes that kind.
+  const told = table[refusal.kind] as Told<Kind>;
+  return told === 'never' ? undefined : told(refusal, side);
+}
+
+type Lookup = Of<'lookup'>;
+type Write = Of<'write'> | Of<'conflict'>;
+
+const lookupError = (refusal: Lookup): WireFailure => failure(refusal.tag);
+
+const writeError = (refusal: Write): WireFailure =>
+  refusal.kind === 'conflict' ? nested('conflict', failure(refusal.tag)) : failure(refusal.tag);
+
+/**
+ * WriteError knows no `not_found`: a destination named by an id that nothing has is as good as one
+ * that cannot be named.
+ */
+const unwritable = (): WireFailure => failure('malformed_path');
+
+const sameTag = (refusal: { readonly tag: string }): WireFailure => failure(refusal.tag);
+
+/** For functions that ask nothing of the store; the others start from it. */
+export const NO_REFUSALS: RefusalTable = {
+  lookup: 'never',
+  write: 'never',
+  conflict: 'never',
+  relocation: 'never',
+  session: 'never',
+  body: 'never',
+  cursor: 'never',
+  revision: 'never',
+};
+
+/** get_metadata, list_folder, download, create_shared_link…: `path: LookupError`. */
+export const LOOKUP: RefusalTable = {
+  ...NO_REFUSALS,
+  lookup: (refusal) => nested('path', lookupError(refusal)),
+};
+
+/** list_folder/continue, longpoll: also `reset`. */
+export const LISTING: RefusalTable = { ...LOOKUP, cursor: sameTag };
+
+/**
+ * UploadWriteFailed: the reason lies flat beside a session. The bytes of a refused upload are not kept,
+ * so the session it names is one that has lapsed already: a client that goes on with it hears `not_found`
+ * and uploads anew.
+ */
+function uploadPath(reason: WireFailure): WireFailure {
+  const session = `pid_upload_session:${randomBytes(SESSION_ID_BYTES).toString('base64url')}`;
+  return {
+    tags: ['path', ...reason.tags],
+    value: { '.tag': 'path', reason: reason.value, upload_session_id: session },
+  };
+}
+
+const SESSION_ID_BYTES = 16;
+
+/** upload: UploadError. */
+export const UPLOAD: RefusalTable = {
+  ...NO_REFUSALS,
+  lookup: () => uploadPath(unwritable()),
+  write: (refusal) => uploadPath(writeError(refusal)),
+  conflict: (refusal) => uploadPath(writeError(refusal)),
+  body: sameTag,
+};
+
+const sessionError = (refusal: Of<'session'>): WireFailure =>
+  failure(refusal.tag, refusal.correctOffset === undefined ? {} : { correct_offset: refusal.correctOffset });
+
+/**
+ * upload_session/start and append_v2: the session's own tags. A full disk has no member in these unions;
+ * they are open, so it goes by WriteError's name, which a client that does not know it reads as `other`.
+ */
+export const SESSION: RefusalTable = {
+  ...NO_REFUSALS,
+  session: sessionError,
+  body: sameTag,
+  write: writeError,
+};
+
+/** Members of UploadSessionFinishError itself; all other tags of a session lie in `lookup_failed`. */
+const FINISH_TAGS: ReadonlySet<string> = new Set([
+  'concurrent_session_data_not_allowed',
+  'concurrent_session_not_closed',
+  'concurrent_session_missing_data',
+]);
+
+/** upload_session/finish and each entry of finish_batch_v2. */
+export const FINISH: RefusalTable = {
+  ...NO_REFUSALS,
+  session: (refusal) =>
+    FINISH_TAGS.has(refusal.tag) ? failure(refusal.tag) : nested('lookup_failed', sessionError(refusal)),
+  lookup: () => nested('path', unwritable()),
+  write: (refusal) =>
+    refusal.tag === 'too_many_write_operations' ? failure(refusal.tag) : nested('path', writeError(refusal)),
+  conflict: (refusal) => nested('path', writeError(refusal)),
+  body: sameTag,
+};
+
+/** create_folder_v2: `path: WriteError`. */
+export const CREATE: RefusalTable = {
+  ...NO_REFUSALS,
+  lookup: () => nested('path', unwritable()),
+  write: (refusal) => nested('path', writeError(refusal)),
+  conflict: (refusal) => nested('path', writeError(refusal)),
+};
+
+/** delete_v2, permanently_delete: DeleteError. */
+export const DELETE: RefusalTable = {
+  ...NO_REFUSALS,
+  lookup: (refusal) => nested('path_lookup', lookupError(refusal)),
+  write: (refusal) => nested('path_write', writeError(refusal)),
+  conflict: (refusal) => nested('path_write', writeError(refusal)),
+  relocation: sameTag,
+};
+
+/** move_v2, copy_v2: RelocationError. */
+export const RELOCATE: RefusalTable = {
+  ...NO_REFUSALS,
+  lookup: (refusal, side) =>
+    side === 'to' ? nested('to', unwritable()) : nested('from_lookup', lookupError(refusal)),
+  write: (refusal, side) => nested(side === 'to' ? 'to' : 'from_write', writeError(refusal)),
+  conflict: (refusal, side) => nested(side === 'to' ? 'to' : 'from_write', writeError(refusal)),
+  relocation: sameTag,
+};
+
+/** list_revisions: also `invalid_before_rev`. */
+export const REVISIONS: RefusalTable = { ...LOOKUP, revision: sameTag };
+
+/** restore: RestoreError. */
+export const RESTORE: RefusalTable = {
+  ...NO_REFUSALS,
+  lookup: (refusal) => nested('path_lookup', lookupError(refusal)),
+  write: (refusal) => nested('path_write', writeError(refusal)),
+  conflict: (refusal) => nested('path_write', writeError(refusal)),
+  revision: sameTag,
+};

@@ -1,0 +1,19 @@
+import type { Route } from '../route.ts';
+import { DOWNLOAD_ROUTES } from './download.ts';
+import { METADATA_ROUTES } from './metadata.ts';
+import { SHARING_ROUTES } from './sharing.ts';
+import { TREE_ROUTES } from './tree.ts';
+import { UPLOAD_ROUTES } from './upload.ts';
+import { USER_ROUTES } from './users.ts';
+
+const ALL: readonly Route[] = [
+  ...METADATA_ROUTES,
+  ...UPLOAD_ROUTES,
+  ...DOWNLOAD_ROUTES,
+  ...TREE_ROUTES,
+  ...SHARING_ROUTES,
+  ...USER_ROUTES,
+];
+
+/** Every function of the interface by its name; scopes, styles and arguments are checked from here alone. */
+export const ROUTES: ReadonlyMap<string, Route> = new Map(ALL.map((route) => [route.name, route]));

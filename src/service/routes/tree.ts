@@ -1,0 +1,123 @@
+import { destination, itemAddress } from '../addresses.ts';
+import { BadCall } from '../failures.ts';
+import { fileMetadata, folderMetadata, metadata, wireTime } from '../metadata.ts';
+import { pathOrId, rev, writePath, writePathOrId } from '../path-schemas.ts';
+import { CREATE, DELETE, RELOCATE, RESTORE, REVISIONS } from '../refusals.ts';
+import { type Route, rpc } from '../route.ts';
+import { boolean, integer, optional, required, union, withDefault } from '../schema.ts';
+
+const createFolder = rpc({
+  name: 'files/create_folder_v2',
+  scope: 'files.content.write',
+  argument: { path: required(writePath), autorename: withDefault(boolean, false) },
+  refusals: CREATE,
+  handle: async ({ argument, caller, storage }) => {
+    const { namespace } = caller.account;
+    const path = destination(argument.path, namespace);
+    return { metadata: folderMetadata(await storage.createFolder(namespace, path, argument.autorename)) };
+  },
+});
+
+const deleteArgument = { path: required(writePathOrId), parent_rev: optional(rev) };
+
+const remove = rpc({
+  name: 'files/delete_v2',
+  scope: 'files.content.write',
+  argument: deleteArgument,
+  refusals: DELETE,
+  handle: async ({ argument, caller, storage }) => {
+    const { namespace } = caller.account;
+    const address = itemAddress(argument.path, namespace);
+    return { metadata: metadata(await storage.remove(namespace, address, argument.parent_rev)) };
+  },
+});
+
+const permanentlyDelete = rpc({
+  name: 'files/permanently_delete',
+  scope: 'files.permanent_delete',
+  argument: deleteArgument,
+  refusals: DELETE,
+  handle: async ({ argument, caller, storage }) => {
+    const { namespace, mayDeletePermanently } = caller.account;
+    if (!mayDeletePermanently) throw new BadCall('Your API app is not allowed to call this function.');
+    await storage.removeForever(namespace, itemAddress(argument.path, namespace), argument.parent_rev);
+    return null;
+  },
+});
+
+const relocationFields = {
+  from_path: required(writePathOrId),
+  to_path: required(writePathOrId),
+  autorename: withDefault(boolean, false),
+  allow_shared_folder: withDefault(boolean, false),
+  allow_ownership_transfer: withDefault(boolean, false),
+};
+
+function relocation(name: string, copy: boolean): Route {
+  return rpc({
+    name,
+    scope: 'files.content.write',
+    argument: relocationFields,
+    refusals: RELOCATE,
+    handle: async ({ argument, caller, storage }) => {
+      const { namespace } = caller.account;
+      const from = itemAddress(argument.from_path, namespace, 'from');
+      const to = destination(argument.to_path, namespace);
+      const { autorename } = argument;
+      return { metadata: metadata(await storage.relocate(namespace, from, to, { copy, autorename })) };
+    },
+  });
+}
+
+const REVISIONS_MAX = 100;
+const REVISIONS_DEFAULT = 10;
+
+const listRevisions = rpc({
+  name: 'files/list_revisions',
+  scope: 'files.metadata.read',
+  argument: {
+    path: required(pathOrId),
+    mode: withDefault(union({ path: null, id: null }), { tag: 'path' } as const),
+    limit: withDefault(integer({ min: 1, max: REVISIONS_MAX }), REVISIONS_DEFAULT),
+    before_rev: optional(rev),
+    include_restorable_info: withDefault(boolean, false),
+  },
+  refusals: REVISIONS,
+  handle: ({ argument, caller, storage }) => {
+    const { namespace } = caller.account;
+    const { mode, limit, before_rev: beforeRev } = argument;
+    const page = storage.revisions(namespace, itemAddress(argument.path, namespace), {
+      by: mode.tag,
+      limit,
+      ...(beforeRev !== undefined && { beforeRev }),
+    });
+    return {
+      is_deleted: page.deleted,
+      server_deleted: page.deletedMs === undefined ? undefined : wireTime(page.deletedMs),
+      entries: page.entries.map(fileMetadata),
+      has_more: page.hasMore,
+    };
+  },
+});
+
+const restore = rpc({
+  name: 'files/restore',
+  scope: 'files.content.write',
+  argument: { path: required(writePath), rev: required(rev) },
+  refusals: RESTORE,
+  handle: async ({ argument, caller, storage }) => {
+    const { namespace } = caller.account;
+    const path = itemAddress(argument.path, namespace);
+    return fileMetadata(await storage.restore(namespace, path, argument.rev));
+  },
+});
+
+export const TREE_ROUTES: readonly Route[] = [
+  createFolder,
+  remove,
+  permanentlyDelete,
+  relocation('files/move_v2', false),
+  relocation('files/copy_v2', true),
+  listRevisions,
+  restore,
+];

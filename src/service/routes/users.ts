@@ -1,0 +1,72 @@
+import { NO_REFUSALS } from '../refusals.ts';
+import { type Route, rpc } from '../route.ts';
+import { string, withDefault } from '../schema.ts';
+
+const currentAccount = rpc({
+  name: 'users/get_current_account',
+  scope: 'account_info.read',
+  argument: {},
+  refusals: NO_REFUSALS,
+  handle: ({ caller: { account }, webUrl }) => ({
+    account_id: account.id,
+    name: {
+      given_name: account.givenName,
+      surname: account.surname,
+      familiar_name: account.givenName,
+      display_name: `${account.givenName} ${account.surname}`,
+      abbreviated_name: initials(account.givenName, account.surname),
+    },
+    email: account.email,
+    email_verified: true,
+    disabled: false,
+    locale: 'en',
+    referral_link: `${webUrl()}/`,
+    is_paired: false,
+    account_type: { '.tag': 'pro' },
+    root_info: {
+      '.tag': 'user',
+      root_namespace_id: account.namespace,
+      home_namespace_id: account.namespace,
+    },
+  }),
+});
+
+const spaceUsage = rpc({
+  name: 'users/get_space_usage',
+  scope: 'account_info.read',
+  argument: {},
+  refusals: NO_REFUSALS,
+  handle: async ({ caller, storage, freeBytes }) => {
+    const { usedBytes, limitBytes } = storage.usage(caller.account.namespace);
+    // A promise of more than the disk can hold would be broken in the middle of a copy.
+    const allocated = Math.max(usedBytes, Math.min(limitBytes, usedBytes + (await freeBytes())));
+    return { used: usedBytes, allocation: { '.tag': 'individual', allocated } };
+  },
+});
+
+const QUERY_MAX_CHARACTERS = 500;
+
+const checkUser = rpc({
+  name: 'check/user',
+  scope: 'account_info.read',
+  argument: { query: withDefault(string({ maxLength: QUERY_MAX_CHARACTERS }), '') },
+  refusals: NO_REFUSALS,
+  handle: ({ argument }) => ({ result: argument.query }),
+});
+
+const revokeToken = rpc({
+  name: 'auth/token/revoke',
+  scope: undefined,
+  argument: {},
+  refusals: NO_REFUSALS,
+  handle: ({ caller, tokens }) => {
+    tokens.revoke(caller.token);
+    return null;
+  },
+});
+
+export const USER_ROUTES: readonly Route[] = [currentAccount, spaceUsage, checkUser, revokeToken];
+
+function initials(...names: readonly string[]): string {
+  return names.map((name) => Array.from(name)[0] ?? '').join('');
+}

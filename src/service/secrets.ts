@@ -1,0 +1,34 @@
+import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+
+const derive = promisify<string, Uint8Array, number, Buffer>(scrypt);
+
+/** 256 bits: beyond guessing, so that a plain SHA-256 of it is a safe thing to store. */
+const SECRET_BYTES = 32;
+
+export function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+/** What is stored of a token or an app secret. Only for what `newSecret` made: it is no password hash. */
+export function hashOfSecret(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+export function isSecret(secret: string, hash: Uint8Array): boolean {
+  return timingSafeEqual(hashOfSecret(secret), hash);
+}
+
+const SALT_BYTES = 16;
+const PASSWORD_HASH_BYTES = 32;
+
+/** Salt and scrypt hash of a password that a person chose. */
+export async function hashOfPassword(password: string): Promise<Buffer> {
+  const salt = randomBytes(SALT_BYTES);
+  return Buffer.concat([salt, await derive(password, salt, PASSWORD_HASH_BYTES)]);
+}
+
+export async function isPassword(password: string, stored: Uint8Array): Promise<boolean> {
+  const hash = await derive(password, stored.subarray(0, SALT_BYTES), PASSWORD_HASH_BYTES);
+  return timingSafeEqual(hash, stored.subarray(SALT_BYTES));
+}

@@ -1,0 +1,123 @@
+import { statfs } from 'node:fs/promises';
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { type Account, accountsIn, type NewAccount } from './accounts.ts';
+import { openDatabase } from './database.ts';
+import { frontOf } from './front.ts';
+import { linksIn } from './links.ts';
+import { type Listener, startListener } from './listener.ts';
+import { addAccount, type Credentials, provision } from './provision.ts';
+import type { Rooms } from './route.ts';
+import type { Scope } from './scopes.ts';
+import { openStorage } from './storage/open.ts';
+import type { Storage } from './storage/storage.ts';
+import { tokensIn } from './tokens.ts';
+
+export interface ServiceOptions {
+  /** Holds all that is durable; made if missing. One service at a time. */
+  readonly dataDirectory: string;
+  /** Port 0: any free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Where shared links lead, if not to the listener itself: `https://files.example`. */
+  readonly publicUrl?: string;
+}
+
+/** A consent to hand to a client: what `grant` is asked for. */
+export interface GrantRequest {
+  readonly accountId: string;
+  readonly scopes: readonly Scope[];
+  /** When the access token ends; never, if left out. */
+  readonly expiresMs?: number;
+}
+
+export interface RunningService {
+  /** The base, content, notify and web address in one, without a slash at the end. */
+  readonly url: string;
+  /** The default account's credentials, the same at each call and after restarts until they are revoked. */
+  provision(): Promise<Credentials>;
+  /** Another account, with an empty home of `limitBytes`. Its address must be new. */
+  addAccount(account: NewAccount & { readonly limitBytes?: number }): Account;
+  /** An access token for an account, under the default account's app. */
+  grant(request: GrantRequest): Promise<string>;
+  /** Lets requests under way finish, ends long polls, and closes what is open. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the embedded storage service on one port. Rejects when the port is taken or the directory cannot
+ * be used; nothing stays open then.
+ */
+export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const { dataDirectory, clock, log } = options;
+  const storage = await openStorage({ dataDirectory, clock, log });
+  try {
+    return await serve(options, storage);
+  } catch (error) {
+    await storage.close();
+    throw error;
+  }
+}
+
+async function serve(options: ServiceOptions, storage: Storage): Promise<RunningService> {
+  const { dataDirectory, clock, log, listen, publicUrl } = options;
+  const database = openDatabase(dataDirectory);
+  const accounts = accountsIn(database);
+  const tokens = tokensIn(database);
+  const closing = new AbortController();
+  let listener: Listener | undefined;
+  const rooms: Rooms = {
+    storage,
+    links: linksIn(database),
+    tokens,
+    clock,
+    freeBytes: () => freeBytesOf(dataDirectory),
+    accountWithId: accounts.withId,
+    webUrl: () => (publicUrl ?? listener?.url ?? '').replace(/\/+$/, ''),
+    closing: closing.signal,
+  };
+  try {
+    listener = await startListener({ listen, clock, log, answer: frontOf(rooms, log) });
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  const { url, close } = listener;
+  const registry = { accounts, tokens, storage, clock };
+  // Asked twice at once, it must not make two of everything.
+  let provisioning: Promise<unknown> = Promise.resolve();
+  const provisionOnce = (): Promise<Credentials> => {
+    const next = provisioning.then(() => provision(registry, dataDirectory));
+    provisioning = next.catch(() => undefined);
+    return next;
+  };
+
+  async function shutDown(): Promise<void> {
+    closing.abort();
+    await close();
+    await provisioning;
+    database.close();
+    await storage.close();
+  }
+
+  let closed: Promise<void> | undefined;
+  return {
+    url,
+    provision: provisionOnce,
+    addAccount: ({ limitBytes, ...account }) => addAccount(registry, account, limitBytes),
+    async grant({ accountId, scopes, expiresMs }) {
+      const { appKey } = await provisionOnce();
+      return tokens.grantAccess(accountId, appKey, scopes, expiresMs);
+    },
+    close() {
+      closed ??= shutDown();
+      return closed;
+    },
+  };
+}
+
+async function freeBytesOf(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize;
+}

@@ -1,0 +1,96 @@
+import type { TestService } from './service.ts';
+
+/** An answer as it came, and its JSON where it has some. */
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** `undefined` for anything but JSON. */
+  readonly json: unknown;
+}
+
+export interface CallOptions {
+  /** The service's own default if left out; `null` sends none. */
+  readonly token?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | string;
+}
+
+/** Calls an RPC function the way the official clients do. */
+export function rpc(
+  service: TestService,
+  name: string,
+  argument: unknown,
+  options: CallOptions = {},
+): Promise<Answered> {
+  return send(`${service.url}/2/${name}`, {
+    method: 'POST',
+    headers: { ...authorization(service, options), 'content-type': 'application/json', ...options.headers },
+    body: options.body ?? JSON.stringify(argument),
+  });
+}
+
+/** Calls an upload-style function; the argument goes in a header, the body is `options.body`. */
+export function upload(
+  service: TestService,
+  name: string,
+  argument: unknown,
+  options: CallOptions = {},
+): Promise<Answered> {
+  return send(`${service.url}/2/${name}`, {
+    method: 'POST',
+    headers: {
+      ...authorization(service, options),
+      'content-type': 'application/octet-stream',
+      'dropbox-api-arg': headerJson(argument),
+      ...options.headers,
+    },
+    body: options.body ?? '',
+  });
+}
+
+/** Puts a file in place, whatever was there, and returns its metadata. */
+export async function put(
+  service: TestService,
+  path: string,
+  body: Uint8Array | string,
+): Promise<Record<string, unknown>> {
+  const answered = await upload(service, 'files/upload', { path, mode: 'overwrite' }, { body });
+  if (answered.status !== 200) throw new Error(`upload of ${path}: ${answered.status} ${answered.text}`);
+  return answered.json as Record<string, unknown>;
+}
+
+/** Calls `files/download`; the bytes are in `text` as UTF-8. */
+export function download(service: TestService, path: string, options: CallOptions = {}): Promise<Answered> {
+  return send(`${service.url}/2/files/download`, {
+    method: 'POST',
+    headers: {
+      ...authorization(service, options),
+      'dropbox-api-arg': headerJson({ path }),
+      ...options.headers,
+    },
+  });
+}
+
+export async function send(url: string, init: RequestInit): Promise<Answered> {
+  const response = await fetch(url, { redirect: 'manual', ...init });
+  const text = await response.text();
+  const isJson = response.headers.get('content-type') === 'application/json';
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson ? JSON.parse(text) : undefined,
+  };
+}
+
+export function headerJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function authorization(service: TestService, { token }: CallOptions): Record<string, string> {
+  return token === null ? {} : { authorization: `Bearer ${token ?? service.token}` };
+}
