@@ -1,0 +1,39 @@
+/**
+ * Reads a body piece by piece, and stops waiting for the next piece as soon as `signal` is aborted: a
+ * sender that stalls must not keep a failed write from ending.
+ */
+export class BodyReader {
+  readonly #iterator: AsyncIterator<Uint8Array>;
+  #stopWaiting: ((reason: unknown) => void) | undefined;
+
+  constructor(
+    body: AsyncIterable<Uint8Array>,
+    private readonly signal: AbortSignal,
+  ) {
+    this.#iterator = body[Symbol.asyncIterator]();
+    // One listener for the whole body: one a piece would cost more than the piece.
+    signal.addEventListener('abort', () => this.#stopWaiting?.(signal.reason), { once: true });
+  }
+
+  /** The next piece that is not empty; `undefined` at the end. Rejects with what the body throws or the signal's reason. */
+  async next(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const step = await this.#step();
+      if (step.done) return undefined;
+      if (step.value.length > 0) return step.value;
+    }
+  }
+
+  #step(): Promise<IteratorResult<Uint8Array>> {
+    if (this.signal.aborted) return Promise.reject(this.signal.reason);
+    return new Promise((resolve, reject) => {
+      this.#stopWaiting = reject;
+      this.#iterator.next().then(resolve, reject);
+    });
+  }
+
+  /** Tells the sender that no more is wanted; does not wait for it, as it may be stalled. */
+  close(): void {
+    this.#iterator.return?.().catch(() => {});
+  }
+}

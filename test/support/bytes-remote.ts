@@ -1,0 +1,207 @@
+import { ApiError } from '../../src/api/errors.ts';
+import type {
+  CommitOptions,
+  Download,
+  FileEntry,
+  Remote,
+  SessionCommit,
+  UploadPart,
+  UploadSession,
+} from '../../src/api/remote.ts';
+import { BLOCK_BYTES, contentHashOf } from '../../src/util/content-hash.ts';
+import { nameOf, type Path } from '../../src/util/path.ts';
+import type { ByteRange } from '../../src/util/ranges.ts';
+
+type Call =
+  | { readonly what: 'stat' | 'upload'; readonly path: Path }
+  | { readonly what: 'startSession' | 'finishSession' }
+  | { readonly what: 'appendSession'; readonly part: UploadPart }
+  | { readonly what: 'download'; readonly range: ByteRange | undefined };
+
+/** What a download gives instead of the truth; positions count from the file's start. */
+export interface DownloadFault {
+  /** The connection breaks before this byte. */
+  readonly cutAt?: number;
+  /** The body ends before this byte as if that were all. */
+  readonly endAt?: number;
+  /** This byte is another one. */
+  readonly flipAt?: number;
+  /** Nothing more comes from this byte on until `release` or an abort. */
+  readonly holdAt?: number;
+}
+
+/**
+ * The part of a `Remote` that moves bytes, in memory: strict as the service about sessions, with a hook
+ * before each call and a script of faults for downloads.
+ */
+export class BytesRemote
+  implements Pick<Remote, 'stat' | 'upload' | 'startSession' | 'appendSession' | 'finishSession' | 'download'>
+{
+  readonly calls: Call[] = [];
+  readonly files = new Map<Path, FileEntry>();
+  /** By revision. */
+  readonly contents = new Map<string, Uint8Array>();
+  /** Called before each call is carried out; may wait or throw. */
+  before: (call: Call, signal: AbortSignal | undefined) => Promise<void> | void = () => {};
+  /** What the next downloads do, the first one first; without one, a download is right. */
+  faults: DownloadFault[] = [];
+  /** Bytes of one chunk of a download. */
+  chunkBytes = 64 * 1024;
+  /** Downloads that have begun and neither ended nor been left. */
+  openDownloads = 0;
+  /** Bytes handed out by all downloads. */
+  downloadedBytes = 0;
+  readonly #sessions = new Map<string, { parts: Map<number, Uint8Array>; sizeBytes: number | undefined }>();
+  #revCount = 0;
+  #release: (() => void)[] = [];
+
+  /** Lets downloads go on that a fault holds. */
+  release(): void {
+    for (const go of this.#release.splice(0)) go();
+  }
+
+  /** Puts a file there without a call. */
+  put(path: Path, bytes: Uint8Array): FileEntry {
+    const rev = `rev${++this.#revCount}`;
+    const entry: FileEntry = {
+      kind: 'file',
+      id: `id:${path}`,
+      path,
+      name: nameOf(path),
+      rev,
+      sizeBytes: bytes.length,
+      contentHash: contentHashOf(bytes),
+      modifiedMs: 0,
+      committedMs: 0,
+    };
+    this.files.set(path, entry);
+    this.contents.set(rev, bytes);
+    return entry;
+  }
+
+  contentAt(path: Path): Uint8Array | undefined {
+    const entry = this.files.get(path);
+    return entry && this.contents.get(entry.rev);
+  }
+
+  countOf(what: Call['what']): number {
+    return this.calls.filter((call) => call.what === what).length;
+  }
+
+  async stat(path: Path, signal?: AbortSignal): Promise<FileEntry | undefined> {
+    await this.#begin({ what: 'stat', path }, signal);
+    return this.files.get(path);
+  }
+
+  async upload(
+    path: Path,
+    body: Uint8Array,
+    _options: CommitOptions,
+    signal?: AbortSignal,
+  ): Promise<FileEntry> {
+    await this.#begin({ what: 'upload', path }, signal);
+    return this.put(path, Uint8Array.from(body));
+  }
+
+  async startSession(signal?: AbortSignal): Promise<UploadSession> {
+    await this.#begin({ what: 'startSession' }, signal);
+    const id = `session${this.#sessions.size + 1}`;
+    this.#sessions.set(id, { parts: new Map(), sizeBytes: undefined });
+    return { id };
+  }
+
+  async appendSession(session: UploadSession, part: UploadPart, signal?: AbortSignal): Promise<void> {
+    await this.#begin({ what: 'appendSession', part }, signal);
+    const state = this.#session(session);
+    if (state.sizeBytes !== undefined) throw new ApiError('session-gone', 'closed');
+    if (part.offset % BLOCK_BYTES !== 0 || (!part.last && part.bytes.length % BLOCK_BYTES !== 0))
+      throw new ApiError('bad-request', 'not at a multiple of 4 MiB');
+    if (part.contentHash !== undefined && part.contentHash !== contentHashOf(part.bytes))
+      throw new ApiError('hash-mismatch', 'the part has another hash');
+    state.parts.set(part.offset, Uint8Array.from(part.bytes));
+    if (part.last) state.sizeBytes = part.offset + part.bytes.length;
+  }
+
+  async finishSession(commit: SessionCommit, signal?: AbortSignal): Promise<FileEntry> {
+    await this.#begin({ what: 'finishSession' }, signal);
+    const { parts, sizeBytes } = this.#session(commit.session);
+    if (sizeBytes !== commit.sizeBytes) throw new ApiError('incorrect-offset', 'not closed at this size');
+    const bytes = Buffer.concat([...parts].sort(([one], [other]) => one - other).map(([, part]) => part));
+    if (bytes.length !== sizeBytes) throw new ApiError('bad-request', 'a part is missing');
+    this.#sessions.delete(commit.session.id);
+    return this.put(commit.path, bytes);
+  }
+
+  async download(file: FileEntry, range: ByteRange | undefined, signal?: AbortSignal): Promise<Download> {
+    const fault = this.faults.shift() ?? {};
+    await this.#begin({ what: 'download', range }, signal);
+    const content = this.contents.get(file.rev);
+    if (!content) throw new ApiError('not-found', 'path/not_found');
+    const { start, end } = range ?? { start: 0, end: content.length };
+    return { file, bytes: this.#chunks(content, start, Math.min(end, content.length), fault, signal) };
+  }
+
+  async *#chunks(
+    content: Uint8Array,
+    start: number,
+    end: number,
+    fault: DownloadFault,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<Uint8Array> {
+    this.openDownloads++;
+    try {
+      const stop = Math.min(end, fault.cutAt ?? end, fault.endAt ?? end);
+      for (let at = start; at < stop; ) {
+        if (fault.holdAt !== undefined && at >= fault.holdAt) await this.#held(signal);
+        signal?.throwIfAborted();
+        const chunk = content.subarray(at, Math.min(at + this.chunkBytes, stop, nextHold(fault, at)));
+        this.downloadedBytes += chunk.length;
+        yield flipped(chunk, (fault.flipAt ?? -1) - at);
+        at += chunk.length;
+      }
+      if (fault.cutAt !== undefined && fault.cutAt < end)
+        throw new ApiError('offline', 'the connection was lost', { cut: { receivedBytes: stop - start } });
+    } finally {
+      this.openDownloads--;
+    }
+  }
+
+  #held(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#release.push(resolve);
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+  }
+
+  async #begin(call: Call, signal: AbortSignal | undefined): Promise<void> {
+    this.calls.push(call);
+    // As over a network: no call is answered in the turn that made it.
+    await new Promise((resolve) => setImmediate(resolve));
+    signal?.throwIfAborted();
+    await this.before(call, signal);
+  }
+
+  #session({ id }: UploadSession) {
+    const session = this.#sessions.get(id);
+    if (!session) throw new ApiError('session-gone', 'lookup_failed/not_found');
+    return session;
+  }
+}
+
+function nextHold({ holdAt }: DownloadFault, at: number): number {
+  return holdAt !== undefined && at < holdAt ? holdAt : Number.POSITIVE_INFINITY;
+}
+
+function flipped(chunk: Uint8Array, at: number): Uint8Array {
+  if (at < 0 || at >= chunk.length) return chunk;
+  const damaged = Uint8Array.from(chunk);
+  damaged[at] = (damaged[at] ?? 0) ^ 1;
+  return damaged;
+}
+
+/** A promise that a call waits for until its signal is aborted, as one on a dead line would. */
+export function never(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
