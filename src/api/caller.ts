@@ -28,6 +28,14 @@ export interface Trouble {
   sinceMs?: number;
 }
 
+/** Where a call stands after a try that failed. */
+export interface Situation {
+  readonly failure: CallFailure;
+  /** This try, or one before it, may have done what it was to do. */
+  readonly outcomeUnknown: boolean;
+  readonly trouble: Trouble;
+}
+
 export interface Call<T> {
   readonly request: CallRequest;
   /** `undefined`: the call waits for nothing, and goes without a token (the long poll). */
@@ -36,13 +44,9 @@ export interface Call<T> {
   readonly read: (answer: HttpAnswer) => T;
   /**
    * Asked after a failure, before the next try and before giving up: the result all the same, when what
-   * is there now shows that the call did its work. `outcomeUnknown`: this or an earlier try may have.
+   * is there now shows that the call did its work.
    */
-  readonly resolve?: (
-    failure: CallFailure,
-    outcomeUnknown: boolean,
-    trouble: Trouble,
-  ) => Promise<{ readonly result: T } | undefined>;
+  readonly resolve?: (situation: Situation) => Promise<{ readonly result: T } | undefined>;
   readonly signal?: AbortSignal | undefined;
   readonly trouble?: Trouble;
 }
@@ -89,7 +93,12 @@ export class Caller {
         const answer = await this.world.http.open(request, signal);
         this.#note(answer);
         if ('text' in answer) throw this.#failure(answer, request);
-        return readOr(() => call.read(answer, { stream: answer, ...life }), answer, call.request.route);
+        try {
+          return readOr(() => call.read(answer, { stream: answer, ...life }), answer, call.request.route);
+        } catch (failure) {
+          answer.cancel();
+          throw failure;
+        }
       });
     } catch (failure) {
       life.release();
@@ -114,7 +123,7 @@ export class Caller {
       if (!(outcome instanceof CallFailure)) return outcome.result;
       outcomeUnknown ||= outcome.outcomeUnknown;
       const again = await this.#wait(call, outcome, { number, trouble, signal });
-      const resolved = await this.#resolve(call, outcome, outcomeUnknown, trouble);
+      const resolved = await this.#resolve(call, { failure: outcome, outcomeUnknown, trouble });
       if (resolved) return resolved.result;
       if (!again) throw outcome.error;
     }
@@ -152,16 +161,14 @@ export class Caller {
 
   async #resolve<T>(
     call: Omit<Call<T>, 'read'>,
-    failure: CallFailure,
-    outcomeUnknown: boolean,
-    trouble: Trouble,
+    situation: Situation,
   ): Promise<{ readonly result: T } | undefined> {
     if (!call.resolve) return undefined;
     try {
-      return await call.resolve(failure, outcomeUnknown, trouble);
+      return await call.resolve(situation);
     } catch (cause) {
       // We could not find out: the failure itself tells more than this one.
-      if (cause instanceof ApiError) throw failure.error;
+      if (cause instanceof ApiError) throw situation.failure.error;
       throw cause;
     }
   }
@@ -242,7 +249,7 @@ function readOr<T>(read: () => T, head: HttpHead, route: string): T {
   try {
     return read();
   } catch (cause) {
-    if (cause instanceof ApiError) throw cause;
+    if (cause instanceof ApiError || cause instanceof CallFailure) throw cause;
     throw failureOfJunk(head, route, cause);
   }
 }

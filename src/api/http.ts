@@ -10,8 +10,8 @@ export interface HttpRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** How long the head of the answer may take once the body is sent. */
-  readonly answerTimeoutMs?: number;
+  /** How long the head of the answer may take once the body is sent; `slow`, as long as a big commit takes. */
+  readonly answerTimeout?: { readonly ms: number } | 'slow';
 }
 
 export interface HttpHead {
@@ -26,6 +26,8 @@ export interface HttpAnswer extends HttpHead {
 export interface HttpStream extends HttpHead {
   /** To be read once. Ending the iteration closes the connection, unless all was read. */
   readonly body: AsyncIterable<Uint8Array>;
+  /** Closes the connection of a body that nobody will read. */
+  cancel(): void;
 }
 
 /** No answer, or only a part of one. */
@@ -46,13 +48,20 @@ export class LostConnection extends Error {
 
 export interface HttpTimeouts {
   readonly connectMs: number;
-  /** From the end of the request to the head of the answer; the real service takes up to a minute for big commits. */
+  /** From the end of the request to the head of the answer. */
   readonly answerMs: number;
+  /** The same of calls that move or commit much at once; the real service may take a minute. */
+  readonly slowAnswerMs: number;
   /** Between two pieces of an answer's body. */
   readonly silenceMs: number;
 }
 
-export const HTTP_TIMEOUTS: HttpTimeouts = { connectMs: 10_000, answerMs: 100_000, silenceMs: 60_000 };
+export const HTTP_TIMEOUTS: HttpTimeouts = {
+  connectMs: 10_000,
+  answerMs: 30_000,
+  slowAnswerMs: 100_000,
+  silenceMs: 60_000,
+};
 
 /** How long an idle connection is kept for the next call; the service may ask for less. */
 const IDLE_MS = 20_000;
@@ -73,12 +82,14 @@ const PIECE_BYTES = 256 * 1024;
 export class Http {
   readonly #pools: Record<Host, { readonly pool: Pool; readonly prefix: string }>;
 
-  constructor(urls: Readonly<Record<Host, string>>, timeouts: HttpTimeouts = HTTP_TIMEOUTS) {
+  constructor(
+    urls: Readonly<Record<Host, string>>,
+    private readonly timeouts: HttpTimeouts = HTTP_TIMEOUTS,
+  ) {
     const open = (url: string) => {
       const { origin, pathname } = new URL(url);
       const pool = new Pool(origin, {
         connect: { timeout: timeouts.connectMs },
-        headersTimeout: timeouts.answerMs,
         bodyTimeout: timeouts.silenceMs,
         keepAliveTimeout: IDLE_MS,
         maxHeaderSize: HEADER_BYTES_MAX,
@@ -98,12 +109,17 @@ export class Http {
   async open(request: HttpRequest, signal: AbortSignal): Promise<HttpStream | HttpAnswer> {
     const { head, body } = await this.#open(request, signal);
     if (head.status !== 200 && head.status !== 206) return { ...head, text: await readText(body, signal) };
-    return { ...head, body: pieces(body, signal) };
+    return { ...head, body: pieces(body, signal), cancel: () => void body.destroy() };
   }
 
   /** Cuts all connections; calls under way fail. */
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#pools).map(({ pool }) => pool.destroy()));
+  }
+
+  #answerMs({ answerTimeout }: HttpRequest): number {
+    if (answerTimeout === 'slow') return this.timeouts.slowAnswerMs;
+    return answerTimeout?.ms ?? this.timeouts.answerMs;
   }
 
   async #open(request: HttpRequest, signal: AbortSignal) {
@@ -115,7 +131,7 @@ export class Http {
         headers: { ...request.headers, ...lengthOf(request.body) },
         body: outgoing(request.body),
         signal,
-        ...(request.answerTimeoutMs !== undefined && { headersTimeout: request.answerTimeoutMs }),
+        headersTimeout: this.#answerMs(request),
       });
       // An error that arrives when nobody reads any more would end the process.
       answer.body.on('error', () => {});

@@ -164,7 +164,7 @@ function changeWaiter({ caller, clock }: Client): Remote['awaitChange'] {
     const result = await caller.call({
       request: {
         ...rpcRequest('files/list_folder/longpoll', arg, 'notify'),
-        answerTimeoutMs: seconds * 1000 + POLL_SPREAD_MS,
+        answerTimeout: { ms: seconds * 1000 + POLL_SPREAD_MS },
       },
       lane: undefined,
       signal,

@@ -2,11 +2,11 @@ import type { ByteRange } from '../util/ranges.ts';
 import { headerJson } from './arg.ts';
 import type { Host, HttpRequest } from './http.ts';
 
-/** A call without its token. `route` is like `files/get_metadata`. */
-export type CallRequest = Omit<HttpRequest, 'headers'> & {
+/** A call without its token. */
+export interface CallRequest extends HttpRequest {
+  /** Like `files/get_metadata`. */
   readonly route: string;
-  readonly headers: Readonly<Record<string, string>>;
-};
+}
 
 /** RPC style: the argument is the body. `undefined` is the argument of a route that takes none. */
 export function rpcRequest(route: string, arg: unknown, host: Host = 'base'): CallRequest {
@@ -19,6 +19,11 @@ export function rpcRequest(route: string, arg: unknown, host: Host = 'base'): Ca
   };
 }
 
+/** RPC style, for a call that may have much to do. */
+export function slowRpcRequest(route: string, arg: unknown): CallRequest {
+  return { ...rpcRequest(route, arg), answerTimeout: 'slow' };
+}
+
 /** Content-upload style: the argument is a header, the body the bytes. */
 export function uploadRequest(route: string, arg: unknown, bytes: Uint8Array): CallRequest {
   return {
@@ -27,6 +32,7 @@ export function uploadRequest(route: string, arg: unknown, bytes: Uint8Array): C
     path: pathOfRoute(route),
     headers: { 'content-type': 'application/octet-stream', 'dropbox-api-arg': headerJson(arg) },
     body: bytes,
+    answerTimeout: 'slow',
   };
 }
 

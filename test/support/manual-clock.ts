@@ -17,6 +17,7 @@ export class ManualClock implements Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
+      if (ms <= 0) return resolve();
       const sleeper = {
         dueMs: this.#nowMs + ms,
         wake: () => {
@@ -30,7 +31,7 @@ export class ManualClock implements Clock {
       };
       signal?.addEventListener('abort', stop, { once: true });
       this.#sleepers.push(sleeper);
-      for (const notify of this.#watchers.splice(0)) notify();
+      this.#notify();
     });
   }
 
@@ -45,6 +46,21 @@ export class ManualClock implements Clock {
       await settle();
     }
     this.#nowMs = endMs;
+  }
+
+  /** Lets time pass, as much as anyone sleeps, until `work` is done. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    let done = false;
+    const end = () => {
+      done = true;
+      this.#notify();
+    };
+    work.then(end, end);
+    while (!done) {
+      if (this.nextMs === undefined) await new Promise<void>((resolve) => this.#watchers.push(resolve));
+      else await this.advance(this.nextMs);
+    }
+    return work;
   }
 
   /** How many calls of `sleep` are waiting. */
@@ -63,6 +79,10 @@ export class ManualClock implements Clock {
     while (this.#sleepers.length < count) {
       await new Promise<void>((resolve) => this.#watchers.push(resolve));
     }
+  }
+
+  #notify(): void {
+    for (const notify of this.#watchers.splice(0)) notify();
   }
 
   #next(endMs: number) {

@@ -1,0 +1,63 @@
+import type { Client } from './context.ts';
+import type { Quota, Remote } from './remote.ts';
+import { parsed, rpcRequest } from './request.ts';
+import type { FullAccount, SpaceUsage } from './wire-account.ts';
+
+/** Whose storage it is. */
+export interface Account {
+  readonly id: string;
+  readonly displayName: string;
+  readonly email: string;
+}
+
+export interface AccountCalls extends Pick<Remote, 'quota'> {
+  /** `get_current_account`; also shows whether service and token work. */
+  account(signal?: AbortSignal): Promise<Account>;
+}
+
+/** The account and its space. */
+export function accountOf({ caller }: Client): AccountCalls {
+  return {
+    quota: (signal) =>
+      caller.call({
+        request: rpcRequest('users/get_space_usage', undefined),
+        lane: 'metadata',
+        signal,
+        read: ({ text }) => quotaOf(parsed<SpaceUsage>(text)),
+      }),
+
+    account: (signal) =>
+      caller.call({
+        request: rpcRequest('users/get_current_account', undefined),
+        lane: 'metadata',
+        signal,
+        read: ({ text }) => {
+          const { account_id: id, name, email } = parsed<FullAccount>(text);
+          if (typeof id !== 'string') throw new TypeError('no account_id');
+          return { id, displayName: name.display_name, email };
+        },
+      }),
+  };
+}
+
+function quotaOf({ used, allocation }: SpaceUsage): Quota | undefined {
+  if (!Number.isFinite(used)) throw new TypeError('no used');
+  switch (allocation['.tag']) {
+    case 'individual':
+      return { usedBytes: used, allocatedBytes: allocation.allocated };
+    case 'team': {
+      // The team's use holds the user's already; a limit of the user's own, if there is one, may be nearer.
+      const team = { usedBytes: allocation.used, allocatedBytes: allocation.allocated };
+      const ownBytes = allocation.user_within_team_space_allocated;
+      if (!ownBytes || allocation.user_within_team_space_limit_type['.tag'] !== 'stop_sync') return team;
+      const own = { usedBytes: allocation.user_within_team_space_used_cached, allocatedBytes: ownBytes };
+      return freeOf(own) < freeOf(team) ? own : team;
+    }
+    default:
+      return undefined;
+  }
+}
+
+function freeOf({ usedBytes, allocatedBytes }: Quota): number {
+  return allocatedBytes - usedBytes;
+}

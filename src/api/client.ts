@@ -1,0 +1,71 @@
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { type AccountCalls, accountOf } from './account.ts';
+import { Caller } from './caller.ts';
+import type { Client } from './context.ts';
+import { downloadsOf } from './download.ts';
+import { DriveRoot } from './drive-root.ts';
+import { ApiError } from './errors.ts';
+import { Http, type HttpTimeouts } from './http.ts';
+import { listingOf } from './listing.ts';
+import { CallQueue } from './queue.ts';
+import type { Remote } from './remote.ts';
+import { sessionsOf } from './sessions.ts';
+import { sharingOf } from './sharing.ts';
+import { type Credentials, createTokens } from './token.ts';
+import { treeOf } from './tree.ts';
+import { uploadsOf } from './upload.ts';
+
+export interface RemoteOptions {
+  /** Without `/2`; access tokens are asked for at `{apiUrl}/oauth2/token`. */
+  readonly apiUrl: string;
+  readonly contentUrl: string;
+  readonly notifyUrl: string;
+  readonly credentials: Credentials;
+  /** The account's folder that is the drive's root; `''` for the whole account. */
+  readonly root: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** In [0, 1); chance spreads the retries of several clients. */
+  readonly random?: () => number;
+  /** How long after its first failure a call is still tried again. */
+  readonly deadlineMs?: number;
+  readonly timeouts?: HttpTimeouts;
+}
+
+/** davfs2 and Cyberduck give up after 30 s, so they have to hear of trouble before. */
+const DEADLINE_MS = 25_000;
+
+/**
+ * The storage service over HTTP. `close` cuts what is under way: those calls, and all later ones, fail
+ * with `offline`. Throws `PathError` for a `root` that is no path, `ApiError` for a token that cannot be one.
+ */
+export function createRemote(options: RemoteOptions): Remote & AccountCalls & { close(): Promise<void> } {
+  const { clock, log, deadlineMs = DEADLINE_MS, random = Math.random } = options;
+  const root = new DriveRoot(options.root);
+  const closing = new AbortController();
+  const { signal } = closing;
+  const urls = { base: options.apiUrl, content: options.contentUrl, notify: options.notifyUrl };
+  const http = new Http(urls, options.timeouts);
+  const tokens = createTokens(options.credentials, {
+    send: (request, aborted) => http.send(request, aborted),
+    clock,
+    signal,
+  });
+  const queue = new CallQueue({ clock, signal, patienceMs: deadlineMs });
+  const caller = new Caller({ http, tokens, queue, clock, log, random, deadlineMs, signal });
+  const client: Client = { caller, root, clock, log };
+  return {
+    ...listingOf(client),
+    ...downloadsOf(client),
+    ...uploadsOf(client),
+    ...sessionsOf(client),
+    ...treeOf(client),
+    ...sharingOf(client),
+    ...accountOf(client),
+    async close() {
+      closing.abort(new ApiError('offline', 'the connection to the storage service was closed'));
+      await http.close();
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import { contentHashOf } from '../util/content-hash.ts';
+import { type Commit, checkContent, resolveCommit } from './commit.ts';
+import type { Client } from './context.ts';
+import type { CallFailure } from './failure.ts';
+import { finishArg, finishBatch } from './finish-batch.ts';
+import type { FileEntry, Remote, SessionCommit } from './remote.ts';
+import { parsed, uploadRequest } from './request.ts';
+import type {
+  FileMetadata,
+  UploadSessionAppendArg,
+  UploadSessionStartArg,
+  UploadSessionStartResult,
+} from './wire.ts';
+
+const ROUTE = 'files/upload_session/finish';
+const EMPTY = new Uint8Array();
+
+type Sessions = Pick<Remote, 'startSession' | 'appendSession' | 'finishSession' | 'finishSessions'>;
+
+/** Writes content in parts: the parts wait for no commit, and only the last step is one. */
+export function sessionsOf(client: Client): Sessions {
+  const { caller } = client;
+  return {
+    startSession(signal) {
+      const arg: UploadSessionStartArg = { session_type: { '.tag': 'concurrent' } };
+      return caller.call({
+        request: uploadRequest('files/upload_session/start', arg, EMPTY),
+        lane: 'session',
+        signal,
+        read: ({ text }) => {
+          const { session_id: id } = parsed<UploadSessionStartResult>(text);
+          if (typeof id !== 'string' || id === '') throw new TypeError('no session_id');
+          return { id };
+        },
+      });
+    },
+
+    appendSession(session, { offset, bytes, last }, signal) {
+      const arg: UploadSessionAppendArg = {
+        cursor: { session_id: session.id, offset },
+        close: last,
+        content_hash: contentHashOf(bytes),
+      };
+      return caller.call({
+        request: uploadRequest('files/upload_session/append_v2', arg, bytes),
+        lane: 'session',
+        signal,
+        read: () => undefined,
+        // The last part closes the session: a second try finds it closed by the first, whose answer was lost.
+        resolve: async ({ failure, outcomeUnknown }) =>
+          last && outcomeUnknown && isClosed(failure) ? { result: undefined } : undefined,
+      });
+    },
+
+    finishSession: (commit, signal) => finish(client, commit, signal),
+    finishSessions: (commits, signal) => finishBatch(client, commits, signal),
+  };
+}
+
+function isClosed(failure: CallFailure): boolean {
+  return failure.error.details.summary === 'closed';
+}
+
+async function finish(
+  client: Client,
+  session: SessionCommit,
+  signal: AbortSignal | undefined,
+): Promise<FileEntry> {
+  const { caller, root } = client;
+  const commit: Commit = { ...session, startedMs: caller.serviceNow() };
+  const file = await caller.call({
+    request: uploadRequest(ROUTE, finishArg(client, session), EMPTY),
+    lane: 'commit',
+    signal,
+    read: ({ text }) => root.file(parsed<FileMetadata>(text)),
+    async resolve(situation) {
+      const done = await resolveCommit(client, commit, situation, signal);
+      return done && { result: done };
+    },
+  });
+  return checkContent(file, commit, ROUTE);
+}

@@ -1,0 +1,96 @@
+import type { Path } from '../util/path.ts';
+import type { Trouble } from './caller.ts';
+import type { Client } from './context.ts';
+import { timeOf, timestampOf } from './drive-root.ts';
+import type { LinkSettings, Remote, SharedLink } from './remote.ts';
+import { parsed, rpcRequest } from './request.ts';
+import type {
+  CreateSharedLinkWithSettingsArg,
+  ListSharedLinksArg,
+  ListSharedLinksResult,
+  RevokeSharedLinkArg,
+  SharedLinkMetadata,
+  SharedLinkSettings,
+} from './wire-account.ts';
+
+type Sharing = Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
+
+/** Links for people without an account. */
+export function sharingOf(client: Client): Sharing {
+  const { caller, root } = client;
+  return {
+    sharedLink: (path, signal) => sharedLink(client, path, { signal }),
+
+    createSharedLink(path, settings, signal) {
+      const wireSettings = settingsOf(settings);
+      const arg: CreateSharedLinkWithSettingsArg = {
+        path: root.belowRoot(path),
+        // Settings without a member are refused.
+        ...(Object.keys(wireSettings).length > 0 && { settings: wireSettings }),
+      };
+      return caller.call({
+        request: rpcRequest('sharing/create_shared_link_with_settings', arg),
+        lane: 'metadata',
+        signal,
+        read: ({ text }) => linkOf(parsed<SharedLinkMetadata>(text)),
+        async resolve({ failure, outcomeUnknown, trouble }) {
+          if (!outcomeUnknown || failure.error.failure !== 'link-exists') return undefined;
+          const link = await sharedLink(client, path, { signal, trouble });
+          return link && hasSettings(link, settings) ? { result: link } : undefined;
+        },
+      });
+    },
+
+    revokeSharedLink(url, signal) {
+      const arg: RevokeSharedLinkArg = { url };
+      return caller.call({
+        request: rpcRequest('sharing/revoke_shared_link', arg),
+        lane: 'metadata',
+        signal,
+        read: () => undefined,
+        resolve: async ({ failure, outcomeUnknown }) =>
+          outcomeUnknown && failure.error.failure === 'link-gone' ? { result: undefined } : undefined,
+      });
+    },
+  };
+}
+
+function sharedLink(
+  { caller, root }: Client,
+  path: Path,
+  how: { readonly signal: AbortSignal | undefined; readonly trouble?: Trouble },
+): Promise<SharedLink | undefined> {
+  // Otherwise links of the folders above count as well.
+  const arg: ListSharedLinksArg = { path: root.belowRoot(path), direct_only: true };
+  return caller.call({
+    request: rpcRequest('sharing/list_shared_links', arg),
+    lane: 'metadata',
+    read: ({ text }) => parsed<ListSharedLinksResult>(text).links.map(linkOf)[0],
+    ...how,
+  });
+}
+
+function settingsOf({ visibility, password, expiresMs }: LinkSettings): SharedLinkSettings {
+  return {
+    ...(visibility !== undefined && { requested_visibility: visibility }),
+    ...(password !== undefined && { link_password: password }),
+    ...(expiresMs !== undefined && { expires: timestampOf(expiresMs) }),
+  };
+}
+
+function linkOf({ url, expires, link_permissions: permissions }: SharedLinkMetadata): SharedLink {
+  if (typeof url !== 'string') throw new TypeError('a link without url');
+  const visibility = permissions?.resolved_visibility?.['.tag'];
+  const withPassword = visibility === 'password' || visibility === 'team_and_password';
+  return {
+    url,
+    visibility: withPassword || permissions?.require_password === true ? 'password' : 'public',
+    ...(expires !== undefined && { expiresMs: timeOf(expires) }),
+  };
+}
+
+/** As far as a link tells: its password is nowhere to be read. */
+function hasSettings(link: SharedLink, { visibility = 'public', expiresMs }: LinkSettings): boolean {
+  const expires = expiresMs === undefined ? undefined : timeOf(timestampOf(expiresMs));
+  return link.visibility === visibility && link.expiresMs === expires;
+}

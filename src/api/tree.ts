@@ -1,0 +1,119 @@
+import type { Path } from '../util/path.ts';
+import type { Situation } from './caller.ts';
+import type { Client } from './context.ts';
+import { copiedTo } from './copied.ts';
+import { statOf } from './listing.ts';
+import type { Entry, Remote } from './remote.ts';
+import { parsed, slowRpcRequest } from './request.ts';
+import type {
+  CreateFolderArg,
+  CreateFolderResult,
+  DeleteArg,
+  RelocationArg,
+  RelocationResult,
+} from './wire.ts';
+
+type Tree = Pick<Remote, 'createFolder' | 'remove' | 'copy' | 'move'>;
+
+/**
+ * Changes of the tree. Each of them, when its answer is lost, finds out from what is there whether it
+ * was done: tried blindly again it would meet its own work and report a conflict, or nothing there.
+ */
+export function treeOf(client: Client): Tree {
+  return {
+    createFolder: (path, signal) => createFolder(client, path, signal),
+    remove: (path, options, signal) => remove(client, path, options, signal),
+    copy: (from, to, signal) => copy(client, from, to, signal),
+    move: (from, to, signal, id) => move(client, { from, to, id }, signal),
+  };
+}
+
+type Signal = AbortSignal | undefined;
+
+function createFolder(client: Client, path: Path, signal: Signal): ReturnType<Remote['createFolder']> {
+  const { caller, root } = client;
+  const arg: CreateFolderArg = { path: root.belowRoot(path), autorename: false };
+  return caller.call({
+    request: slowRpcRequest('files/create_folder_v2', arg),
+    lane: 'commit',
+    signal,
+    read: ({ text }) => root.folder(parsed<CreateFolderResult>(text).metadata),
+    async resolve({ outcomeUnknown, trouble }) {
+      if (!outcomeUnknown) return undefined;
+      const found = await statOf(client, path, { signal, trouble });
+      return found?.kind === 'folder' ? { result: found } : undefined;
+    },
+  });
+}
+
+function remove(
+  client: Client,
+  path: Path,
+  { permanent, id }: { readonly permanent: boolean; readonly id?: string },
+  signal: Signal,
+): Promise<void> {
+  const arg: DeleteArg = { path: client.root.belowRoot(path) };
+  return client.caller.call({
+    request: slowRpcRequest(permanent ? 'files/permanently_delete' : 'files/delete_v2', arg),
+    lane: 'commit',
+    signal,
+    read: () => undefined,
+    async resolve({ failure, outcomeUnknown, trouble }) {
+      if (!outcomeUnknown) return undefined;
+      if (failure.error.failure === 'not-found') return { result: undefined };
+      const found = await statOf(client, path, { signal, trouble });
+      const replaced = found && id !== undefined && found.id !== id;
+      // What was only moved to the trash is not yet gone for good: that call has to be made again.
+      return replaced || (!found && !permanent) ? { result: undefined } : undefined;
+    },
+  });
+}
+
+function copy(client: Client, from: Path, to: Path, signal: Signal): Promise<Entry> {
+  const startedMs = client.caller.serviceNow();
+  return client.caller.call({
+    ...relocation(client, 'files/copy_v2', from, to),
+    lane: 'commit',
+    signal,
+    async resolve({ outcomeUnknown, trouble }) {
+      const found = outcomeUnknown && (await copiedTo(client, { from, to, startedMs }, { signal, trouble }));
+      return found ? { result: found } : undefined;
+    },
+  });
+}
+
+interface Move {
+  readonly from: Path;
+  readonly to: Path;
+  readonly id: string | undefined;
+}
+
+async function move(client: Client, { from, to, id }: Move, signal: Signal): Promise<Entry> {
+  const call = relocation(client, 'files/move_v2', from, to);
+  // An id stays with what is moved, so it alone can tell afterwards what has become of it.
+  const moved = id ?? (await statOf(client, from, { signal }))?.id;
+  return client.caller.call({
+    ...call,
+    lane: 'commit',
+    signal,
+    async resolve({ outcomeUnknown, trouble }: Situation) {
+      if (!outcomeUnknown || moved === undefined) return undefined;
+      const found = await statOf(client, to, { signal, trouble });
+      return found?.id === moved ? { result: found } : undefined;
+    },
+  });
+}
+
+function relocation({ root }: Client, route: string, from: Path, to: Path) {
+  const arg: RelocationArg = {
+    from_path: root.belowRoot(from),
+    to_path: root.belowRoot(to),
+    autorename: false,
+    // Davgate has asked nobody, and a refusal is what the person can understand.
+    allow_ownership_transfer: false,
+  };
+  return {
+    request: slowRpcRequest(route, arg),
+    read: ({ text }: { readonly text: string }) => root.entry(parsed<RelocationResult>(text).metadata),
+  };
+}
