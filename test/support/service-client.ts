@@ -94,3 +94,23 @@ export function headerJson(value: unknown): string {
 function authorization(service: TestService, { token }: CallOptions): Record<string, string> {
   return token === null ? {} : { authorization: `Bearer ${token ?? service.token}` };
 }
+
+/** What is expected of every refusal with JSON: the summary with its random dots, the error, an id. */
+export function refusal(status: number, summary: string, error: unknown): Record<string, unknown> {
+  return { status, summary, error, hasRequestId: true, type: 'application/json' };
+}
+
+/** An answer in the form that `refusal` makes, to compare with it. */
+export function refusalIn(answered: Answered): Record<string, unknown> {
+  const { error_summary: summary, error } = (answered.json ?? {}) as {
+    error_summary?: string;
+    error?: unknown;
+  };
+  return {
+    status: answered.status,
+    summary: summary?.replace(/\/\.{0,3}$/, ''),
+    error,
+    hasRequestId: /^[0-9a-f]{32}$/.test(answered.headers.get('x-dropbox-request-id') ?? ''),
+    type: answered.headers.get('content-type'),
+  };
+}
