@@ -93,7 +93,8 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }
 
-function parseAddress({ text, origin }: Setting): Address {
+/** Throws `ConfigError`. */
+export function parseAddress({ text, origin }: Setting): Address {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text);
   const host = match?.[1] ?? match?.[2] ?? '';
   const port = Number(match?.[3]);

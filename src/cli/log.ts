@@ -1,0 +1,17 @@
+import { systemClock } from '../util/clock.ts';
+import type { Log, LogFields } from '../util/log.ts';
+
+function write(level: string, event: string, fields: LogFields = {}): void {
+  const time = new Date(systemClock.now()).toISOString();
+  const facts = Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : ` ${name}=${typeof value === 'string' ? JSON.stringify(value) : value}`,
+  );
+  process.stderr.write(`${time} ${level} ${event}${facts.join('')}\n`);
+}
+
+/** One line an event on standard error: time, level, what happened, and the facts as `name=value`. */
+export const terminalLog: Log = {
+  info: (event, fields) => write('info', event, fields),
+  warn: (event, fields) => write('warn', event, fields),
+  error: (event, fields) => write('error', event, fields),
+};

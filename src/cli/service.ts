@@ -1,0 +1,65 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { parseAddress } from '../config.ts';
+import { startService } from '../service/server.ts';
+import { ConfigError } from '../settings.ts';
+import { systemClock } from '../util/clock.ts';
+import { terminalLog } from './log.ts';
+import { untilAskedToStop } from './signals.ts';
+
+const HELP = `The embedded storage service alone: the API over a local folder.
+
+Usage: davgate service [--listen HOST:PORT] [--data DIR]
+
+  --listen HOST:PORT  where to serve; default 127.0.0.1:8766. It plays the base, content and notify roles
+  --data DIR          its files; default $XDG_DATA_HOME/davgate-service
+`;
+
+/** `davgate service`: serves the API until it is told to stop, and prints addresses, app and token. */
+export async function serviceCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
+  const { listen, data, help } = valuesOf(args);
+  if (help) return console.log(HELP);
+  const home = environment['XDG_DATA_HOME'] ?? join(homedir(), '.local/share');
+  const service = await startService({
+    dataDirectory: resolve(data ?? join(home, 'davgate-service')),
+    listen: parseAddress({ text: listen ?? '127.0.0.1:8766', origin: '--listen' }),
+    clock: systemClock,
+    log: terminalLog,
+  });
+  const { appKey, appSecret, token, refreshToken } = await service.provision();
+  console.log(`
+The storage service is at  ${service.url}
+  base_url, content_url and notify_url are all this address
+  app key        ${appKey}
+  app secret     ${appSecret}
+  access token   ${token}
+  refresh token  ${refreshToken}
+
+A drive on it:  DAVGATE_TOKEN=${token} davgate --api-url ${service.url}
+
+Press Ctrl+C to stop.
+`);
+  await untilAskedToStop();
+  await service.close();
+}
+
+interface Values {
+  readonly listen?: string | undefined;
+  readonly data?: string | undefined;
+  readonly help?: boolean | undefined;
+}
+
+function valuesOf(args: readonly string[]): Values {
+  const options = {
+    listen: { type: 'string' },
+    data: { type: 'string' },
+    help: { type: 'boolean' },
+  } as const;
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: false }).values;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.split('. ')[0] : error;
+    throw new ConfigError(`${reason}; davgate service --help lists the options`);
+  }
+}

@@ -1,0 +1,19 @@
+/**
+ * Errors that a person at the command line has to mend, by name: their message is one line that says how. They
+ * come from every room, and from the service's thread without their class.
+ */
+const START_FAILURES: ReadonlySet<string> = new Set([
+  'ConfigError',
+  'StateInUse',
+  'StateUnwritable',
+  'DataDirectoryError',
+  'ListenFailure',
+  'TlsFailure',
+]);
+
+export function isStartFailure(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  return START_FAILURES.has(
+    'reason' in error && error.name === 'EmbeddedServiceFailure' ? String(error.reason) : error.name,
+  );
+}

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import type { Log, LogFields } from '../util/log.ts';
+import type { Credentials } from './provision.ts';
+
+/** The service in a thread of its own, as the gateway sees it: an address and a login. */
+export interface EmbeddedService {
+  readonly url: string;
+  readonly credentials: Credentials;
+  close(): Promise<void>;
+}
+
+export interface ThreadOptions {
+  readonly dataDirectory: string;
+}
+
+/** What the thread says. An error's class does not survive the way, its name does. */
+export type FromThread =
+  | { readonly kind: 'started'; readonly url: string; readonly credentials: Credentials }
+  | { readonly kind: 'failed'; readonly name: string; readonly message: string }
+  | {
+      readonly kind: 'log';
+      readonly level: 'info' | 'warn' | 'error';
+      readonly event: string;
+      readonly fields: LogFields | undefined;
+    };
+
+/** The service could not start; `reason` is the name of the error that says why. */
+export class EmbeddedServiceFailure extends Error {
+  override readonly name = 'EmbeddedServiceFailure';
+
+  constructor(
+    readonly reason: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/**
+ * Starts the service on a free loopback port in a thread of its own, so that its flushes to disk and its hashing
+ * never hold up the gateway. Throws `EmbeddedServiceFailure`.
+ */
+export async function startEmbeddedService(dataDirectory: string, log: Log): Promise<EmbeddedService> {
+  const workerData: ThreadOptions = { dataDirectory };
+  const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData });
+  const exited = once(worker, 'exit');
+  const started = await new Promise<Extract<FromThread, { kind: 'started' }>>((resolve, reject) => {
+    worker.on('error', reject);
+    worker.on('message', (message: FromThread) => {
+      if (message.kind === 'log') log[message.level](message.event, message.fields);
+      else if (message.kind === 'started') resolve(message);
+      else reject(new EmbeddedServiceFailure(message.name, message.message));
+    });
+  });
+  // From here on a fault in the thread is a defect: without its service the gateway is of no use, and a
+  // restart finds everything that was acknowledged.
+  worker.removeAllListeners('error');
+  return {
+    url: started.url,
+    credentials: started.credentials,
+    async close() {
+      worker.postMessage('close');
+      await exited;
+    },
+  };
+}
