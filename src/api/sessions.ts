@@ -35,11 +35,11 @@ export function sessionsOf(client: Client): Sessions {
       });
     },
 
-    appendSession(session, { offset, bytes, last }, signal) {
+    appendSession(session, { offset, bytes, last, contentHash = contentHashOf(bytes) }, signal) {
       const arg: UploadSessionAppendArg = {
         cursor: { session_id: session.id, offset },
         close: last,
-        content_hash: contentHashOf(bytes),
+        content_hash: contentHash,
       };
       return caller.call({
         request: uploadRequest('files/upload_session/append_v2', arg, bytes),

@@ -21,7 +21,7 @@ export function sharingOf(client: Client): Sharing {
   return {
     sharedLink: (path, signal) => sharedLink(client, path, { signal }),
 
-    createSharedLink(path, settings, signal) {
+    async createSharedLink(path, settings, signal) {
       const wireSettings = settingsOf(settings);
       const arg: CreateSharedLinkWithSettingsArg = {
         path: root.belowRoot(path),
@@ -55,7 +55,7 @@ export function sharingOf(client: Client): Sharing {
   };
 }
 
-function sharedLink(
+async function sharedLink(
   { caller, root }: Client,
   path: Path,
   how: { readonly signal: AbortSignal | undefined; readonly trouble?: Trouble },

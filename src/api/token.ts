@@ -1,4 +1,5 @@
 import type { Clock } from '../util/clock.ts';
+import { SingleFlight } from '../util/single-flight.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import { type HttpAnswer, type HttpRequest, LostConnection } from './http.ts';
@@ -47,7 +48,7 @@ interface Issued {
 
 class RefreshedTokens implements Tokens {
   #issued: Issued | undefined;
-  #refreshing: Promise<Issued> | undefined;
+  readonly #refreshes = new SingleFlight<typeof ROUTE, Issued>();
   #nextEarlyMs = 0;
 
   constructor(
@@ -74,16 +75,12 @@ class RefreshedTokens implements Tokens {
     return next.token !== token;
   }
 
-  /** One refresh for all who ask meanwhile; one who stops waiting does not stop it for the others. */
-  async #refresh(signal: AbortSignal): Promise<Issued> {
-    signal.throwIfAborted();
-    this.#refreshing ??= this.#grant().finally(() => {
-      this.#refreshing = undefined;
-    });
-    return unlessAborted(this.#refreshing, signal);
+  /** One refresh for all who ask meanwhile. */
+  #refresh(signal: AbortSignal): Promise<Issued> {
+    return this.#refreshes.run(ROUTE, (stop) => this.#grant(stop), signal);
   }
 
-  async #grant(): Promise<Issued> {
+  async #grant(signal: AbortSignal): Promise<Issued> {
     const { appKey, appSecret, refreshToken } = this.credentials;
     const form = new URLSearchParams({
       grant_type: 'refresh_token',
@@ -92,20 +89,21 @@ class RefreshedTokens implements Tokens {
       // Refresh tokens issued with PKCE come without a secret.
       ...(appSecret !== undefined && { client_secret: appSecret }),
     });
-    const answer = await this.#send({
+    const request: HttpRequest = {
       host: 'base',
       path: `/${ROUTE}`,
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: form.toString(),
-    });
+    };
+    const answer = await this.#send(request, signal);
     const { access_token: token, expires_in: seconds } = this.#read(answer);
     this.#issued = { token, expiresMs: this.world.clock.now() + seconds * 1000 };
     return this.#issued;
   }
 
-  async #send(request: HttpRequest): Promise<HttpAnswer> {
+  async #send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
     try {
-      return await this.world.send(request, this.world.signal);
+      return await this.world.send(request, signal);
     } catch (cause) {
       if (!(cause instanceof LostConnection)) throw cause;
       const failure = failureOfLoss(cause, ROUTE);
@@ -138,13 +136,4 @@ function refusedGrant(answer: HttpAnswer): CallFailure {
   const name = /"error"\s*:\s*"([a-z_]{1,40})"/.exec(answer.text)?.[1] ?? `status ${answer.status}`;
   const message = `the storage service gives no access token for this app key, secret and refresh token (${name}): connect the account again`;
   return new CallFailure('refused', new ApiError('unauthorized', message, { summary: name }));
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const stop = () => reject(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }

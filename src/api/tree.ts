@@ -3,7 +3,7 @@ import type { Situation } from './caller.ts';
 import type { Client } from './context.ts';
 import { copiedTo } from './copied.ts';
 import { statOf } from './listing.ts';
-import type { Entry, Remote } from './remote.ts';
+import type { Entry, FolderEntry, Remote } from './remote.ts';
 import { parsed, slowRpcRequest } from './request.ts';
 import type {
   CreateFolderArg,
@@ -30,7 +30,7 @@ export function treeOf(client: Client): Tree {
 
 type Signal = AbortSignal | undefined;
 
-function createFolder(client: Client, path: Path, signal: Signal): ReturnType<Remote['createFolder']> {
+async function createFolder(client: Client, path: Path, signal: Signal): Promise<FolderEntry> {
   const { caller, root } = client;
   const arg: CreateFolderArg = { path: root.belowRoot(path), autorename: false };
   return caller.call({
@@ -46,7 +46,7 @@ function createFolder(client: Client, path: Path, signal: Signal): ReturnType<Re
   });
 }
 
-function remove(
+async function remove(
   client: Client,
   path: Path,
   { permanent, id }: { readonly permanent: boolean; readonly id?: string },
@@ -69,7 +69,7 @@ function remove(
   });
 }
 
-function copy(client: Client, from: Path, to: Path, signal: Signal): Promise<Entry> {
+async function copy(client: Client, from: Path, to: Path, signal: Signal): Promise<Entry> {
   const startedMs = client.caller.serviceNow();
   return client.caller.call({
     ...relocation(client, 'files/copy_v2', from, to),
