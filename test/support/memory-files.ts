@@ -1,0 +1,374 @@
+import type { DeadProperties } from '../../src/state/properties.ts';
+import type { Clock } from '../../src/util/clock.ts';
+import { contentHashOf } from '../../src/util/content-hash.ts';
+import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../../src/util/path.ts';
+import type { ByteRange } from '../../src/util/ranges.ts';
+import { FileError } from '../../src/vfs/errors.ts';
+import type {
+  Entry,
+  FileEntry,
+  Files,
+  FolderEntry,
+  FreeSpace,
+  LinkSettings,
+  Listing,
+  SharedLink,
+  WriteMode,
+  WriteOptions,
+  Written,
+} from '../../src/vfs/files.ts';
+
+const PIECE_BYTES = 64 * 1024;
+
+/** A call that changes something, as the protocol made it. */
+export interface Call {
+  readonly what: keyof Files;
+  readonly path: Path;
+  readonly options?: unknown;
+}
+
+export interface MemoryFilesParts {
+  readonly clock: Clock;
+  /** Where copies take their dead properties from. */
+  readonly properties?: DeadProperties;
+}
+
+/** A drive in memory that holds to all of `Files`; a test can make it fail. Content is pinned by revision. */
+export class MemoryFiles implements Files {
+  /** All changing calls so far. */
+  readonly calls: Call[] = [];
+  /** What `freeSpace` tells. */
+  space: FreeSpace | undefined = { usedBytes: 1_000, availableBytes: 9_000 };
+  /** A read of a file breaks off after so many bytes. */
+  readCutBytes: number | undefined;
+  /** Reads that were begun and not read to their end. */
+  abandonedReads = 0;
+
+  readonly #entries = new Map<string, Entry>();
+  readonly #children = new Map<string, Set<string>>();
+  readonly #listings = new Map<string, Listing>();
+  readonly #contents = new Map<string, Buffer>();
+  readonly #held = new Set<string>();
+  readonly #links = new Map<string, SharedLink>();
+  readonly #failures = new Map<keyof Files, Error[]>();
+  #made = 0;
+
+  constructor(private readonly parts: MemoryFilesParts) {
+    this.#put({ kind: 'folder', id: 'id:root', path: ROOT, name: '' });
+  }
+
+  /** The next call of `what` fails with `error`, before it does anything. */
+  failNext(what: keyof Files, error: Error): void {
+    this.#failures.set(what, [...(this.#failures.get(what) ?? []), error]);
+  }
+
+  /** The content at `path`; `undefined` where there is no file. */
+  contentAt(path: Path): Buffer | undefined {
+    const entry = this.#entries.get(keyOf(path));
+    return entry?.kind === 'file' ? this.#contents.get(entry.rev) : undefined;
+  }
+
+  /** All paths but the root's, sorted; folders end with a slash. */
+  paths(): string[] {
+    return [...this.#entries.values()]
+      .filter((entry) => entry.path !== ROOT)
+      .map((entry) => (entry.kind === 'folder' ? `${entry.path}/` : entry.path))
+      .sort();
+  }
+
+  isHeld(path: Path): boolean {
+    return this.#held.has(keyOf(path));
+  }
+
+  async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
+    this.#begin('stat', signal);
+    return this.#entries.get(keyOf(path));
+  }
+
+  async list(folder: Path, signal?: AbortSignal): Promise<Listing> {
+    this.#begin('list', signal);
+    return this.#listing(folder);
+  }
+
+  async *walk(folder: Path, signal?: AbortSignal): AsyncIterable<Listing> {
+    this.#begin('walk', signal);
+    const waiting = [folder];
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      signal?.throwIfAborted();
+      const listing = this.#listing(next);
+      yield listing;
+      for (const child of listing.children) if (child.kind === 'folder') waiting.push(child.path);
+    }
+  }
+
+  async *read(
+    file: FileEntry,
+    range: ByteRange | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
+    this.#begin('read', signal);
+    const content = this.#contents.get(file.rev);
+    if (!content) throw new FileError('not-found', `the revision of ${file.path} is gone`);
+    const { start, end } = range ?? { start: 0, end: content.length };
+    this.abandonedReads += 1;
+    for (let at = start; at < end; at += PIECE_BYTES) {
+      signal.throwIfAborted();
+      if (this.readCutBytes !== undefined && at - start >= this.readCutBytes)
+        throw new FileError('broken', 'the stored bytes are damaged');
+      yield content.subarray(at, Math.min(at + PIECE_BYTES, end));
+    }
+    this.abandonedReads -= 1;
+  }
+
+  async write(
+    path: Path,
+    body: AsyncIterable<Uint8Array>,
+    options: WriteOptions,
+    signal?: AbortSignal,
+  ): Promise<Written> {
+    this.#begin('write', signal, { path, options });
+    const pieces: Uint8Array[] = [];
+    for await (const piece of body) {
+      signal?.throwIfAborted();
+      pieces.push(Buffer.from(piece));
+    }
+    const content = Buffer.concat(pieces);
+    if (options.sizeBytes !== undefined && options.sizeBytes !== content.length)
+      throw new FileError('incomplete', `announced ${options.sizeBytes} bytes, got ${content.length}`);
+    const old = this.#entries.get(keyOf(path));
+    this.#checkMode(path, old, options.mode);
+    this.#held.delete(keyOf(path));
+    return { entry: this.#putFile(path, content, options.modifiedMs), created: old === undefined };
+  }
+
+  async hold(path: Path, untilMs: number): Promise<Written> {
+    this.#begin('hold', undefined, { path, options: { untilMs } });
+    const old = this.#entries.get(keyOf(path));
+    if (old?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
+    if (old) return { entry: old, created: false };
+    this.#parent(path);
+    this.#held.add(keyOf(path));
+    return { entry: this.#putFile(path, Buffer.alloc(0)), created: true };
+  }
+
+  async settle(path: Path): Promise<void> {
+    this.#begin('settle', undefined, { path });
+    this.#held.delete(keyOf(path));
+  }
+
+  async createFolder(path: Path): Promise<FolderEntry> {
+    this.#begin('createFolder', undefined, { path });
+    if (this.#entries.has(keyOf(path))) throw new FileError('exists', `${path} is there already`);
+    const folder: FolderEntry = {
+      kind: 'folder',
+      id: this.#newId(),
+      path: join(this.#parent(path).path, nameOf(path)),
+      name: nameOf(path),
+      modifiedMs: this.parts.clock.now(),
+    };
+    this.#put(folder);
+    return folder;
+  }
+
+  async remove(path: Path, options: { readonly recoverable: boolean }): Promise<void> {
+    this.#begin('remove', undefined, { path, options });
+    if (path === ROOT) throw new FileError('forbidden', 'the root cannot be removed');
+    this.#present(path);
+    const gone = this.#removeTree(path);
+    await this.parts.properties?.forget(gone.map((entry) => entry.id));
+  }
+
+  async copy(
+    from: Path,
+    to: Path,
+    options: { readonly overwrite: boolean; readonly shallow: boolean },
+  ): Promise<Written> {
+    this.#begin('copy', undefined, { path: from, options: { to, ...options } });
+    const sources = options.shallow ? [this.#present(from)] : this.#tree(this.#present(from).path);
+    const created = this.#makeRoom(from, to, options.overwrite);
+    const root = this.#placeOf(to);
+    const copies = sources.map((source): [Entry, Entry] => {
+      const path = relocate(source.path, this.#present(from).path, root);
+      return [source, { ...source, id: this.#newId(), path, name: nameOf(path), ...this.#copiedRev(source) }];
+    });
+    for (const [, copy] of copies) this.#put(copy);
+    for (const [source, copy] of copies) await this.parts.properties?.copy(source.id, copy.id);
+    return { entry: this.#present(to), created };
+  }
+
+  async move(from: Path, to: Path, options: { readonly overwrite: boolean }): Promise<Written> {
+    this.#begin('move', undefined, { path: from, options: { to, ...options } });
+    const old = this.#present(from).path;
+    const isSame = keyOf(from) === keyOf(to);
+    if (isSame && old === to) throw new FileError('into-itself', `${from} cannot be moved onto itself`);
+    const created = isSame || this.#makeRoom(from, to, options.overwrite);
+    const root = this.#placeOf(to);
+    const moved = this.#tree(old);
+    for (const entry of moved) this.#drop(entry);
+    for (const entry of moved) {
+      const path = relocate(entry.path, old, root);
+      this.#put({ ...entry, path, name: nameOf(path) });
+    }
+    return { entry: this.#present(to), created };
+  }
+
+  async setModified(path: Path, modifiedMs: number): Promise<Entry> {
+    this.#begin('setModified', undefined, { path, options: { modifiedMs } });
+    const entry = { ...this.#present(path), modifiedMs };
+    this.#put(entry);
+    return entry;
+  }
+
+  async freeSpace(signal?: AbortSignal): Promise<FreeSpace | undefined> {
+    this.#begin('freeSpace', signal);
+    return this.space;
+  }
+
+  async sharedLink(path: Path, signal?: AbortSignal): Promise<SharedLink | undefined> {
+    this.#begin('sharedLink', signal);
+    return this.#links.get(this.#present(path).id);
+  }
+
+  async shareLink(path: Path, settings: LinkSettings): Promise<SharedLink> {
+    this.#begin('shareLink', undefined, { path, options: settings });
+    const { id, name } = this.#present(path);
+    const visibility = settings.visibility ?? (settings.password === undefined ? 'public' : 'password');
+    const expires = settings.expiresMs === undefined ? {} : { expiresMs: settings.expiresMs };
+    const link = {
+      url: `https://share.example/${++this.#made}/${encodeURIComponent(name)}?dl=0`,
+      visibility,
+      ...expires,
+    };
+    this.#links.set(id, link);
+    return link;
+  }
+
+  async unshareLink(path: Path): Promise<void> {
+    this.#begin('unshareLink', undefined, { path });
+    this.#links.delete(this.#present(path).id);
+  }
+
+  #begin(what: keyof Files, signal: AbortSignal | undefined, call?: Omit<Call, 'what'>): void {
+    if (call) this.calls.push({ what, ...call });
+    signal?.throwIfAborted();
+    const failure = this.#failures.get(what)?.shift();
+    if (failure) throw failure;
+  }
+
+  #present(path: Path): Entry {
+    const entry = this.#entries.get(keyOf(path));
+    if (!entry) throw new FileError('not-found', `there is nothing at ${path}`);
+    return entry;
+  }
+
+  #parent(path: Path): FolderEntry {
+    const parent = this.#entries.get(keyOf(parentOf(path)));
+    if (parent?.kind === 'folder') return parent;
+    throw new FileError('parent-missing', `there is no folder ${parentOf(path)}`);
+  }
+
+  /** `path` with the letter case that its parents have. */
+  #placeOf(path: Path): Path {
+    return join(this.#parent(path).path, nameOf(path));
+  }
+
+  #listing(path: Path): Listing {
+    const folder = this.#present(path);
+    if (folder.kind !== 'folder') throw new FileError('not-a-folder', `${path} is a file`);
+    const key = keyOf(path);
+    const known = this.#listings.get(key);
+    if (known) return known;
+    const children = [...(this.#children.get(key) ?? [])].flatMap((child) => this.#entries.get(child) ?? []);
+    const listing = { folder, children };
+    this.#listings.set(key, listing);
+    return listing;
+  }
+
+  #tree(path: Path): Entry[] {
+    const entry = this.#present(path);
+    const below = [...(this.#children.get(keyOf(path)) ?? [])];
+    return [entry, ...below.flatMap((child) => this.#tree(child as Path))];
+  }
+
+  #checkMode(path: Path, old: Entry | undefined, mode: WriteMode): void {
+    if (old?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
+    if (mode.if === 'absent' && old) throw new FileError('changed', `${path} is there already`);
+    if (mode.if === 'rev' && old?.rev !== mode.rev)
+      throw new FileError('changed', `${path} is not at revision ${mode.rev}`);
+    this.#parent(path);
+  }
+
+  #putFile(path: Path, content: Buffer, modifiedMs = this.parts.clock.now()): FileEntry {
+    const old = this.#entries.get(keyOf(path));
+    const place = old?.path ?? this.#placeOf(path);
+    const entry: FileEntry = {
+      kind: 'file',
+      id: old?.id ?? this.#newId(),
+      path: place,
+      name: nameOf(place),
+      rev: this.#newRev(content),
+      sizeBytes: content.length,
+      contentHash: contentHashOf(content),
+      modifiedMs,
+      committedMs: this.parts.clock.now(),
+    };
+    this.#put(entry);
+    return entry;
+  }
+
+  /** Whether nothing was at `to`; what was there is gone. */
+  #makeRoom(from: Path, to: Path, overwrite: boolean): boolean {
+    if (isWithin(to, from) || isWithin(from, to))
+      throw new FileError('into-itself', `${from} and ${to} lie within each other`);
+    this.#parent(to);
+    if (!this.#entries.has(keyOf(to))) return true;
+    if (!overwrite) throw new FileError('exists', `${to} is there already`);
+    this.#removeTree(to);
+    return false;
+  }
+
+  #removeTree(path: Path): Entry[] {
+    const gone = this.#tree(path);
+    for (const entry of gone) this.#drop(entry);
+    return gone;
+  }
+
+  #put(entry: Entry): void {
+    const key = keyOf(entry.path);
+    this.#entries.set(key, entry);
+    if (entry.path !== ROOT) {
+      const parent = keyOf(parentOf(entry.path));
+      this.#children.set(parent, (this.#children.get(parent) ?? new Set()).add(key));
+    }
+    this.#forgetListings(entry.path);
+  }
+
+  #drop(entry: Entry): void {
+    const key = keyOf(entry.path);
+    this.#entries.delete(key);
+    this.#held.delete(key);
+    this.#children.get(keyOf(parentOf(entry.path)))?.delete(key);
+    this.#forgetListings(entry.path);
+  }
+
+  #forgetListings(path: Path): void {
+    this.#listings.delete(keyOf(path));
+    this.#listings.delete(keyOf(parentOf(path)));
+  }
+
+  #copiedRev(source: Entry): { rev?: string; committedMs?: number } {
+    if (source.kind === 'folder') return {};
+    const rev = this.#newRev(this.#contents.get(source.rev) ?? Buffer.alloc(0));
+    return { rev, committedMs: this.parts.clock.now() };
+  }
+
+  #newId(): string {
+    return `id:${++this.#made}`;
+  }
+
+  #newRev(content: Buffer): string {
+    const rev = `rev${(++this.#made).toString(16).padStart(9, '0')}`;
+    this.#contents.set(rev, content);
+    return rev;
+  }
+}
