@@ -76,7 +76,7 @@ const NOT_JSON = 'could not decode input as JSON';
 function decodeJson(bytes: Uint8Array): unknown {
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw new BadCall(NOT_JSON);
   }
