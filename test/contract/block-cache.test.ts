@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
+import { silentLog } from '../../src/util/log.ts';
+import type { BlockKey } from '../../src/vfs/blocks.ts';
+import { type BlockCache, openBlockCache } from '../../src/vfs/content.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+
+const GIBIBYTE = 1024 ** 3;
+
+/** Every way in which blocks are kept; each holds at least a few of them. */
+const DRIVERS: { readonly name: string; open(directory: string): Promise<BlockCache> }[] = [
+  {
+    name: 'memory and disk',
+    open: (directory) => openBlockCache({ directory, sizeBytesMax: GIBIBYTE, log: silentLog }),
+  },
+  {
+    name: 'memory alone',
+    open: (directory) => openBlockCache({ directory, sizeBytesMax: 0, log: silentLog }),
+  },
+  {
+    name: 'a directory that cannot be',
+    open: (directory) =>
+      openBlockCache({ directory: join('/dev/null', directory), sizeBytesMax: GIBIBYTE, log: silentLog }),
+  },
+];
+
+const bytes = pseudoRandomBytes(BLOCK_BYTES, 1);
+const block: BlockKey = { content: 'one', index: 0, sizeBytes: BLOCK_BYTES };
+const small: BlockKey = { content: 'small', index: 0, sizeBytes: 3 };
+
+describe.each(DRIVERS)('a block cache with $name', ({ open }) => {
+  let directory: string;
+  let cache: BlockCache;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'davgate-cache-'));
+    cache = await open(directory);
+  });
+  afterEach(async () => {
+    await cache.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const read = async (key: BlockKey, start = 0, end = key.sizeBytes) => {
+    const chunks = await cache.read(key, start, end);
+    return chunks && Buffer.concat(chunks);
+  };
+
+  test('does not have what nobody gave it', async () => {
+    expect(cache.has(block)).toBe(false);
+    expect(await cache.read(block, 0, 1)).toBeUndefined();
+  });
+
+  test('gives the bytes that it was given, whole and in part', async () => {
+    cache.keep(block, [bytes.subarray(0, 1000), bytes.subarray(1000, 70_000), bytes.subarray(70_000)]);
+    expect(cache.has(block)).toBe(true);
+    expect((await read(block))?.equals(bytes)).toBe(true);
+    const spans = [
+      [0, 1],
+      [999, 1001],
+      [65_535, 65_537],
+      [70_000, 200_000],
+      [BLOCK_BYTES - 1, BLOCK_BYTES],
+    ] as const;
+    for (const [start, end] of spans)
+      expect((await read(block, start, end))?.equals(bytes.subarray(start, end))).toBe(true);
+  });
+
+  test('tells blocks apart by content, index and size', async () => {
+    cache.keep(small, [Buffer.from('abc')]);
+    expect(cache.has({ ...small, content: 'other' })).toBe(false);
+    expect(cache.has({ ...small, index: 1 })).toBe(false);
+    expect(cache.has({ ...small, sizeBytes: 4 })).toBe(false);
+    expect((await read(small))?.toString()).toBe('abc');
+  });
+
+  test('forgets what it is told to forget', async () => {
+    cache.keep(small, [Buffer.from('abc')]);
+    cache.forget(small);
+    expect(cache.has(small)).toBe(false);
+    expect(await cache.read(small, 0, 3)).toBeUndefined();
+  });
+
+  test('takes a block again', async () => {
+    for (let round = 0; round < 3; round++) cache.keep(small, [Buffer.from('abc')]);
+    cache.forget(small);
+    cache.keep(small, [Buffer.from('abc')]);
+    expect((await read(small))?.toString()).toBe('abc');
+  });
+
+  test('does not hold the large buffers that small chunks are views of', async () => {
+    const large = Buffer.alloc(1024 * 1024, 'x');
+    cache.keep(small, [large.subarray(5, 8)]);
+    const chunks = await cache.read(small, 0, 3);
+    expect(chunks?.[0]?.buffer.byteLength).toBeLessThan(large.length);
+  });
+
+  test('drops the oldest rather than grow without end', async () => {
+    // More than memory and the queue to the disk hold together.
+    const keys = Array.from({ length: 20 }, (_, index) => ({ ...block, index }));
+    for (const key of keys) cache.keep(key, [bytes]);
+    const latest = keys[19] ?? block;
+    expect(cache.has(latest)).toBe(true);
+    expect(keys.filter((key) => cache.has(key)).length).toBeLessThan(keys.length);
+  });
+});
