@@ -1,0 +1,113 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import PQueue from 'p-queue';
+import type { Clock } from '../util/clock.ts';
+import { type Login, parseBasic } from './basic.ts';
+import { parsePasswordHash, verifyPassword } from './passwords.ts';
+import { Throttle } from './throttle.ts';
+
+/** Somebody who may come in. */
+export interface User {
+  readonly name: string;
+  /** Made by `hashPassword`. */
+  readonly passwordHash: string;
+  /** The drive that this user sees. */
+  readonly drive: string;
+}
+
+export type Verdict = { readonly user: User } | 'unauthorized' | { readonly retryAfterMs: number };
+
+/** For how long credentials that were checked are known without another hash. */
+const KNOWN_MS = 10 * 60_000;
+
+/** Credentials that are known, right and wrong ones each. */
+const KNOWN_MAX = 1_000;
+
+/** Hashes computed at a time: they share the thread pool with all file access. */
+const HASHES_AT_ONCE = 2;
+
+/** Logins that may wait for a hash; beyond it somebody is knocking too hard. */
+const HASHES_WAITING_MAX = 64;
+
+const BUSY_RETRY_MS = 5_000;
+
+/** Checks Basic credentials against a table of users. */
+export class Credentials {
+  readonly #users: ReadonlyMap<string, User>;
+  readonly #clock: Clock;
+  readonly #throttle: Throttle;
+  readonly #hashes = new PQueue({ concurrency: HASHES_AT_ONCE });
+  /** So that memory holds nothing from which a password could be computed. */
+  readonly #key = randomBytes(32);
+  readonly #right = new LRUCache<string, { readonly user: User; readonly untilMs: number }>({
+    max: KNOWN_MAX,
+  });
+  readonly #wrong = new LRUCache<string, { readonly untilMs: number }>({ max: KNOWN_MAX });
+  readonly #running = new Map<string, Promise<Verdict>>();
+
+  /** Throws `PasswordHashError` for a user without a usable hash. */
+  constructor(users: readonly User[], clock: Clock) {
+    for (const user of users) parsePasswordHash(user.passwordHash);
+    this.#users = new Map(users.map((user) => [user.name.normalize('NFC'), user]));
+    this.#clock = clock;
+    this.#throttle = new Throttle(clock);
+  }
+
+  /** Who sends this `Authorization` header from `address`. The first time costs a hash, then a digest. */
+  async check(authorization: string | undefined, address: string): Promise<Verdict> {
+    if (authorization === undefined) return 'unauthorized';
+    const key = createHmac('sha256', this.#key).update(authorization).digest('base64');
+    const known = this.#known(key);
+    if (known) return known;
+    const running = this.#running.get(key) ?? this.#start(key, authorization, address);
+    return running;
+  }
+
+  #known(key: string): Verdict | undefined {
+    const now = this.#clock.now();
+    const right = this.#right.get(key);
+    if (right && now < right.untilMs) return { user: right.user };
+    // A program that keeps sending an old password is no guesser: it is told no, at no cost, as often as it likes.
+    const wrong = this.#wrong.get(key);
+    return wrong && now < wrong.untilMs ? 'unauthorized' : undefined;
+  }
+
+  #start(key: string, authorization: string, address: string): Promise<Verdict> {
+    const running = this.#verify(key, authorization, address).finally(() => this.#running.delete(key));
+    this.#running.set(key, running);
+    return running;
+  }
+
+  async #verify(key: string, authorization: string, address: string): Promise<Verdict> {
+    const login = parseBasic(authorization);
+    if (!login) return 'unauthorized';
+    const user = this.#find(login);
+    const name = user?.name ?? login.name;
+    if (this.#hashes.size >= HASHES_WAITING_MAX) return { retryAfterMs: BUSY_RETRY_MS };
+    const retryAfterMs = this.#throttle.attempt(name, address);
+    if (retryAfterMs > 0) return { retryAfterMs };
+    const untilMs = this.#clock.now() + KNOWN_MS;
+    if (!(await this.#isRight(login.password, user))) {
+      this.#wrong.set(key, { untilMs });
+      return 'unauthorized';
+    }
+    if (!user) return 'unauthorized';
+    this.#throttle.forgive(name, address);
+    this.#right.set(key, { user, untilMs });
+    return { user };
+  }
+
+  /** Some Windows clients put a domain in front of the name. */
+  #find({ name }: Login): User | undefined {
+    return this.#users.get(name) ?? this.#users.get(name.slice(name.lastIndexOf('\\') + 1));
+  }
+
+  async #isRight(password: string, user: User | undefined): Promise<boolean> {
+    // Who is unknown costs a hash as well, or the time would tell which names exist.
+    const [anyone] = this.#users.values();
+    const hash = (user ?? anyone)?.passwordHash;
+    if (hash === undefined) return false;
+    const isMatch = await this.#hashes.add(() => verifyPassword(password, hash));
+    return isMatch && user !== undefined;
+  }
+}

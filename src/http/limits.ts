@@ -1,0 +1,39 @@
+/** How long the listener waits and how much it takes. */
+export interface ListenerLimits {
+  /** From the first byte of a request, or of a connection, to the end of its header. */
+  readonly headersTimeoutMs: number;
+  /** Without a byte of a body that we are ready to read. However slow it is, a body that moves goes on. */
+  readonly bodyIdleTimeoutMs: number;
+  /** Without a byte of our answer being taken: longer than a paused film is left alone, shorter than for ever. */
+  readonly answerIdleTimeoutMs: number;
+  /** A connection between two requests: more than the 60 s after which Finder looks again. */
+  readonly keepAliveTimeoutMs: number;
+  readonly connectionsMax: number;
+  /** For running requests when the listener closes. */
+  readonly drainGraceMs: number;
+}
+
+export const LISTENER_LIMITS: ListenerLimits = {
+  headersTimeoutMs: 30_000,
+  bodyIdleTimeoutMs: 120_000,
+  answerIdleTimeoutMs: 30 * 60_000,
+  keepAliveTimeoutMs: 120_000,
+  connectionsMax: 2_000,
+  drainGraceMs: 30_000,
+};
+
+/** Request line and header together: `If` headers with many lock tokens are the longest seen. */
+export const HEADER_BYTES_MAX = 64 * 1024;
+
+/** Header fields of one request; the longest real requests have some 30. */
+export const HEADER_FIELDS_MAX = 200;
+
+/** A body that nobody wants is read to its end up to this size, so that the connection can be used again. */
+export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
+
+/**
+ * For so long and so many bytes a longer unwanted body is swallowed before the connection is closed: a client
+ * that sends all before it reads would lose our answer if the connection broke under it.
+ */
+export const LINGER_MS = 10_000;
+export const LINGER_BYTES_MAX = 256 * 1024 * 1024;

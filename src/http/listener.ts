@@ -1,0 +1,123 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type Clock, systemClock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { Credentials, type User } from './credentials.ts';
+import { Drain } from './drain.ts';
+import { beginExchange, type Exchange, type Handle, runExchange } from './exchange.ts';
+import type { Health } from './health.ts';
+import { LISTENER_LIMITS, type ListenerLimits } from './limits.ts';
+import { answerMalformed, statusOfParserError } from './malformed.ts';
+import { bracketed, type CertificateFiles, createHttpServer, listen } from './server.ts';
+import { cutStalls } from './stalls.ts';
+
+/** Between two lines of the log about connections over the limit: whoever floods us must not flood the log. */
+const DROP_LOG_PAUSE_MS = 60_000;
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 takes any that is free. */
+  readonly port: number;
+  /** Serves https with these. */
+  readonly tls?: CertificateFiles | undefined;
+  /** `undefined`: everyone may come in. */
+  readonly users: readonly User[] | undefined;
+  readonly handle: Handle;
+  readonly log: Log;
+  /** Facts for `/.davgate/healthz`, which everyone may read. */
+  readonly health?: () => Health;
+  /** Web pages of these origins may use the drive, as in `https://app.example.org`. */
+  readonly crossOrigins?: readonly string[];
+  readonly limits?: Partial<ListenerLimits>;
+  readonly clock?: Clock;
+}
+
+export interface Listener {
+  /** With a slash at the end; names this machine when it listens on all its addresses. */
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Takes no new connection, lets running requests finish for as long as the limits grant, and resolves when
+   * all connections are closed and all handlers that had that time are through.
+   */
+  close(): Promise<void>;
+}
+
+/**
+ * Listens and passes each request that may come in to `handle`. Throws `ListenError`, `CertificateError`,
+ * `PasswordHashError`.
+ */
+export async function startListener(options: ListenerOptions): Promise<Listener> {
+  const limits = { ...LISTENER_LIMITS, ...options.limits };
+  const clock = options.clock ?? systemClock;
+  const { log, tls } = options;
+  const server = createHttpServer(tls, limits);
+  const running = new Set<Exchange>();
+  const drain = new Drain(server, running, limits, { clock, log });
+  const surroundings = {
+    handle: options.handle,
+    credentials: options.users && new Credentials(options.users, clock),
+    health: options.health ?? (() => ({})),
+    isDraining: () => drain.isOn,
+    crossOrigins: options.crossOrigins ?? [],
+    clock,
+    log,
+  };
+  const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
+    const exchange = beginExchange(request, response, expectsContinue, clock);
+    if (drain.isOn) response.shouldKeepAlive = false;
+    running.add(exchange);
+    await runExchange(exchange, surroundings);
+    running.delete(exchange);
+    drain.exchangeEnded();
+  };
+  server.on('request', (request, response) => void serve(request, response, false));
+  server.on('checkContinue', (request, response) => void serve(request, response, true));
+  endWithSocket(server, running);
+  refuseTheRest(server, running, { clock, log });
+  const port = await listen(server, options.host, options.port);
+  void cutStalls(running, limits, { clock, log }, drain.signal);
+  return { url: urlOf(options.host, port, tls !== undefined), port, close: () => drain.close() };
+}
+
+function urlOf(host: string, port: number, isSecure: boolean): string {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : bracketed(host);
+  return `${isSecure ? 'https' : 'http'}://${name}:${port}/`;
+}
+
+/** A request that came behind another on its connection hears nothing from Node when that connection breaks. */
+function endWithSocket(server: Server, running: ReadonlySet<Exchange>): void {
+  const watch = (socket: Socket) =>
+    socket.once('close', () => {
+      for (const exchange of running) if (exchange.request.socket === socket) exchange.end();
+    });
+  server.on('connection', watch);
+  server.on('secureConnection', watch);
+}
+
+/** Connections over the limit, and what is no request of HTTP or asks for a tunnel. */
+function refuseTheRest(
+  server: Server,
+  running: ReadonlySet<Exchange>,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): void {
+  const refused = new WeakSet<Duplex>();
+  server.on('clientError', (error, socket) => {
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    const exchange = [...running].find(({ request }) => request.socket === socket);
+    // In the middle of an answer another one would pass for a part of it.
+    if (exchange?.response.headersSent) {
+      socket.destroy();
+      return;
+    }
+    const status = statusOfParserError(error);
+    log.info('what came was no request', { status, code: 'code' in error ? String(error.code) : undefined });
+    void answerMalformed(socket, status, clock);
+  });
+  server.on('connect', (_request, socket: Duplex) => void answerMalformed(socket, 405, clock));
+  server.on('drop', () =>
+    log.warn('a connection over the limit was refused', { limit: server.maxConnections }),
+  );
+}

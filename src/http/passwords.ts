@@ -1,0 +1,58 @@
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+
+/** What one hash costs to compute: CPU by `n`·`r`·`p`, memory 128·`n`·`r` bytes. */
+export interface PasswordCost {
+  readonly n: number;
+  readonly r: number;
+  readonly p: number;
+}
+
+/** One of the equally strong settings of OWASP's password storage cheat sheet: the one with 16 MiB of memory. */
+const COST: PasswordCost = { n: 2 ** 14, r: 8, p: 5 };
+
+/** A hash in a configuration may ask for this much memory and no more. */
+const MEMORY_BYTES_MAX = 256 * 1024 * 1024;
+
+const PARALLEL_MAX = 64;
+const SALT_BYTES = 16;
+const KEY_BYTES = 32;
+
+/** A string that is no password hash; `message` says what to do. The string is not in it. */
+export class PasswordHashError extends Error {
+  override readonly name = 'PasswordHashError';
+}
+
+/** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. The password counts in NFC, as UTF-8. */
+export async function hashPassword(password: string, cost: PasswordCost = COST): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  const key = await deriveKey(password, salt, KEY_BYTES, cost);
+  const { n, r, p } = cost;
+  return ['scrypt', n, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
+}
+
+/** Whether `password` is the one of `hash`; takes the same time for every wrong one. Throws `PasswordHashError`. */
+export async function verifyPassword(password: string, hash: string): Promise<boolean> {
+  const { cost, salt, key } = parsePasswordHash(hash);
+  return timingSafeEqual(key, await deriveKey(password, salt, key.length, cost));
+}
+
+/** The parts of what `hashPassword` made. Throws `PasswordHashError`. */
+export function parsePasswordHash(hash: string): { cost: PasswordCost; salt: Buffer; key: Buffer } {
+  const match = /^scrypt\$(\d{1,9})\$(\d{1,3})\$(\d{1,3})\$([\w-]{11,})\$([\w-]{22,})$/.exec(hash);
+  const [n = 0, r = 0, p = 0] = match?.slice(1, 4).map(Number) ?? [];
+  const isPowerOfTwo = n >= 2 && Number.isInteger(Math.log2(n));
+  if (!match || !isPowerOfTwo || r < 1 || p < 1 || p > PARALLEL_MAX || 128 * n * r > MEMORY_BYTES_MAX)
+    throw new PasswordHashError('not a password hash; make one with: davgate hash-password');
+  const [salt, key] = [match[4], match[5]].map((part) => Buffer.from(part ?? '', 'base64url'));
+  return { cost: { n, r, p }, salt: salt ?? Buffer.of(), key: key ?? Buffer.of() };
+}
+
+function deriveKey(password: string, salt: Buffer, keyBytes: number, cost: PasswordCost): Promise<Buffer> {
+  const options: ScryptOptions = { N: cost.n, r: cost.r, p: cost.p, maxmem: 2 * MEMORY_BYTES_MAX };
+  return new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFC'), salt, keyBytes, options, (error, key) => {
+      if (error) reject(error);
+      else resolve(key);
+    });
+  });
+}

@@ -1,0 +1,65 @@
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import type { Exchange } from './exchange.ts';
+import type { ListenerLimits } from './limits.ts';
+
+/** How often in the shortest waiting time the exchanges are looked at. */
+const LOOKS = 4;
+
+interface Seen {
+  readonly bytes: number;
+  readonly sinceMs: number;
+}
+
+/**
+ * Cuts exchanges in which the client stands still: it owes us bytes of its body, or does not take ours. One
+ * look at all exchanges now and then, so that a request costs no timer. Resolves when `signal` is aborted.
+ */
+export async function cutStalls(
+  running: ReadonlySet<Exchange>,
+  limits: ListenerLimits,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  signal: AbortSignal,
+): Promise<void> {
+  const received = new WeakMap<Exchange, Seen>();
+  const sent = new WeakMap<Exchange, Seen>();
+  const pauseMs = Math.ceil(Math.min(limits.bodyIdleTimeoutMs, limits.answerIdleTimeoutMs) / LOOKS);
+  while (await sleepUnlessAborted(clock, pauseMs, signal)) {
+    for (const exchange of running) {
+      const { socket } = exchange.request;
+      const owedMs = idleMs(received, exchange, owesBody(exchange), socket.bytesRead, clock.now());
+      const takenBytes = socket.bytesWritten - socket.writableLength;
+      const refusedMs = idleMs(sent, exchange, socket.writableLength > 0, takenBytes, clock.now());
+      if (owedMs < limits.bodyIdleTimeoutMs && refusedMs < limits.answerIdleTimeoutMs) continue;
+      log.warn('a client stood still and was cut off', { address: exchange.address, path: exchange.path });
+      socket.destroy();
+    }
+  }
+}
+
+/** We would take more of the body and the client does not send it. A full buffer means that we are the slow ones. */
+function owesBody({ request, isBodyHeldBack }: Exchange): boolean {
+  return !request.complete && !isBodyHeldBack && request.readableLength < request.readableHighWaterMark;
+}
+
+/** For how long `isWaiting` has been seen with nothing moving. */
+function idleMs(
+  seen: WeakMap<Exchange, Seen>,
+  exchange: Exchange,
+  isWaiting: boolean,
+  bytes: number,
+  nowMs: number,
+): number {
+  const before = seen.get(exchange);
+  if (isWaiting && before?.bytes === bytes) return nowMs - before.sinceMs;
+  if (isWaiting) seen.set(exchange, { bytes, sinceMs: nowMs });
+  else seen.delete(exchange);
+  return 0;
+}
+
+function sleepUnlessAborted(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+  return clock.sleep(ms, signal).then(
+    () => true,
+    () => false,
+  );
+}

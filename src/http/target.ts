@@ -1,0 +1,5 @@
+/** The path in a request line, still percent-encoded: without the query, and without a proxy's scheme and host. */
+export function pathOfTarget(target: string): string {
+  const path = /^[^?#]*/.exec(target)?.[0] ?? '';
+  return path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?=\/|$)/i, '') || '/';
+}
