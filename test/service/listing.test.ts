@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ManualClock } from '../support/manual-clock.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { type Answered, put, refusal, refusalIn, rpc } from '../support/service-client.ts';
+
+const clock = new ManualClock();
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService({ clock });
+});
+afterAll(() => service.close());
+
+interface Page {
+  readonly entries: readonly Record<string, unknown>[];
+  readonly cursor: string;
+  readonly has_more: boolean;
+}
+
+const call = (name: string, argument: unknown) => rpc(service, name, argument);
+const pageOf = ({ json }: Answered) => json as Page;
+const namesOf = ({ entries }: Page) => entries.map(({ '.tag': tag, path_display: path }) => `${tag} ${path}`);
+
+describe('list_folder', () => {
+  test('answers entries with tags, a cursor and has_more', async () => {
+    await put(service, '/L/File', 'text');
+    await put(service, '/L/Sub/below', 'text');
+    const answered = await call('files/list_folder', { path: '/l' });
+    expect(answered.json).toEqual({
+      entries: expect.any(Array),
+      cursor: expect.any(String),
+      has_more: false,
+    });
+    expect(namesOf(pageOf(answered)).sort()).toEqual(['file /L/File', 'folder /L/Sub']);
+    for (const entry of pageOf(answered).entries) {
+      const alone = await call('files/get_metadata', { path: entry['path_lower'] });
+      expect(alone.json).toEqual(entry);
+    }
+  });
+
+  test('recursive has what is below, and pages are followed by the cursor', async () => {
+    await put(service, '/Deep/a/b/c', 'text');
+    let page = pageOf(await call('files/list_folder', { path: '/Deep', recursive: true, limit: 1 }));
+    const names = namesOf(page);
+    while (page.has_more) {
+      page = pageOf(await call('files/list_folder/continue', { cursor: page.cursor }));
+      names.push(...namesOf(page));
+    }
+    expect(names).toEqual(expect.arrayContaining(['folder /Deep/a', 'folder /Deep/a/b', 'file /Deep/a/b/c']));
+  });
+
+  test('the root of the namespace is "" and ns:N', async () => {
+    const account = await call('users/get_current_account', null);
+    const { root_info: root } = account.json as { root_info: { root_namespace_id: string } };
+    const plain = pageOf(await call('files/list_folder', { path: '' }));
+    const named = pageOf(await call('files/list_folder', { path: `ns:${root.root_namespace_id}` }));
+    expect(named.entries).toEqual(plain.entries);
+  });
+
+  test.each(['files/list_folder', 'files/list_folder/get_latest_cursor'])('%s: errors', async (name) => {
+    await put(service, '/not-a-folder', 'text');
+    for (const [path, tag] of [
+      ['/nothing', 'not_found'],
+      ['/not-a-folder', 'not_folder'],
+      ['/a/', 'malformed_path'],
+    ])
+      expect(refusalIn(await call(name, { path }))).toEqual(
+        refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } }),
+      );
+  });
+
+  test('the cursor of another account is no cursor', async () => {
+    const { cursor } = pageOf(await call('files/list_folder', { path: '' }));
+    const other = service.service.addAccount({
+      email: 'other@example.org',
+      givenName: 'O',
+      surname: 'T',
+      mayDeletePermanently: false,
+    });
+    const token = await service.service.grant({ accountId: other.id, scopes: ['files.metadata.read'] });
+    const answered = await rpc(service, 'files/list_folder/continue', { cursor }, { token });
+    expect([answered.status, answered.text]).toEqual([
+      400,
+      'Error in call to API function "files/list_folder/continue": request body: cursor: unsupported cursor type',
+    ]);
+  });
+});
+
+describe('changes', () => {
+  test('continue tells what came, changed and went', async () => {
+    const latest = await call('files/list_folder/get_latest_cursor', { path: '', recursive: true });
+    expect(latest.json).toEqual({ cursor: expect.any(String) });
+    const { cursor } = latest.json as { cursor: string };
+    await put(service, '/Changes/new', 'text');
+    await put(service, '/Changes/gone', 'text');
+    await call('files/delete_v2', { path: '/Changes/gone' });
+    const page = pageOf(await call('files/list_folder/continue', { cursor }));
+    expect(namesOf(page)).toEqual(
+      expect.arrayContaining(['folder /Changes', 'file /Changes/new', 'deleted /Changes/gone']),
+    );
+    expect(page.has_more).toBe(false);
+  });
+
+  test('the folder went away: path/not_found', async () => {
+    await put(service, '/Vanishing/file', 'text');
+    const { cursor } = pageOf(await call('files/list_folder', { path: '/Vanishing' }));
+    await call('files/delete_v2', { path: '/Vanishing' });
+    expect(refusalIn(await call('files/list_folder/continue', { cursor }))).toMatchObject({
+      status: 409,
+      summary: 'path/not_found',
+    });
+  });
+});
+
+describe('list_folder/longpoll', () => {
+  const poll = (argument: object, headers = {}) =>
+    rpc(service, 'files/list_folder/longpoll', argument, { token: null, headers });
+  const latest = async () => {
+    const answered = await call('files/list_folder/get_latest_cursor', { path: '', recursive: true });
+    return (answered.json as { cursor: string }).cursor;
+  };
+
+  test('answers at once when something has changed since', async () => {
+    const cursor = await latest();
+    await put(service, '/polled', 'before');
+    const answered = await poll({ cursor });
+    expect([answered.status, answered.json]).toEqual([200, { changes: true }]);
+  });
+
+  test('answers as soon as something changes', async () => {
+    const cursor = await latest();
+    const waiting = poll({ cursor, timeout: 480 });
+    await clock.untilSleeping();
+    await put(service, '/polled', 'while waiting');
+    expect((await waiting).json).toEqual({ changes: true });
+  });
+
+  test('answers when the time is up, and no earlier', async () => {
+    const waiting = poll({ cursor: await latest(), timeout: 60 });
+    await clock.untilSleeping();
+    expect(clock.nextMs).toBe(60_000);
+    await clock.advance(60_000);
+    expect((await waiting).json).toEqual({ changes: false });
+  });
+
+  test.each<[object, string]>([
+    [{ cursor: 'rubbish' }, 'request body: cursor: unsupported cursor type'],
+    [{ cursor: 'x', timeout: 29 }, 'request body: timeout: must be at least 30, got 29'],
+    [{ cursor: 'x', timeout: 481 }, 'request body: timeout: must be at most 480, got 481'],
+    [{}, "request body: missing required field 'cursor'"],
+  ])('refuses %j', async (argument, problem) => {
+    const answered = await poll(argument);
+    expect([answered.status, answered.text]).toEqual([
+      400,
+      `Error in call to API function "files/list_folder/longpoll": ${problem}`,
+    ]);
+  });
+
+  test('is called without a token', async () => {
+    const answered = await call('files/list_folder/longpoll', { cursor: await latest() });
+    expect([answered.status, answered.text]).toEqual([
+      400,
+      'Error in call to API function "files/list_folder/longpoll": This function must be called without HTTP header "Authorization".',
+    ]);
+  });
+});
