@@ -117,7 +117,10 @@ function refuseTheRest(
     void answerMalformed(socket, status, clock);
   });
   server.on('connect', (_request, socket: Duplex) => void answerMalformed(socket, 405, clock));
-  server.on('drop', () =>
-    log.warn('a connection over the limit was refused', { limit: server.maxConnections }),
-  );
+  let silentUntilMs = 0;
+  server.on('drop', () => {
+    if (clock.now() < silentUntilMs) return;
+    silentUntilMs = clock.now() + DROP_LOG_PAUSE_MS;
+    log.warn('connections over the limit are refused', { limit: server.maxConnections });
+  });
 }
