@@ -24,7 +24,8 @@ export function sharingOf(client: Client): Sharing {
     async createSharedLink(path, settings, signal) {
       const wireSettings = settingsOf(settings);
       const arg: CreateSharedLinkWithSettingsArg = {
-        path: root.belowRoot(path),
+        // The root of a whole account is the one folder that cannot be shared.
+        path: root.toWire(path) || root.belowRoot(path),
         // Settings without a member are refused.
         ...(Object.keys(wireSettings).length > 0 && { settings: wireSettings }),
       };
@@ -60,8 +61,9 @@ async function sharedLink(
   path: Path,
   how: { readonly signal: AbortSignal | undefined; readonly trouble?: Trouble },
 ): Promise<SharedLink | undefined> {
-  // Otherwise links of the folders above count as well.
-  const arg: ListSharedLinksArg = { path: root.belowRoot(path), direct_only: true };
+  // Without `direct_only` links of the folders above count as well; without a path, all links do.
+  const arg: ListSharedLinksArg = { path: root.toWire(path), direct_only: true };
+  if (arg.path === '') return undefined;
   return caller.call({
     request: rpcRequest('sharing/list_shared_links', arg),
     lane: 'metadata',

@@ -1,0 +1,50 @@
+import { createRemote, type RemoteOptions } from '../../src/api/client.ts';
+import type { Log, LogFields } from '../../src/util/log.ts';
+import { type Path, pathOf } from '../../src/util/path.ts';
+import { ManualClock } from './manual-clock.ts';
+import { ScriptedService } from './scripted-service.ts';
+
+export const TOKEN = 'sl.secret-token-1';
+
+/** A drive's path from plain text. */
+export const at = (text: string): Path => pathOf(text.split('/').filter((name) => name !== ''));
+
+export interface Logged {
+  readonly event: string;
+  readonly fields: LogFields | undefined;
+}
+
+/** Keeps what it is told. */
+export function keptLog(): Log & { readonly lines: Logged[] } {
+  const lines: Logged[] = [];
+  const keep = (event: string, fields?: LogFields) => void lines.push({ event, fields });
+  return { lines, info: keep, warn: keep, error: keep };
+}
+
+/**
+ * A `Remote` on a service that does what the test says, with time that stands still. Retries come at once
+ * (`random` gives 0) unless the service asks for a wait.
+ */
+export async function openScripted(options: Partial<RemoteOptions> = {}) {
+  const service = await ScriptedService.start();
+  const clock = new ManualClock();
+  const log = keptLog();
+  const remote = createRemote({
+    apiUrl: service.url,
+    contentUrl: service.url,
+    notifyUrl: service.url,
+    credentials: { token: TOKEN },
+    root: '',
+    clock,
+    log,
+    random: () => 0,
+    ...options,
+  });
+  const close = async () => {
+    await remote.close();
+    await service.close();
+  };
+  return { service, clock, log, remote, close };
+}
+
+export type Scripted = Awaited<ReturnType<typeof openScripted>>;

@@ -1,0 +1,176 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { CallQueue, type Lane } from '../../../src/api/queue.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+let clock: ManualClock;
+let queue: CallQueue;
+let jobs: Job[];
+
+interface Job {
+  readonly name: string;
+  readonly finish: () => void;
+}
+
+beforeEach(() => {
+  clock = new ManualClock();
+  jobs = [];
+  queue = new CallQueue({ clock, patienceMs: 25_000, signal: new AbortController().signal });
+});
+
+/** Queues a call that runs until `finish`; it is in `jobs` from the moment it goes out. */
+function ask(lane: Lane, name: string = lane, signal = new AbortController().signal): Promise<void> {
+  const job = () => new Promise<void>((resolve) => jobs.push({ name, finish: resolve }));
+  return queue.run(lane, job, signal);
+}
+
+const names = () => jobs.map(({ name }) => name);
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+async function finish(name: string): Promise<void> {
+  const job = jobs.splice(names().indexOf(name), 1)[0];
+  job?.finish();
+  await turn();
+}
+
+function askMany(lane: Lane, count: number): void {
+  for (let index = 0; index < count; index += 1) void ask(lane, `${lane} ${index}`).catch(() => {});
+}
+
+describe('lanes', () => {
+  test('commits go one at a time, in the order asked', async () => {
+    askMany('commit', 3);
+    await turn();
+    expect(names()).toEqual(['commit 0']);
+    await finish('commit 0');
+    expect(names()).toEqual(['commit 1']);
+    await finish('commit 1');
+    expect(names()).toEqual(['commit 2']);
+  });
+
+  test('parts of uploads go side by side, a bounded number, and wait for no commit', async () => {
+    askMany('commit', 1);
+    askMany('session', 20);
+    await turn();
+    const running = names().filter((name) => name.startsWith('session')).length;
+    expect(running).toBeGreaterThan(1);
+    expect(running).toBeLessThan(20);
+  });
+
+  test('a listing never waits behind uploads, reads or prefetches', async () => {
+    for (const lane of ['commit', 'session', 'read', 'prefetch'] as const) askMany(lane, 50);
+    await turn();
+    void ask('metadata', 'listing');
+    await turn();
+    expect(names()).toContain('listing');
+  });
+
+  test('not even when the service has cut all down to the least', async () => {
+    for (let times = 0; times < 10; times += 1) {
+      queue.limited('read');
+      queue.limited('metadata');
+      await clock.advance(1000);
+    }
+    for (const lane of ['commit', 'session', 'read', 'prefetch'] as const) askMany(lane, 50);
+    void ask('metadata', 'listing');
+    await turn();
+    expect(names()).toContain('listing');
+  });
+
+  test('of those that wait, the lane with the higher priority goes first', async () => {
+    queue.pause(1000);
+    for (const lane of ['prefetch', 'session', 'commit', 'read', 'metadata'] as const) void ask(lane);
+    await turn();
+    expect(names()).toEqual([]);
+    await clock.advance(1000);
+    expect(names()).toEqual(['metadata', 'read', 'commit', 'session', 'prefetch']);
+  });
+});
+
+describe('pauses', () => {
+  test('nothing goes out until the time is over, whatever its lane', async () => {
+    queue.pause(2000);
+    for (const lane of ['metadata', 'read', 'commit', 'session', 'prefetch'] as const) void ask(lane);
+    await clock.advance(1999);
+    expect(names()).toEqual([]);
+    await clock.advance(1);
+    expect(names()).toHaveLength(5);
+  });
+
+  test('the longest counts', async () => {
+    queue.pause(3000);
+    queue.pause(1000);
+    void ask('read');
+    await clock.advance(2999);
+    expect(names()).toEqual([]);
+    await clock.advance(1);
+    expect(names()).toEqual(['read']);
+  });
+
+  test('too long to wait for: those that wait and those that come are told so', async () => {
+    queue.pause(1000);
+    const waiting = ask('metadata');
+    queue.pause(300_000);
+    await expect(waiting).rejects.toMatchObject({
+      failure: 'rate-limited',
+      details: { retryAfterMs: 300_000 },
+    });
+    await expect(ask('read')).rejects.toMatchObject({ failure: 'rate-limited' });
+    await clock.advance(300_000);
+    void ask('read');
+    await turn();
+    expect(names()).toEqual(['read']);
+  });
+});
+
+describe('calls that nobody wants any more', () => {
+  test('never go out, and leave the queue', async () => {
+    askMany('commit', 1);
+    const abort = new AbortController();
+    const dropped = ask('commit', 'dropped', abort.signal);
+    void ask('commit', 'next');
+    await turn();
+    const reason = new Error('the client has gone');
+    abort.abort(reason);
+    await expect(dropped).rejects.toBe(reason);
+    await finish('commit 0');
+    expect(names()).toEqual(['next']);
+    expect(queue.waiting).toBe(0);
+  });
+
+  test('come too late with an aborted signal', async () => {
+    await expect(ask('metadata', 'late', AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+    expect(names()).toEqual([]);
+  });
+});
+
+describe('how many at once', () => {
+  const running = async () => {
+    askMany('metadata', 40);
+    await turn();
+    return jobs.length;
+  };
+
+  test('halves when the service says that it is too many, once for a burst', async () => {
+    for (let call = 0; call < 8; call += 1) queue.limited('metadata');
+    expect(await running()).toBe(8);
+  });
+
+  test('halves again when that was not enough, but some always go', async () => {
+    for (let times = 0; times < 10; times += 1) {
+      queue.limited('metadata');
+      await clock.advance(1000);
+    }
+    expect(await running()).toBe(2);
+  });
+
+  test('grows again by one for as many successes as there are calls', async () => {
+    queue.limited('metadata');
+    for (let call = 0; call < 9; call += 1) queue.succeeded('metadata');
+    expect(await running()).toBe(9);
+  });
+
+  test('has an upper bound', async () => {
+    for (let call = 0; call < 1000; call += 1) queue.succeeded('metadata');
+    expect(await running()).toBe(16);
+  });
+});
