@@ -20,7 +20,7 @@ export interface ServiceOptions {
   readonly listen: { readonly host: string; readonly port: number };
   readonly clock: Clock;
   readonly log: Log;
-  /** Where shared links lead, if not to the listener itself: `https://files.example`. */
+  /** Where shared links lead, if not to the listener itself: an origin like `https://files.example`. */
   readonly publicUrl?: string;
 }
 
@@ -46,11 +46,12 @@ export interface RunningService {
 }
 
 /**
- * Starts the embedded storage service on one port. Rejects when the port is taken or the directory cannot
- * be used; nothing stays open then.
+ * Starts the embedded storage service on one port. Rejects when the port is taken, the directory cannot be
+ * used, or an option is wrong; nothing stays open then.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { dataDirectory, clock, log } = options;
+  const { dataDirectory, clock, log, publicUrl } = options;
+  if (publicUrl !== undefined) checkOrigin(publicUrl);
   const storage = await openStorage({ dataDirectory, clock, log });
   try {
     return await serve(options, storage);
@@ -74,7 +75,7 @@ async function serve(options: ServiceOptions, storage: Storage): Promise<Running
     clock,
     freeBytes: () => freeBytesOf(dataDirectory),
     accountWithId: accounts.withId,
-    webUrl: () => (publicUrl ?? listener?.url ?? '').replace(/\/+$/, ''),
+    webUrl: () => (publicUrl === undefined ? (listener?.url ?? '') : new URL(publicUrl).origin),
     closing: closing.signal,
   };
   try {
@@ -115,6 +116,12 @@ async function serve(options: ServiceOptions, storage: Storage): Promise<Running
       return closed;
     },
   };
+}
+
+function checkOrigin(url: string): void {
+  const { origin, protocol } = URL.canParse(url) ? new URL(url) : { origin: '', protocol: '' };
+  if ((protocol !== 'http:' && protocol !== 'https:') || (url !== origin && url !== `${origin}/`))
+    throw new Error(`${JSON.stringify(url)} is no public address: give one like https://files.example`);
 }
 
 async function freeBytesOf(directory: string): Promise<number> {
