@@ -1,4 +1,4 @@
-import { ApiError } from '../api/errors.ts';
+import { ApiError, type ApiFailure } from '../api/errors.ts';
 import type { CommitOptions, FileEntry, Remote, SessionCommit } from '../api/remote.ts';
 import { BLOCK_BYTES, ContentHasher } from '../util/content-hash.ts';
 import type { Log } from '../util/log.ts';
@@ -26,7 +26,7 @@ export const UPLOAD_LIMITS: UploadLimits = { partBytes: 2 * BLOCK_BYTES, inFligh
 const FIRST_BUFFER_BYTES = 64 * 1024;
 
 export interface UploaderParts {
-  readonly remote: Pick<Remote, 'upload' | 'startSession' | 'appendSession' | 'finishSession' | 'stat'>;
+  readonly remote: Pick<Remote, 'upload' | 'startSession' | 'appendSession' | 'finishSession'>;
   readonly log: Log;
   /** How a session is committed: the remote's `finishSession`, or a lane that merges several. */
   readonly commit?: (commit: SessionCommit, signal?: AbortSignal) => Promise<FileEntry>;
@@ -108,6 +108,7 @@ class Upload {
       // The first reason is the one to tell: what else fails is a call that was stopped because of it.
       const reason: unknown = this.stop.signal.aborted ? this.stop.signal.reason : failure;
       this.stop.abort(reason);
+      this.#report(reason);
       throw reason;
     } finally {
       this.#body.close();
@@ -147,12 +148,11 @@ class Upload {
         part = await sender.newPart(part.end, onBlock);
       }
       const session = await sender.close(part);
-      return await this.#commit({
-        session,
-        sizeBytes: part.end,
-        path: this.path,
-        options: this.#commitOptions(),
-      });
+      const contentHash = this.#whole.digest();
+      const { path } = this;
+      const request = { session, sizeBytes: part.end, contentHash, path, options: this.#commitOptions() };
+      signal.throwIfAborted();
+      return this.#checked(await this.shared.commit(request, signal), contentHash);
     } finally {
       sender.release();
     }
@@ -186,39 +186,29 @@ class Upload {
     }
   }
 
-  async #commit(request: SessionCommit): Promise<FileEntry> {
-    const { signal } = this.stop;
-    const contentHash = this.#whole.digest();
-    signal.throwIfAborted();
-    try {
-      return this.#checked(await this.shared.commit(request, signal), contentHash);
-    } catch (failure) {
-      // A session that is gone right after its last part was taken has been committed by a call whose
-      // answer was lost, if its bytes are there.
-      if (!(failure instanceof ApiError && failure.failure === 'session-gone')) throw failure;
-      const entry = await this.shared.remote.stat(request.path, signal);
-      if (entry?.kind !== 'file' || entry.contentHash !== contentHash) throw failure;
-      this.shared.log.info('a commit whose answer was lost had been made', { id: entry.id, rev: entry.rev });
-      return entry;
-    }
-  }
-
   #checked(entry: FileEntry, contentHash: string): FileEntry {
     const sameHash = entry.contentHash === undefined || entry.contentHash === contentHash;
     if (sameHash && entry.sizeBytes === this.#receivedBytes) return entry;
-    this.shared.log.error('the service committed other bytes than it was sent', {
-      id: entry.id,
-      rev: entry.rev,
-      sentHash: contentHash,
-      sentBytes: this.#receivedBytes,
-      committedHash: entry.contentHash,
-      committedBytes: entry.sizeBytes,
+    const { id, rev } = entry;
+    throw new FileError('broken', `${entry.name} was damaged on its way to the service: write it again`, {
+      cause: new Error(`${id} ${rev} has the hash ${entry.contentHash} instead of ${contentHash}`),
     });
-    throw new FileError('broken', `${entry.name} was damaged on its way to the service: write it again`);
+  }
+
+  #report(failure: unknown): void {
+    const isDamage =
+      failure instanceof FileError ? failure.fault === 'broken' : isApiError(failure, 'hash-mismatch');
+    if (!isDamage || !(failure instanceof Error)) return;
+    const problem = failure.cause instanceof Error ? failure.cause.message : failure.message;
+    this.shared.log.error('the service holds other bytes than it was sent', { problem });
   }
 
   #commitOptions(): CommitOptions {
     const { mode, modifiedMs } = this.options;
     return modifiedMs === undefined ? { mode } : { mode, modifiedMs };
   }
+}
+
+function isApiError(failure: unknown, kind: ApiFailure): boolean {
+  return failure instanceof ApiError && failure.failure === kind;
 }

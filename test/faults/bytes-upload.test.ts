@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../../src/api/errors.ts';
-import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
 import type { FileError } from '../../src/vfs/errors.ts';
@@ -215,8 +214,17 @@ describe('bytes that the service committed are compared', () => {
     const failure: FileError = await uploader.store(PATH, body, ANY).catch((error) => error);
     expect(failure).toMatchObject({ name: 'FileError', fault: 'broken' });
     expect(errors).toMatchObject([
-      ['the service committed other bytes than it was sent', { rev: expect.any(String) }],
+      ['the service holds other bytes than it was sent', { problem: expect.stringContaining('instead of') }],
     ]);
+  });
+
+  test('and a remote that found it out itself is believed, and logged', async () => {
+    const errors: unknown[] = [];
+    const { remote, uploader } = setUp({ ...silentLog, error: (...event) => errors.push(event) });
+    const refusal = new ApiError('hash-mismatch', 'other content');
+    remote.finishSession = () => Promise.reject(refusal);
+    await expect(uploader.store(PATH, repeated(6), ANY)).rejects.toBe(refusal);
+    expect(errors).toHaveLength(1);
   });
 
   test('of a service that gives no hash, by their number', async () => {
@@ -226,31 +234,5 @@ describe('bytes that the service committed are compared', () => {
       return entry;
     };
     await expect(uploader.store(PATH, repeated(1), ANY)).rejects.toMatchObject({ fault: 'broken' });
-  });
-});
-
-describe('a commit whose answer was lost', () => {
-  function lose(remote: BytesRemote, then: () => void) {
-    const finish = remote.finishSession.bind(remote);
-    remote.finishSession = async (commit, signal) => {
-      await finish(commit, signal);
-      then();
-      throw new ApiError('session-gone', 'lookup_failed/not_found');
-    };
-  }
-
-  test('is a success when the bytes are there', async () => {
-    const { remote, uploader } = setUp();
-    lose(remote, () => {});
-    const entry = await uploader.store(PATH, repeated(6), ANY);
-    expect(entry).toBe(remote.files.get(PATH));
-    expect(entry.sizeBytes).toBe(6 * PIECE.length);
-  });
-
-  test('is none when others are', async () => {
-    const { remote, uploader } = setUp();
-    lose(remote, () => remote.put(PATH, Buffer.alloc(BLOCK_BYTES)));
-    const outcome = uploader.store(PATH, repeated(6), ANY);
-    await expect(outcome).rejects.toMatchObject({ failure: 'session-gone' });
   });
 });

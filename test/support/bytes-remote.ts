@@ -13,10 +13,10 @@ import { nameOf, type Path } from '../../src/util/path.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
 
 type Call =
-  | { readonly what: 'stat' | 'upload'; readonly path: Path }
+  | { readonly what: 'upload'; readonly path: Path }
   | { readonly what: 'startSession' | 'finishSession' }
   | { readonly what: 'appendSession'; readonly part: UploadPart }
-  | { readonly what: 'download'; readonly range: ByteRange | undefined };
+  | { readonly what: 'download'; readonly range: ByteRange | undefined; readonly ahead: boolean };
 
 /** What a download gives instead of the truth; positions count from the file's start. */
 export interface DownloadFault {
@@ -35,7 +35,7 @@ export interface DownloadFault {
  * before each call and a script of faults for downloads.
  */
 export class BytesRemote
-  implements Pick<Remote, 'stat' | 'upload' | 'startSession' | 'appendSession' | 'finishSession' | 'download'>
+  implements Pick<Remote, 'upload' | 'startSession' | 'appendSession' | 'finishSession' | 'download'>
 {
   readonly calls: Call[] = [];
   readonly files = new Map<Path, FileEntry>();
@@ -88,11 +88,6 @@ export class BytesRemote
     return this.calls.filter((call) => call.what === what).length;
   }
 
-  async stat(path: Path, signal?: AbortSignal): Promise<FileEntry | undefined> {
-    await this.#begin({ what: 'stat', path }, signal);
-    return this.files.get(path);
-  }
-
   async upload(
     path: Path,
     body: Uint8Array,
@@ -132,9 +127,14 @@ export class BytesRemote
     return this.put(commit.path, bytes);
   }
 
-  async download(file: FileEntry, range: ByteRange | undefined, signal?: AbortSignal): Promise<Download> {
+  async download(
+    file: FileEntry,
+    range: ByteRange | undefined,
+    signal?: AbortSignal,
+    options?: { readonly ahead?: boolean },
+  ): Promise<Download> {
     const fault = this.faults.shift() ?? {};
-    await this.#begin({ what: 'download', range }, signal);
+    await this.#begin({ what: 'download', range, ahead: options?.ahead ?? false }, signal);
     const content = this.contents.get(file.rev);
     if (!content) throw new ApiError('not-found', 'path/not_found');
     const { start, end } = range ?? { start: 0, end: content.length };

@@ -141,7 +141,12 @@ describe('a longer body', () => {
       modifiedMs: 1000,
     });
     expect(commits).toMatchObject([
-      { path: PATH, sizeBytes: BLOCK_BYTES + 5, options: { ...ANY, modifiedMs: 1000 } },
+      {
+        path: PATH,
+        sizeBytes: BLOCK_BYTES + 5,
+        contentHash: remote.files.get(PATH)?.contentHash,
+        options: { ...ANY, modifiedMs: 1000 },
+      },
     ]);
   });
 });
