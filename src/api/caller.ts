@@ -5,7 +5,7 @@ import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './fa
 import { type Http, type HttpAnswer, type HttpHead, type HttpStream, LostConnection } from './http.ts';
 import type { CallQueue, Lane } from './queue.ts';
 import type { CallRequest } from './request.ts';
-import { retryVerdict } from './retry.ts';
+import { retryVerdict, type Verdict } from './retry.ts';
 import type { Tokens } from './token.ts';
 
 /** What a call needs of the world. */
@@ -122,19 +122,19 @@ export class Caller {
       const outcome = await this.#try(call, signal, send);
       if (!(outcome instanceof CallFailure)) return outcome.result;
       outcomeUnknown ||= outcome.outcomeUnknown;
-      const again = await this.#wait(call, outcome, { number, trouble, signal });
+      const verdict = await this.#wait(call, outcome, { number, trouble, signal });
       const resolved = await this.#resolve(call, { failure: outcome, outcomeUnknown, trouble });
       if (resolved) return resolved.result;
-      if (!again) throw outcome.error;
+      if (!verdict.retry) throw outcome.final(verdict.retryAfterMs);
     }
   }
 
-  /** Waits until the next try is due; `false` when there is none. */
+  /** Waits until the next try is due, if there is one. */
   async #wait(
     call: { readonly lane: Lane | undefined; readonly request: CallRequest },
     failure: CallFailure,
     at: { readonly number: number; readonly trouble: Trouble; readonly signal: AbortSignal },
-  ): Promise<boolean> {
+  ): Promise<Verdict> {
     const { clock, queue, log, random, deadlineMs } = this.world;
     at.trouble.sinceMs ??= clock.now();
     const elapsedMs = clock.now() - at.trouble.sinceMs;
@@ -147,7 +147,7 @@ export class Caller {
       if (failure.reason !== 'refused')
         log.warn('a call of the storage service failed', { ...fields, requestId });
       if (lane && verdict.retryAfterMs !== undefined) queue.pause(verdict.retryAfterMs);
-      return false;
+      return verdict;
     }
     log.warn('a call of the storage service is tried again', {
       ...fields,
@@ -156,7 +156,7 @@ export class Caller {
     });
     if (lane && verdict.pausesAccount) queue.pause(verdict.delayMs);
     await clock.sleep(verdict.delayMs, at.signal);
-    return true;
+    return verdict;
   }
 
   async #resolve<T>(

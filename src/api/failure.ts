@@ -19,6 +19,12 @@ export class CallFailure extends Error implements RetryableFailure {
     this.outcomeUnknown = more.outcomeUnknown ?? false;
     if (more.retryAfterMs !== undefined) this.retryAfterMs = more.retryAfterMs;
   }
+
+  /** The error to throw, with how long the service wants to be left alone. */
+  final(retryAfterMs: number | undefined): ApiError {
+    if (retryAfterMs === undefined) return this.error;
+    return new ApiError(this.error.failure, this.error.message, { ...this.error.details, retryAfterMs });
+  }
 }
 
 /** How much of a plain text answer goes into a message. */

@@ -56,7 +56,8 @@ export class ManualClock implements Clock {
       this.#notify();
     };
     work.then(end, end);
-    while (!done) {
+    // What the last step set in motion comes to its end before more time passes.
+    for (await settle(); !done; await settle()) {
       if (this.nextMs === undefined) await new Promise<void>((resolve) => this.#watchers.push(resolve));
       else await this.advance(this.nextMs);
     }

@@ -30,7 +30,10 @@ export class ScriptedService {
   readonly #answers = new Map<string, Answer[]>();
   readonly #watchers: (() => void)[] = [];
 
-  private constructor(private readonly server: Server) {
+  private constructor(
+    private readonly server: Server,
+    readonly url: string,
+  ) {
     server.on('request', (request, response) => void this.#handle(request, response));
   }
 
@@ -38,12 +41,8 @@ export class ScriptedService {
     const server = createServer();
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return new ScriptedService(server);
-  }
-
-  get url(): string {
-    const { port } = this.server.address() as AddressInfo;
-    return `http://127.0.0.1:${port}`;
+    const { port } = server.address() as AddressInfo;
+    return new ScriptedService(server, `http://127.0.0.1:${port}`);
   }
 
   on(route: string, ...answers: Answer[]): this {
