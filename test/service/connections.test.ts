@@ -1,0 +1,249 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Log } from '../../src/util/log.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { connectRaw, type RawConnection } from '../support/raw-http.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { download, put, rpc } from '../support/service-client.ts';
+
+const complaints: string[] = [];
+const log: Log = {
+  info: () => undefined,
+  warn: (event) => complaints.push(event),
+  error: (event) => complaints.push(event),
+};
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService({ log });
+});
+afterAll(() => service.close());
+
+const portOf = ({ url }: TestService) => Number(new URL(url).port);
+const raw = (text: string, on = service) => connectRaw(portOf(on), text);
+
+/** The service says so once it reads the body: then the request is under way. */
+const CONTINUE = 'Expect: 100-continue';
+
+function uploadHead(path: string, headers: readonly string[], on = service): string {
+  return [
+    'POST /2/files/upload HTTP/1.1',
+    'Host: service',
+    `Authorization: Bearer ${on.token}`,
+    'Content-Type: application/octet-stream',
+    `Dropbox-API-Arg: ${JSON.stringify({ path })}`,
+    ...headers,
+    '',
+    '',
+  ].join('\r\n');
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await rpc(service, 'files/get_metadata', { path })).status === 200;
+}
+
+/** The store is idle once a later write has gone through: what an earlier request would do, it has done. */
+async function settled(): Promise<void> {
+  await put(service, '/settled', String(Math.random()));
+}
+
+describe('an upload whose client goes away', () => {
+  test.each<[string, string, (connection: RawConnection) => void]>([
+    ['reset, of known length', 'Content-Length: 9', ({ socket }) => socket.resetAndDestroy()],
+    ['ended, of known length', 'Content-Length: 9', ({ socket }) => socket.end()],
+    ['reset, chunked', 'Transfer-Encoding: chunked', ({ socket }) => socket.resetAndDestroy()],
+    ['ended, chunked', 'Transfer-Encoding: chunked', ({ socket }) => socket.end()],
+    ['garbage for a chunk', 'Transfer-Encoding: chunked', ({ send }) => send('zzz\r\nnonsense\r\n')],
+  ])('commits nothing: %s', async (name, framing, leave) => {
+    const path = `/gone/${name}`;
+    const connection = raw(uploadHead(path, [framing, CONTINUE]));
+    await connection.until('100 Continue');
+    connection.send(framing.startsWith('T') ? '4\r\nhalf\r\n' : 'half');
+    leave(connection);
+    await connection.closed();
+    await settled();
+    expect(await exists(path)).toBe(false);
+    expect(complaints).toEqual([]);
+  });
+
+  test('in a session: the part is not taken', async () => {
+    const started = await fetch(`${service.url}/2/files/upload_session/start`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${service.token}`,
+        'content-type': 'application/octet-stream',
+        'dropbox-api-arg': '{}',
+      },
+    });
+    const { session_id: session } = (await started.json()) as { session_id: string };
+    const cursor = { session_id: session, offset: 0 };
+    const head = uploadHead('', ['Content-Length: 9', CONTINUE])
+      .replace('files/upload ', 'files/upload_session/append_v2 ')
+      .replace('{"path":""}', JSON.stringify({ cursor }));
+    const connection = raw(head);
+    await connection.until('100 Continue');
+    connection.send('half');
+    connection.socket.resetAndDestroy();
+    await settled();
+    const finished = await fetch(`${service.url}/2/files/upload_session/finish`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${service.token}`,
+        'content-type': 'application/octet-stream',
+        'dropbox-api-arg': JSON.stringify({ cursor, commit: { path: '/part' } }),
+      },
+    });
+    expect(await finished.json()).toMatchObject({ size: 0 });
+  });
+});
+
+describe('an upload that is refused before its body has come', () => {
+  const BODY = Buffer.alloc(32 * 1024 * 1024, 1);
+
+  test.each(['keep-alive', 'close'])('can be sent to its end, and then hears why: %s', async (connection) => {
+    const answer = raw(
+      uploadHead('no-slash', [`Content-Length: ${BODY.length}`, `Connection: ${connection}`]),
+    );
+    answer.send(BODY);
+    expect(await answer.until('malformed_path')).toMatch(/^HTTP\/1\.1 409 /);
+    if (connection === 'close') await answer.closed();
+    else {
+      answer.send(uploadHead('/after-refusal', ['Content-Length: 4', 'Connection: close']));
+      answer.send('text');
+      expect(await answer.closed()).toContain('"name":"after-refusal"');
+    }
+    answer.socket.destroy();
+  });
+
+  test('hears so at once, and need not send it', async () => {
+    const answer = raw(uploadHead('no-slash', ['Content-Length: 157286400']));
+    expect(await answer.until('malformed_path')).toMatch(/^HTTP\/1\.1 409 /);
+    answer.socket.destroy();
+  });
+
+  test('Expect: 100-continue is not told to go on', async () => {
+    const headers = ['Content-Length: 4', 'Expect: 100-continue'];
+    const refused = raw(uploadHead('no-slash', headers));
+    expect(await refused.closed()).toMatch(/^HTTP\/1\.1 409 /);
+    const taken = raw(uploadHead('/continued', headers));
+    await taken.until('HTTP/1.1 100 Continue\r\n\r\n');
+    taken.send('text');
+    await taken.until('"name":"continued"');
+    taken.socket.destroy();
+  });
+
+  test('with no end, it is refused at 150 MiB', async () => {
+    const answer = raw(uploadHead('/endless', ['Transfer-Encoding: chunked']));
+    const chunk = Buffer.concat([
+      Buffer.from('1000000\r\n'),
+      Buffer.alloc(16 * 1024 * 1024),
+      Buffer.from('\r\n'),
+    ]);
+    const refused = answer.until('payload_too_large');
+    for (let sent = 0; sent < 10; sent++) answer.send(chunk);
+    expect(await refused).toMatch(/^HTTP\/1\.1 409 /);
+    answer.socket.destroy();
+    expect(await exists('/endless')).toBe(false);
+  });
+
+  test('Content-Encoding is not taken for the bytes', async () => {
+    const answer = raw(uploadHead('/zipped', ['Content-Encoding: gzip', 'Content-Length: 4']));
+    answer.send('text');
+    expect(await answer.until('Content-Encoding')).toMatch(/^HTTP\/1\.1 400 /);
+    answer.socket.destroy();
+    expect(await exists('/zipped')).toBe(false);
+  });
+});
+
+describe('what is no request', () => {
+  test.each([
+    ['400 Bad Request', 'nonsense\r\n\r\n'],
+    ['400 Bad Request', 'GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n'],
+    [
+      '431 Request Header Fields Too Large',
+      `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(140_000)}\r\n\r\n`,
+    ],
+    [
+      '400 Bad Request',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+    ],
+  ])('case %#: %s, with an id', async (status, text) => {
+    const answer = await raw(text).closed();
+    expect(answer.slice(9, 9 + status.length)).toBe(status);
+    expect(answer).toMatch(/\r\nX-Dropbox-Request-Id: [0-9a-f]{32}\r\n/i);
+  });
+
+  test('the service goes on', async () => {
+    await put(service, '/going-on', 'text');
+    expect((await download(service, '/going-on')).text).toBe('text');
+  });
+});
+
+describe('a download', () => {
+  test('that its client leaves holds nothing up', async () => {
+    const bytes = Buffer.alloc(64 * 1024 * 1024, 7);
+    await put(service, '/left', bytes);
+    const outgoing = request(`${service.url}/2/files/download`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.token}`, 'dropbox-api-arg': '{"path":"/left"}' },
+    });
+    outgoing.end();
+    const [incoming] = await once(outgoing, 'response');
+    await once(incoming, 'readable');
+    outgoing.on('error', () => undefined);
+    incoming.destroy();
+    await rpc(service, 'files/permanently_delete', { path: '/left' });
+    expect(complaints).toEqual([]);
+  });
+});
+
+describe('closing', () => {
+  const poll = async (on: TestService) => {
+    const { json } = await rpc(on, 'files/list_folder/get_latest_cursor', { path: '' });
+    const argument = { ...(json as object), timeout: 480 };
+    return rpc(on, 'files/list_folder/longpoll', argument, { token: null });
+  };
+
+  test('answers long polls, lets writes finish, and takes no more', async () => {
+    const clock = new ManualClock();
+    const closing = await startTestService({ clock });
+    const waiting = poll(closing);
+    await clock.untilSleeping();
+    const writing = raw(uploadHead('/last', ['Content-Length: 8', CONTINUE], closing), closing);
+    await writing.until('100 Continue');
+    writing.send('half');
+    const closed = closing.close();
+    expect((await waiting).json).toEqual({ changes: false });
+    writing.send('rest');
+    expect(await writing.closed()).toContain('"name":"last"');
+    await closed;
+    await expect(fetch(closing.url)).rejects.toThrow();
+    await closing.close();
+  });
+
+  test('does not wait for ever', async () => {
+    const clock = new ManualClock();
+    const closing = await startTestService({ clock });
+    const stuck = raw(uploadHead('/stuck', ['Content-Length: 8', CONTINUE], closing), closing);
+    await stuck.until('100 Continue');
+    const closed = closing.close();
+    await clock.untilSleeping();
+    await clock.advance(30_000);
+    await closed;
+    expect(await stuck.closed()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+  });
+});
+
+test('a port that is taken is an error that names it, and the directory stays free', async () => {
+  const listen = { host: '127.0.0.1', port: portOf(service) };
+  await expect(startTestService({ listen })).rejects.toThrow(/EADDRINUSE.*127\.0\.0\.1/);
+  const other = await startTestService();
+  await other.service.close();
+  const options = { listen, dataDirectory: other.dataDirectory };
+  await expect(startTestService(options)).rejects.toThrow(/EADDRINUSE/);
+  const again = await startTestService({ dataDirectory: other.dataDirectory });
+  await again.close();
+  await other.close();
+});
