@@ -33,7 +33,9 @@ export async function hashPassword(password: string, cost: PasswordCost = COST):
 /** Whether `password` is the one of `hash`; takes the same time for every wrong one. Throws `PasswordHashError`. */
 export async function verifyPassword(password: string, hash: string): Promise<boolean> {
   const { cost, salt, key } = parsePasswordHash(hash);
-  return timingSafeEqual(key, await deriveKey(password, salt, key.length, cost));
+  const isEqual = timingSafeEqual(key, await deriveKey(password, salt, key.length, cost));
+  // The HMAC inside scrypt fills short keys up with NULs: one at the end would change nothing.
+  return isEqual && !password.includes('\0');
 }
 
 /** The parts of what `hashPassword` made. Throws `PasswordHashError`. */

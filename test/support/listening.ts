@@ -1,0 +1,60 @@
+import { afterEach } from 'vitest';
+import { type ListenerOptions, startListener } from '../../src/http/listener.ts';
+import { hashPassword } from '../../src/http/passwords.ts';
+import type { LogFields } from '../../src/util/log.ts';
+import { connectRaw, type RawConnection } from './raw-http.ts';
+
+export interface Listening {
+  readonly port: number;
+  readonly url: string;
+  readonly lines: readonly { readonly event: string; readonly fields: LogFields }[];
+  /** Opens a connection, which the end of the test closes. */
+  connect(first?: string): RawConnection;
+  close(): Promise<void>;
+}
+
+export const ANN = {
+  name: 'ann',
+  passwordHash: await hashPassword('secret', { n: 2, r: 1, p: 1 }),
+  drive: 'd',
+};
+export const ANN_HEADER = `Authorization: Basic ${Buffer.from('ann:secret').toString('base64')}\r\n`;
+
+const closers: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** A listener on a free port that is open to all and answers every request with "handled", unless told otherwise. */
+export async function listening(options: Partial<ListenerOptions> = {}): Promise<Listening> {
+  const lines: { event: string; fields: LogFields }[] = [];
+  const note = (event: string, fields: LogFields = {}) => void lines.push({ event, fields });
+  const listener = await startListener({
+    host: '127.0.0.1',
+    port: 0,
+    users: undefined,
+    handle: async (_request, response) => void response.end('handled'),
+    log: { info: note, warn: note, error: note },
+    ...options,
+    // A test that fails must not wait for its own hanging requests.
+    limits: { drainGraceMs: 500, ...options.limits },
+  });
+  closers.push(() => listener.close());
+  return {
+    port: listener.port,
+    url: listener.url,
+    lines,
+    connect(first = '') {
+      const connection = connectRaw(listener.port, first);
+      closers.push(() => connection.socket.destroy());
+      return connection;
+    },
+    close: () => listener.close(),
+  };
+}
+
+/** A request as text; `lines` each end with CR LF. */
+export function request(method: string, target: string, lines = '', body = ''): string {
+  return `${method} ${target} HTTP/1.1\r\nHost: x\r\n${lines}\r\n${body}`;
+}

@@ -1,0 +1,135 @@
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { Credentials, type User } from '../../../src/http/credentials.ts';
+import { hashPassword, PasswordHashError, verifyPassword } from '../../../src/http/passwords.ts';
+import { ATTEMPTS_MAX, ATTEMPTS_WINDOW_MS } from '../../../src/http/throttle.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+// The real thing, counted: what the cache is for is that this is not called.
+vi.mock('../../../src/http/passwords.ts', { spy: true });
+
+const ADDRESS = '192.0.2.1';
+const CHEAP = { n: 2, r: 1, p: 1 };
+
+const ann: User = { name: 'ann', passwordHash: await hashPassword('pä:ss', CHEAP), drive: 'main' };
+const joe: User = { name: 'Jörg', passwordHash: await hashPassword('€uro', CHEAP), drive: 'other' };
+
+const basic = (login: string, encoding: BufferEncoding = 'utf8') =>
+  `Basic ${Buffer.from(login, encoding).toString('base64')}`;
+
+let clock: ManualClock;
+let credentials: Credentials;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  credentials = new Credentials([ann, joe], clock);
+  vi.mocked(verifyPassword).mockClear();
+});
+
+const hashes = () => vi.mocked(verifyPassword).mock.calls.length;
+const check = (header: string | undefined, address = ADDRESS) => credentials.check(header, address);
+
+describe('credentials', () => {
+  test.each([
+    ['plain', basic('ann:pä:ss'), ann],
+    ['with a domain', basic('OFFICE\\ann:pä:ss'), ann],
+    ['Latin-1', basic('ann:pä:ss', 'latin1'), ann],
+    ['the code page of Windows', `Basic ${Buffer.from('J\xf6rg:\x80uro', 'latin1').toString('base64')}`, joe],
+    ['decomposed', basic('Jo\u0308rg:€uro'), joe],
+    ['another spelling of the scheme', basic('ann:pä:ss').replace('Basic ', 'BASIC  '), ann],
+    ['no padding', basic('ann:pä:ss').replace(/=+$/, ''), ann],
+  ])('%s: comes in', async (_, header, user) => {
+    expect(await check(header)).toEqual({ user });
+  });
+
+  test.each([
+    ['nothing', undefined],
+    ['an empty header', ''],
+    ['another scheme', basic('ann:pä:ss').replace('Basic', 'Bearer')],
+    ['no login', 'Basic'],
+    ['broken base64', `${basic('ann:pä:ss')}!`],
+    ['two values', `${basic('ann:pä:ss')}, ${basic('ann:pä:ss')}`],
+    ['no colon', basic('ann')],
+    ['no name', basic(':pä:ss')],
+    ['a wrong password', basic('ann:pass')],
+    ['an empty password', basic('ann:')],
+    ['the beginning of the password', basic('ann:pä')],
+    ['something appended', basic('ann:pä:ss1')],
+    ['a colon appended', basic('ann:pä:ss:')],
+    ['a space appended', basic('ann:pä:ss ')],
+    ['a NUL appended', basic('ann:pä:ss\0')],
+    ['a NUL and more appended', basic('ann:pä:ss\0x')],
+    ['a line end appended', basic('ann:pä:ss\r\n')],
+    ['a NUL in the name', basic('ann\0x:pä:ss')],
+    ['bytes that are no text', `Basic ${Buffer.of(0x61, 0x3a, 0xff, 0xfe, 0xc0).toString('base64')}`],
+    ['another case of the name', basic('Ann:pä:ss')],
+    ['the password of another', basic('Jörg:pä:ss')],
+    ['an unknown name', basic('eve:pä:ss')],
+    ['the hash itself', basic(`ann:${ann.passwordHash}`)],
+  ])('%s: stays out', async (_, header) => {
+    expect(await check(header)).toBe('unauthorized');
+  });
+
+  test('the same login costs one hash, at once or later, from anywhere', async () => {
+    await Promise.all(Array.from({ length: 20 }, () => check(basic('ann:pä:ss'))));
+    await check(basic('ann:pä:ss'), '192.0.2.2');
+    expect(hashes()).toBe(1);
+  });
+
+  test('what is known is forgotten after a while', async () => {
+    await check(basic('ann:pä:ss'));
+    await clock.advance(10 * 60_000);
+    expect(await check(basic('ann:pä:ss'))).toEqual({ user: ann });
+    expect(hashes()).toBe(2);
+  });
+
+  test('an unknown name costs what a wrong password costs', async () => {
+    await check(basic('eve:wrong'));
+    expect(vi.mocked(verifyPassword).mock.calls).toEqual([['wrong', ann.passwordHash]]);
+    await check(basic('ann:wrong'));
+    expect(hashes()).toBe(2);
+  });
+
+  test('guessing is slowed down, for that name and from there only', async () => {
+    const guess = (index: number) => check(basic(`ann:guess${index}`));
+    const early = await Promise.all(Array.from({ length: ATTEMPTS_MAX }, (_, index) => guess(index)));
+    expect(new Set(early)).toEqual(new Set(['unauthorized']));
+    expect(await guess(100)).toEqual({ retryAfterMs: ATTEMPTS_WINDOW_MS });
+    expect(await check(basic('ann:pä:ss'))).toEqual({ retryAfterMs: ATTEMPTS_WINDOW_MS });
+    expect(await check(basic('NEW\\ann:guess101'))).toEqual({ retryAfterMs: ATTEMPTS_WINDOW_MS });
+    expect(hashes()).toBe(ATTEMPTS_MAX);
+    expect(await check(basic('ann:pä:ss'), '192.0.2.2')).toEqual({ user: ann });
+    expect(await check(basic('Jörg:€uro'))).toEqual({ user: joe });
+    await clock.advance(ATTEMPTS_WINDOW_MS);
+    expect(await guess(102)).toBe('unauthorized');
+  });
+
+  test('who is in stays in while somebody guesses from the same place', async () => {
+    await check(basic('ann:pä:ss'));
+    for (let index = 0; index <= ATTEMPTS_MAX; index++) await check(basic(`ann:guess${index}`));
+    expect(await check(basic('ann:pä:ss'))).toEqual({ user: ann });
+  });
+
+  test('requests without a login, or with the same wrong one, are no guessing', async () => {
+    for (let index = 0; index < 5 * ATTEMPTS_MAX; index++) {
+      expect(await check(undefined)).toBe('unauthorized');
+      expect(await check(basic('ann:old password'))).toBe('unauthorized');
+    }
+    expect(hashes()).toBe(1);
+    expect(await check(basic('ann:pä:ss'))).toEqual({ user: ann });
+  });
+
+  test('many at once from many places wait in a line that ends', async () => {
+    const verdicts = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => check(basic(`ann:guess${index}`), `192.0.2.${index}`)),
+    );
+    const sentAway = verdicts.filter((verdict) => verdict !== 'unauthorized');
+    expect(sentAway.length).toBeGreaterThan(100);
+    expect(sentAway.length).toBeLessThan(200);
+    for (const verdict of sentAway) expect(verdict).toHaveProperty('retryAfterMs');
+    expect(await check(basic('ann:pä:ss'))).toEqual({ user: ann });
+  });
+
+  test('a user without a usable hash is refused at the start', () => {
+    expect(() => new Credentials([{ ...ann, passwordHash: 'geheim' }], clock)).toThrow(PasswordHashError);
+  });
+});

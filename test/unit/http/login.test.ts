@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import type { Access } from '../../../src/http/exchange.ts';
+import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/http/limits.ts';
+import { ATTEMPTS_MAX } from '../../../src/http/throttle.ts';
+import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
+
+const wrong = (index = 0) =>
+  `Authorization: Basic ${Buffer.from(`ann:wrong${index}`).toString('base64')}\r\n`;
+
+describe('a listener with users', () => {
+  test('lets in who has the password, and tells the handler who it is', async () => {
+    const seen: (Access | string | undefined)[] = [];
+    const { connect } = await listening({
+      users: [ANN],
+      handle: async ({ url }, response, access) => {
+        seen.push(url, access);
+        response.end('handled');
+      },
+    });
+    expect(await connect(request('GET', '/a?b', ANN_HEADER)).until('handled')).toContain('200 OK');
+    expect(seen).toEqual(['/a?b', { user: ANN }]);
+  });
+
+  test.each(['GET', 'HEAD', 'OPTIONS', 'PROPFIND', 'UNLOCK', 'DELETE'])(
+    '%s without a login: 401, how to log in, and the connection goes on',
+    async (method) => {
+      const { connect } = await listening({ users: [ANN] });
+      const connection = connect(request(method, '/%zz'));
+      const answer = await connection.until('\r\n\r\n');
+      expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+      expect(answer).toContain('\r\nWWW-Authenticate: Basic realm="davgate", charset="UTF-8"\r\n');
+      expect(answer).toContain('\r\nConnection: keep-alive\r\n');
+      connection.send(request('GET', '/', ANN_HEADER));
+      expect(await connection.until('handled')).toContain('200 OK');
+    },
+  );
+
+  test('who guesses is told to wait', async () => {
+    const { connect, lines } = await listening({ users: [ANN] });
+    const connection = connect();
+    for (let index = 0; index < ATTEMPTS_MAX; index++) connection.send(request('GET', '/', wrong(index)));
+    connection.send(request('GET', '/', wrong(ATTEMPTS_MAX)));
+    expect(await connection.until('Too many wrong passwords')).toMatch(/429 [\s\S]*Retry-After: \d+\r\n/);
+    expect(JSON.stringify(lines)).not.toMatch(/wrong|Basic/);
+  });
+
+  test('a small body that came along is read, and the connection goes on', async () => {
+    const { connect } = await listening({ users: [ANN] });
+    const size = UNWANTED_BODY_BYTES_MAX;
+    const connection = connect(request('PUT', '/a', `Content-Length: ${size}\r\n`));
+    expect(await connection.until('are needed.')).toMatch(/401 [\s\S]*Connection: keep-alive/);
+    connection.send(Buffer.alloc(size));
+    connection.send(request('GET', '/', ANN_HEADER));
+    expect(await connection.until('handled')).toContain('200 OK');
+  });
+
+  test.each([
+    ['of known length', `Content-Length: ${64 * 1024 * 1024}\r\n`, ''],
+    ['in chunks', 'Transfer-Encoding: chunked\r\n', '4000000\r\n'],
+  ])(
+    'a client that sends all of a large body %s before it reads gets to see the 401',
+    async (_, header, first) => {
+      const { connect } = await listening({ users: [ANN] });
+      const connection = connect();
+      connection.socket.pause();
+      connection.send(request('PUT', '/a', header, first));
+      const chunk = Buffer.alloc(1024 * 1024);
+      for (let count = 0; count < 64; count++)
+        await new Promise((resolve) => connection.socket.write(chunk, resolve));
+      if (first !== '') connection.send('\r\n0\r\n\r\n');
+      connection.socket.resume();
+      const answer = await connection.closed();
+      expect(answer).toMatch(/^HTTP\/1\.1 401 [\s\S]*Connection: close\r\n[\s\S]*are needed\.\n$/);
+    },
+  );
+
+  test('a body without end is not read for ever', async () => {
+    const { connect } = await listening({ users: [ANN] });
+    const connection = connect(request('PUT', '/a', 'Transfer-Encoding: chunked\r\n'));
+    const size = 16 * 1024 * 1024;
+    const chunk = Buffer.concat([
+      Buffer.from(`${size.toString(16)}\r\n`),
+      Buffer.alloc(size),
+      Buffer.from('\r\n'),
+    ]);
+    let isOpen = true;
+    const closed = connection.closed().then(() => {
+      isOpen = false;
+    });
+    let sentBytes = 0;
+    while (isOpen) {
+      await Promise.race([closed, new Promise((resolve) => connection.socket.write(chunk, resolve))]);
+      sentBytes += size;
+    }
+    expect(sentBytes).toBeLessThan(2 * LINGER_BYTES_MAX);
+  });
+
+  test('a client that waits for leave to send is refused at once and its connection closed', async () => {
+    const { connect } = await listening({ users: [ANN] });
+    const header = 'Content-Length: 5\r\nExpect: 100-continue\r\n';
+    const answer = await connect(request('PUT', '/a', header)).closed();
+    expect(answer).toMatch(/^HTTP\/1\.1 401 [\s\S]*Connection: close\r\n/);
+    expect(answer).not.toContain('100 Continue');
+  });
+});
+
+describe('the log of requests', () => {
+  test('says who did what, and never a header or a query', async () => {
+    const { connect, lines } = await listening({
+      users: [ANN],
+      handle: async (message, response) => {
+        for await (const _ of message);
+        response.writeHead(201).end('12345');
+      },
+    });
+    const header = `${ANN_HEADER}Cookie: c00kie\r\nContent-Length: 3\r\nConnection: close\r\n`;
+    await connect(request('PUT', 'http://u:pw@x/a%20b?token=t0ken', header, 'abc')).closed();
+    expect(lines).toEqual([
+      {
+        event: 'request',
+        fields: {
+          method: 'PUT',
+          path: '/a%20b',
+          status: 201,
+          sentBytes: expect.any(Number),
+          ms: expect.any(Number),
+          user: 'ann',
+          address: '127.0.0.1',
+          cut: undefined,
+        },
+      },
+    ]);
+    expect(lines[0]?.fields['sentBytes']).toBeGreaterThan(5);
+  });
+
+  test('knows no address but that of the connection', async () => {
+    const { connect, lines } = await listening();
+    const header = 'X-Forwarded-For: 192.0.2.7\r\nForwarded: for=192.0.2.7\r\nConnection: close\r\n';
+    await connect(request('GET', '/', header)).closed();
+    expect(lines[0]?.fields['address']).toBe('127.0.0.1');
+  });
+
+  test('says when a client went away in the middle, and who was not let in', async () => {
+    let begin = (): void => undefined;
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const { connect, lines, close } = await listening({
+      users: [ANN],
+      handle: (_request, response) => {
+        begin();
+        return new Promise((resolve) => response.once('close', resolve));
+      },
+    });
+    await connect(request('GET', '/', 'Connection: close\r\n')).closed();
+    const connection = connect(request('GET', '/slow', ANN_HEADER));
+    await begun;
+    connection.socket.destroy();
+    await close();
+    expect(
+      lines.map(({ fields }) => [fields['path'], fields['status'], fields['user'], fields['cut']]),
+    ).toEqual([
+      ['/', 401, undefined, undefined],
+      ['/slow', undefined, 'ann', true],
+    ]);
+  });
+});
