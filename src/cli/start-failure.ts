@@ -7,8 +7,10 @@ const START_FAILURES: ReadonlySet<string> = new Set([
   'StateInUse',
   'StateUnwritable',
   'DataDirectoryError',
-  'ListenFailure',
-  'TlsFailure',
+  'ListenError',
+  'CertificateError',
+  'PasswordHashError',
+  'PathError',
 ]);
 
 export function isStartFailure(error: unknown): error is Error {

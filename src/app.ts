@@ -1,0 +1,162 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createRemote } from './api/client.ts';
+import type { Config, DriveConfig, ServiceConfig, UserConfig } from './config.ts';
+import { createDavHandler } from './dav/handler.ts';
+import type { Drive } from './dav/method.ts';
+import type { User } from './http/credentials.ts';
+import { type Listener, startListener } from './http/listener.ts';
+import { hashPassword } from './http/passwords.ts';
+import { madeUpPassword } from './password-file.ts';
+import { startEmbeddedService } from './service/embedded.ts';
+import { ConfigError } from './settings.ts';
+import { openSqliteState } from './state/sqlite/state.ts';
+import type { State } from './state/state.ts';
+import { systemClock } from './util/clock.ts';
+import type { Log } from './util/log.ts';
+import { type BlockCache, openBlockCache } from './vfs/content.ts';
+import { openDrive } from './vfs/drive.ts';
+
+/** What the block cache may take of the disk. */
+const CACHE_BYTES_MAX = 10 * 1024 ** 3;
+
+/** The one login of a gateway that has no table of users. */
+export interface SoleLogin {
+  readonly name: string;
+  /** Only if davgate made it up itself. */
+  readonly password?: string;
+}
+
+/** A running gateway. */
+export interface Gateway {
+  /** Where clients mount it. */
+  readonly url: string;
+  readonly login: SoleLogin | undefined;
+  /** Drains: takes no new requests, lets running ones finish, commits held files. */
+  close(): Promise<void>;
+}
+
+/** What has to be closed, the last opened first. */
+class Opened {
+  readonly #closers: (() => Promise<void>)[] = [];
+
+  add<T extends { close(): Promise<void> }>(room: T): T {
+    this.#closers.push(() => room.close());
+    return room;
+  }
+
+  async close(): Promise<void> {
+    for (const closer of this.#closers.splice(0).reverse()) await closer();
+  }
+}
+
+/**
+ * Starts all that `config` asks for; resolves when clients can come. Throws `ConfigError` and the rooms' own
+ * typed errors for what davgate cannot start with; what was open by then is closed again.
+ */
+export async function startGateway(config: Config, log: Log): Promise<Gateway> {
+  const opened = new Opened();
+  try {
+    const { users, login } = await loginsOf(config);
+    const drives = await openDrives(config, log, opened);
+    const listener = opened.add(await listen(config, users, drives, log));
+    return { url: listener.url, login, close: () => opened.close() };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function openDrives(config: Config, log: Log, opened: Opened): Promise<ReadonlyMap<string, Drive>> {
+  const state = opened.add(openSqliteState({ directory: join(config.dataDirectory, 'state') }));
+  const directory = config.cacheDirectory;
+  const cache = opened.add(await openBlockCache({ directory, sizeBytesMax: CACHE_BYTES_MAX, log }));
+  const embedded = config.drives.some(({ service }) => service === 'embedded')
+    ? opened.add(await startEmbeddedService(join(config.dataDirectory, 'service'), log))
+    : undefined;
+  const ofEmbedded = embedded && {
+    apiUrl: embedded.url,
+    contentUrl: embedded.url,
+    notifyUrl: embedded.url,
+    credentials: { token: embedded.credentials.token },
+  };
+  const drives = new Map<string, Drive>();
+  for (const drive of config.drives) {
+    const service = drive.service === 'embedded' ? ofEmbedded : drive.service;
+    if (service) drives.set(drive.name, await openOne(drive, { service, state, cache, log, opened }));
+  }
+  return drives;
+}
+
+interface DriveNeeds {
+  readonly service: Exclude<ServiceConfig, 'embedded'>;
+  readonly state: State;
+  readonly cache: BlockCache;
+  readonly log: Log;
+  readonly opened: Opened;
+}
+
+async function openOne(
+  drive: DriveConfig,
+  { service, state, cache, log, opened }: DriveNeeds,
+): Promise<Drive> {
+  const remote = opened.add(createRemote({ ...service, root: drive.root, clock: systemClock, log }));
+  const driveState = state.drive(drive.name);
+  const { deletePolicy } = drive;
+  const files = await openDrive({ remote, state: driveState, cache, clock: systemClock, log, deletePolicy });
+  return { files: opened.add(files), state: driveState };
+}
+
+function listen(
+  config: Config,
+  users: readonly User[] | undefined,
+  drives: ReadonlyMap<string, Drive>,
+  log: Log,
+): Promise<Listener> {
+  const handle = createDavHandler({ clock: systemClock, log });
+  const [sole] = drives.values();
+  return startListener({
+    ...config.listen,
+    tls: config.tls,
+    users,
+    log,
+    handle: (request, response, { user }) => {
+      const drive = user ? drives.get(user.drive) : sole;
+      if (!drive) throw new Error('a user without a drive came in, which the configuration rules out');
+      return handle(request, response, { principal: user?.name ?? '', drive });
+    },
+  });
+}
+
+/** Passwords are hashed as soon as they are known. */
+async function loginsOf(
+  config: Config,
+): Promise<{ users: readonly User[] | undefined; login: SoleLogin | undefined }> {
+  await makeDataDirectory(config.dataDirectory);
+  if (!config.users) return { users: undefined, login: undefined };
+  const [sole] = config.users;
+  const users: User[] = [];
+  let madeUp: string | undefined;
+  for (const user of config.users) {
+    if (!user.password && !user.passwordHash) madeUp = await madeUpPassword(config.dataDirectory);
+    users.push({ name: user.name, drive: user.drive, passwordHash: await hashOf(user, madeUp) });
+  }
+  const login =
+    sole && config.users.length === 1 ? { name: sole.name, ...(madeUp && { password: madeUp }) } : undefined;
+  return { users, login };
+}
+
+function hashOf(user: UserConfig, madeUp: string | undefined): string | Promise<string> {
+  return user.passwordHash ?? hashPassword(user.password ?? madeUp ?? '');
+}
+
+async function makeDataDirectory(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException; // the file system's own errors
+    throw new ConfigError(
+      `cannot make the data directory ${directory} (${code}); choose another with --data-dir`,
+    );
+  }
+}
