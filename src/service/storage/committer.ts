@@ -69,6 +69,10 @@ export class Committer {
     });
   }
 
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   /** Takes no more, and resolves when all that were taken are done. */
   async close(): Promise<void> {
     this.#closed = true;

@@ -110,6 +110,10 @@ export class Contents {
     this.#readers.set(content, (this.#readers.get(content) ?? 0) + 1);
   }
 
+  get hasReaders(): boolean {
+    return this.#readers.size > 0;
+  }
+
   /** Whether that was the last reader of a content that nothing holds any more: then collect it. */
   stopReading(content: number): boolean {
     const left = (this.#readers.get(content) ?? 1) - 1;

@@ -1,4 +1,5 @@
 import type { ByteRange } from '../../util/ranges.ts';
+import type { Background } from './background.ts';
 import type { BlockFiles } from './blocks.ts';
 import type { Committer } from './committer.ts';
 import type { Database } from './database.ts';
@@ -25,8 +26,8 @@ export interface Parts {
   readonly uploads: Uploads;
   /** Ends every wait for a change. */
   readonly endWaits: () => void;
-  /** Removals of block files that are under way. */
-  readonly removals: ReadonlySet<Promise<void>>;
+  /** Keeps a task running that no caller waits for; `close` waits for all of them. */
+  readonly background: Background;
 }
 
 /** The seam over an open data directory. */
@@ -73,10 +74,12 @@ export function localStorage(parts: Parts): Storage {
         ),
         directoryTag,
       ),
-    removeForever: (namespace, address, parentRev) =>
-      committer.run((transaction) =>
+    removeForever: async (namespace, address, parentRev) => {
+      await committer.run((transaction) =>
         removeEntryForever(store, transaction, numberFor(namespace), address, parentRev),
-      ),
+      );
+      parts.background.start('removing for ever', store.graveyard.work(committer));
+    },
     relocate: async (namespace, from, to, options) =>
       storedOf(
         await committer.run((transaction) =>
@@ -129,7 +132,8 @@ async function* read(
   try {
     yield* readContent(files, contents, content, { start, end });
   } finally {
-    if (contents.stopReading(content))
+    // After `close` the next start collects it.
+    if (contents.stopReading(content) && !committer.isClosed)
       await committer.run((transaction) => contents.collect(transaction, content));
   }
 }
@@ -163,12 +167,13 @@ function namespacesOf(database: Database): {
   };
 }
 
-async function close({ database, files, committer, removals, endWaits }: Parts): Promise<void> {
+async function close({ database, files, store, committer, background, endWaits }: Parts): Promise<void> {
   endWaits();
   await committer.close();
-  await Promise.all(removals);
+  await background.ended();
   if (!database.open) return;
-  // Uploads that are cut off now leave files behind: the next start looks for them.
-  if (!files.hasPins) database.prepare(`UPDATE setting SET value = 1 WHERE name = 'closed'`).run();
+  // What is cut off now leaves something behind: the next start looks for it.
+  if (!files.hasPins && !store.contents.hasReaders && !background.hasFailed)
+    database.prepare(`UPDATE setting SET value = 1 WHERE name = 'closed'`).run();
   database.close();
 }

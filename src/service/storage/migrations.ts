@@ -99,6 +99,14 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX deletion_change ON deletion (ns, seq);
   CREATE INDEX deletion_child_change ON deletion (ns, parent, seq);
   CREATE INDEX deletion_id ON deletion (id);
+  CREATE INDEX deletion_forgotten ON deletion (ns, seq) WHERE forgotten;
+
+  -- Revisions removed for ever whose contents are still to be counted down.
+  CREATE TABLE doomed (
+    number INTEGER PRIMARY KEY,
+    ns INTEGER NOT NULL REFERENCES namespace,
+    content INTEGER NOT NULL
+  ) STRICT;
 
   CREATE TABLE session (
     id TEXT PRIMARY KEY,

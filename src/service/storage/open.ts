@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
+import { Background } from './background.ts';
 import { BlockFiles } from './blocks.ts';
 import { Committer } from './committer.ts';
 import { Contents } from './contents.ts';
@@ -10,6 +11,7 @@ import { Cursors } from './cursors.ts';
 import { type Database, openDatabase } from './database.ts';
 import { type Disk, localDisk } from './disk.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
+import { Graveyard } from './graveyard.ts';
 import { Listings } from './listing.ts';
 import { localStorage } from './local-storage.ts';
 import { Sessions } from './sessions.ts';
@@ -30,6 +32,9 @@ export interface StorageOptions {
   readonly disk?: Disk;
 }
 
+/** Block files removed at once: few, so that they do not keep readers from the disk. */
+const REMOVALS_AT_ONCE = 2;
+
 /** Opens a data directory, empty or not. Throws `DataDirectoryError`. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { dataDirectory, clock, log, mintId = randomId, disk = localDisk } = options;
@@ -45,18 +50,20 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     const store = {
       tree: new Tree(database, contents, mintId),
       contents,
+      graveyard: new Graveyard(database, contents),
       directoryTag: settings.directoryTag,
     };
     const sessions = new Sessions(database, contents);
     const watchers = new Watchers();
     const ticks = new Ticks(settings.tick, clock);
-    const removals = new Set<Promise<void>>();
+    const background = new Background(log);
     const committer = new Committer(database, ticks, clock, ({ changes, orphans }) => {
       watchers.notify(changes);
-      if (orphans.length > 0) track(removals, removeAll(files, orphans, log));
+      if (orphans.length > 0) background.start('removing blocks', removeAll(files, orphans));
     });
     await files.prepare();
     if (!settings.closedCleanly) await collectOrphans(contents, files, committer, log);
+    background.start('removing for ever', store.graveyard.work(committer));
     const cursors = new Cursors(settings.cursorKey, settings.directoryTag);
     return localStorage({
       database,
@@ -66,7 +73,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       listings: new Listings(database, store, cursors, ticks, watchers, clock),
       uploads: new Uploads(database, store, files, sessions, committer, clock),
       endWaits: () => watchers.endAll(),
-      removals,
+      background,
     });
   } catch (failure) {
     database.close();
@@ -137,17 +144,13 @@ async function collectOrphans(
   log.info('the storage was not closed properly and has been checked', { removedBlocks: removed });
 }
 
-async function removeAll(files: BlockFiles, hashes: readonly string[], log: Log): Promise<void> {
-  for (const hash of hashes) {
-    try {
-      await files.remove(hash);
-    } catch (failure) {
-      log.warn('a block that nothing needs could not be removed', { hash, reason: String(failure) });
-    }
-  }
-}
-
-function track(running: Set<Promise<void>>, task: Promise<void>): void {
-  running.add(task);
-  void task.finally(() => running.delete(task));
+/** Goes on after a failure, and throws the first one at the end. */
+async function removeAll(files: BlockFiles, hashes: readonly string[]): Promise<void> {
+  const left = hashes.values();
+  const failures: unknown[] = [];
+  const work = async () => {
+    for (const hash of left) await files.remove(hash).catch((failure: unknown) => failures.push(failure));
+  };
+  await Promise.all(Array.from({ length: REMOVALS_AT_ONCE }, work));
+  if (failures.length > 0) throw failures[0];
 }

@@ -28,13 +28,13 @@ export function removeEntryForever(
   address: string,
   parentRev: string | undefined,
 ): void {
-  const { tree } = store;
+  const { tree, graveyard } = store;
   const place = placeToRemove(store, ns, address);
   const row = tree.find(ns, place);
   if (!row && !tree.findDeletion(ns, place)) throw notFound();
   checkRevision(store, row, parentRev);
   if (row) tree.remove(transaction, row);
-  tree.forget(transaction, ns, place);
+  graveyard.bury(transaction, ns, place);
 }
 
 function placeToRemove({ tree }: Store, ns: number, address: string): Place {

@@ -165,10 +165,6 @@ export function treeStatements(database: Database) {
        WHERE ${below}`,
     ),
     dropDeletion: database.prepare<At>('DELETE FROM deletion WHERE ns = ? AND parent = ? AND name_key = ?'),
-    forget: database.prepare<At>(
-      'UPDATE deletion SET forgotten = 1 WHERE ns = ? AND parent = ? AND name_key = ?',
-    ),
-    forgetBelow: database.prepare<[Below]>(`UPDATE deletion SET forgotten = 1 WHERE ${below}`),
     addRevision: database.prepare<
       [
         {
@@ -188,7 +184,6 @@ export function treeStatements(database: Database) {
       `INSERT INTO revision (number, ns, parent, name_key, name, path, id, content, client_ms, server_ms)
        VALUES (@number, @ns, @parent, @nameKey, @name, @path, @id, @content, @clientMs, @serverMs)`,
     ),
-    dropRevision: database.prepare<[number]>('DELETE FROM revision WHERE number = ?'),
     revisionsAt: database.prepare<[...At, before: number, limit: number], RevisionRow>(
       `${SELECT_REVISION} WHERE ns = ? AND parent = ? AND name_key = ? AND number < ?
        ORDER BY number DESC LIMIT ?`,
@@ -196,10 +191,6 @@ export function treeStatements(database: Database) {
     revisionsOf: database.prepare<[id: string, before: number, limit: number], RevisionRow>(
       `${SELECT_REVISION} WHERE revision.id = ? AND number < ? ORDER BY number DESC LIMIT ?`,
     ),
-    revisionsBelow: database.prepare<[Below], RevisionRow>(
-      `${SELECT_REVISION} WHERE ${below} ORDER BY number`,
-    ),
-    deletionsBelow: database.prepare<[Below], DeletionRow>(`${SELECT_DELETION} WHERE ${below}`),
   };
 }
 

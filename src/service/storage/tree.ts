@@ -160,35 +160,6 @@ export class Tree {
     return this.#sql.revisionsAt.all(ns, of.parent, of.nameKey, before, limit);
   }
 
-  /**
-   * Forgets what is not live any more at `place` and below it: its history, and that of the files that
-   * were there and are nowhere else. Blocks that nothing needs go away.
-   */
-  forget(transaction: Transaction, ns: number, place: Place): void {
-    const range = below(ns, place.key);
-    const at = this.#sql.findDeletion.get(ns, place.parent, place.nameKey);
-    const deletions = [...(at ? [at] : []), ...this.#sql.deletionsBelow.all(range)];
-    const doomed = [
-      ...this.#sql.revisionsAt.all(ns, place.parent, place.nameKey, Number.MAX_SAFE_INTEGER, -1),
-      ...this.#sql.revisionsBelow.all(range),
-    ];
-    for (const { id } of deletions)
-      if (!this.#sql.findById.get(id))
-        doomed.push(...this.#sql.revisionsOf.all(id, Number.MAX_SAFE_INTEGER, -1));
-    for (const revision of new Map(doomed.map((row) => [row.number, row])).values())
-      this.#dropRevision(transaction, revision);
-    this.#sql.forget.run(ns, place.parent, place.nameKey);
-    this.#sql.forgetBelow.run(range);
-    for (const { parent, nameKey } of doomed)
-      if (this.revisions(ns, { parent, nameKey }, Number.MAX_SAFE_INTEGER, 1).length === 0)
-        this.#sql.forget.run(ns, parent, nameKey);
-  }
-
-  #dropRevision(transaction: Transaction, revision: RevisionRow): void {
-    this.#sql.dropRevision.run(revision.number);
-    this.contents.letGo(transaction, revision.ns, revision.content);
-  }
-
   #put(
     transaction: Transaction,
     ns: number,

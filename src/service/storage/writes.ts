@@ -2,6 +2,7 @@ import type { StagedBlock } from './blocks.ts';
 import type { Transaction } from './committer.ts';
 import type { Contents } from './contents.ts';
 import { conflict } from './errors.ts';
+import type { Graveyard } from './graveyard.ts';
 import { alternatives, malformed, type Place, renamed } from './names.ts';
 import { hashOfBlocks } from './staging.ts';
 import type { Commit } from './storage.ts';
@@ -13,6 +14,7 @@ import type { EntryRow } from './tree-rows.ts';
 export interface Store {
   readonly tree: Tree;
   readonly contents: Contents;
+  readonly graveyard: Graveyard;
   /** The last digits of every rev of this data directory. */
   readonly directoryTag: string;
 }

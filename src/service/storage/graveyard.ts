@@ -1,0 +1,116 @@
+import type { Committer, Transaction } from './committer.ts';
+import type { Contents } from './contents.ts';
+import type { Database } from './database.ts';
+import type { Place } from './names.ts';
+import { tickAt } from './ticks.ts';
+import { below } from './tree-rows.ts';
+
+/** Revisions taken apart at once: some 20 ms, so that a large tree's end holds nobody up. */
+const STEP_REVISIONS = 200;
+
+/** How long a deletion that is told only to cursors is kept, ms; older cursors start over. */
+export const FORGOTTEN_LIFE_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** Old deletions that one removal clears away: more than it adds, so that they do not pile up. */
+const PRUNED_MAX = 1000;
+
+/**
+ * What is removed for ever. It is out of reach at once, in the transaction of its removal; its contents are
+ * counted down step by step afterwards, also after a restart.
+ */
+export class Graveyard {
+  readonly #sql: ReturnType<typeof statements>;
+
+  constructor(
+    database: Database,
+    private readonly contents: Contents,
+  ) {
+    this.#sql = statements(database);
+  }
+
+  /**
+   * Takes away the history of `place` and of all below it, where nothing may live any more, and that of
+   * the files that were there and live nowhere else.
+   */
+  bury(transaction: Transaction, ns: number, place: Place): void {
+    const { parent, nameKey } = place;
+    const scope = { ...below(ns, place.key), parent, nameKey };
+    for (const statement of this.#sql.doom) statement.run(scope);
+    this.#sql.dropDoomed.run();
+    for (const statement of this.#sql.forget) statement.run(scope);
+    this.#sql.pruneHorizon.run({
+      ns,
+      before: tickAt(transaction.nowMs - FORGOTTEN_LIFE_MS),
+      limit: PRUNED_MAX,
+    });
+    this.#sql.prune.run({ ns });
+    this.step(transaction);
+  }
+
+  /** Takes some more apart. */
+  step(transaction: Transaction): void {
+    for (const { number, ns, content } of this.#sql.some.all(STEP_REVISIONS)) {
+      this.#sql.done.run(number);
+      this.contents.letGo(transaction, ns, content);
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#sql.some.get(1) === undefined;
+  }
+
+  /** Works until nothing is left or the storage is closed; the next start goes on. */
+  async work(committer: Committer): Promise<void> {
+    while (!committer.isClosed && !this.isEmpty) await committer.run((transaction) => this.step(transaction));
+  }
+}
+
+function statements(database: Database) {
+  type Scope = { ns: number; parent: string; nameKey: string; from: string; to: string };
+  // Two statements for each: SQLite would not use the index for "at it or below it" in one.
+  const inScope = [
+    'ns = @ns AND parent = @parent AND name_key = @nameKey',
+    'ns = @ns AND parent >= @from AND parent < @to',
+  ];
+  const scoped = (sql: (where: string) => string) =>
+    inScope.map((where) => database.prepare<[Scope]>(sql(where)));
+  return {
+    doom: [
+      ...scoped((where) => `INSERT INTO doomed SELECT number, ns, content FROM revision WHERE ${where}`),
+      ...scoped(
+        (where) => `
+          INSERT OR IGNORE INTO doomed SELECT number, ns, content FROM revision WHERE id IN (
+            SELECT id FROM deletion WHERE ${where}
+              AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.id = deletion.id))`,
+      ),
+    ],
+    dropDoomed: database.prepare('DELETE FROM revision WHERE number IN (SELECT number FROM doomed)'),
+    forget: [
+      ...scoped((where) => `UPDATE deletion SET forgotten = 1 WHERE ${where} AND NOT forgotten`),
+      // Where such a file was before it was moved there is nothing to bring back either.
+      ...scoped(
+        (where) => `
+          UPDATE deletion SET forgotten = 1
+          WHERE id IN (SELECT id FROM deletion WHERE ${where}) AND NOT forgotten AND NOT was_folder
+            AND NOT EXISTS (
+              SELECT 1 FROM revision
+              WHERE revision.ns = deletion.ns AND revision.parent = deletion.parent
+                AND revision.name_key = deletion.name_key)`,
+      ),
+    ],
+    pruneHorizon: database.prepare<[{ ns: number; before: number; limit: number }]>(
+      `UPDATE namespace SET horizon = max(horizon, coalesce((
+         SELECT max(seq) FROM (
+           SELECT seq FROM deletion WHERE ns = @ns AND forgotten AND seq < @before ORDER BY seq LIMIT @limit)), 0))
+       WHERE id = @ns`,
+    ),
+    prune: database.prepare<[{ ns: number }]>(
+      `DELETE FROM deletion WHERE ns = @ns AND forgotten
+         AND seq <= (SELECT horizon FROM namespace WHERE id = @ns)`,
+    ),
+    some: database.prepare<[limit: number], { number: number; ns: number; content: number }>(
+      'SELECT number, ns, content FROM doomed LIMIT ?',
+    ),
+    done: database.prepare<[number]>('DELETE FROM doomed WHERE number = ?'),
+  };
+}

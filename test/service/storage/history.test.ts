@@ -1,0 +1,208 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import type { Storage } from '../../../src/service/storage/storage.ts';
+import { bytesOf, HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
+
+const MOVE = { copy: false, autorename: false };
+
+function texts(storage: Storage, path: string, by: 'path' | 'id' = 'path', limit = 100): Promise<string[]> {
+  const page = storage.revisions(HOME, path, { by, limit });
+  return Promise.all(
+    page.entries.map(async (file) => (await bytesOf(storage.read(file, undefined))).toString()),
+  );
+}
+
+test('what is removed is still known, and gone from everywhere else', async () => {
+  const storage = await opened();
+  const file = await put(storage, '/Dir/a.txt', 'x');
+  expect(await storage.remove(HOME, '/dir/A.txt')).toEqual(file);
+  expect(await refusal(() => storage.stat(HOME, '/Dir/a.txt', false))).toBe('lookup/not_found');
+  const deletion = { kind: 'deleted', name: 'a.txt', pathLower: '/dir/a.txt', pathDisplay: '/Dir/a.txt' };
+  expect(storage.stat(HOME, '/dir/a.txt', true)).toEqual(deletion);
+  expect(storage.stat(HOME, file.id, true)).toEqual(deletion);
+  const scope = { path: '/dir', recursive: false };
+  expect(storage.list(OWNER, { ...scope, includeDeleted: true }, 10).entries).toEqual([deletion]);
+  expect(storage.list(OWNER, { ...scope, includeDeleted: false }, 10).entries).toEqual([]);
+  expect(await refusal(storage.remove(HOME, '/dir/a.txt'))).toBe('lookup/not_found');
+});
+
+test('parent_rev guards a removal', async () => {
+  const storage = await opened();
+  const old = await put(storage, '/a', '1');
+  const current = await put(storage, '/a', '2');
+  await storage.createFolder(HOME, '/dir', false);
+  expect(await refusal(storage.remove(HOME, '/a', old.rev))).toBe('conflict/file');
+  expect(await refusal(storage.removeForever(HOME, '/a', 'abcdef0123'))).toBe('conflict/file');
+  expect(await refusal(storage.remove(HOME, '/dir', current.rev))).toBe('conflict/folder');
+  expect(await refusal(storage.remove(HOME, '/a', current.rev))).toBe('done');
+});
+
+test('revisions, the newest first, by path and by id', async () => {
+  const storage = await opened();
+  for (const text of ['1', '2', '3']) await put(storage, '/a', text);
+  const { id } = (await storage.relocate(HOME, '/a', '/b', MOVE)) as { id: string };
+  await put(storage, '/b', '4');
+  expect(await texts(storage, '/b')).toEqual(['4', '3']);
+  expect(await texts(storage, '/b', 'id')).toEqual(['4', '3', '3', '2', '1']);
+  expect(await texts(storage, id, 'id', 2)).toEqual(['4', '3']);
+  expect(storage.revisions(HOME, '/a', { by: 'path', limit: 100 })).toMatchObject({ deleted: true });
+  expect(await texts(storage, '/a')).toEqual(['3', '2', '1']);
+  const newest = storage.revisions(HOME, '/a', { by: 'path', limit: 2 });
+  expect(newest.hasMore).toBe(true);
+  const older = storage.revisions(HOME, '/a', {
+    by: 'path',
+    limit: 2,
+    beforeRev: newest.entries[1]?.rev ?? '',
+  });
+  expect(older).toMatchObject({ hasMore: false, entries: [{ sizeBytes: 1 }] });
+});
+
+test('revisions of what is no file are refused', async () => {
+  const storage = await opened();
+  await put(storage, '/dir/a', '1');
+  const options = { by: 'path', limit: 10 } as const;
+  expect(await refusal(() => storage.revisions(HOME, '/dir', options))).toBe('lookup/not_file');
+  expect(await refusal(() => storage.revisions(HOME, '/none', options))).toBe('lookup/not_found');
+  expect(
+    await refusal(() => storage.revisions(HOME, '/dir/a', { ...options, beforeRev: 'abcdef0123' })),
+  ).toBe('revision/invalid_before_rev');
+  await storage.remove(HOME, '/dir');
+  expect(await refusal(() => storage.revisions(HOME, '/dir', options))).toBe('lookup/not_file');
+});
+
+test('an old revision is found by its rev, and no rev of elsewhere', async () => {
+  const storage = await opened();
+  const old = await put(storage, '/a', '1');
+  await put(storage, '/a', '2');
+  expect(storage.stat(HOME, `rev:${old.rev}`, false)).toEqual(old);
+  const other = await put(await opened(), '/a', '1');
+  for (const rev of [other.rev, 'abcdef0123', old.rev.toUpperCase(), `${old.rev}0`])
+    expect(await refusal(() => storage.stat(HOME, `rev:${rev}`, false))).toBe('lookup/not_found');
+});
+
+test('a restored file has its old content and client time under a new rev, and its folders again', async () => {
+  let nowMs = 1_700_000_000_000;
+  const storage = await opened({ clock: { now: () => nowMs, sleep: () => Promise.resolve() } });
+  const first = await put(storage, '/Dir/Deep/a.txt', 'first');
+  await put(storage, '/Dir/Deep/a.txt', 'second');
+  await storage.remove(HOME, '/dir');
+  nowMs += 60_000;
+  const restored = await storage.restore(HOME, '/DIR/deep/A.TXT', first.rev);
+  expect(restored).toEqual({ ...first, rev: restored.rev, serverModifiedMs: nowMs });
+  expect(restored.rev > first.rev).toBe(true);
+  expect(await textAt(storage, '/dir/deep/a.txt')).toBe('first');
+  const over = await put(storage, '/Dir/Deep/a.txt', 'third');
+  expect(await storage.restore(HOME, '/dir/deep/a.txt', restored.rev)).toMatchObject({
+    id: over.id,
+    sizeBytes: 5,
+  });
+});
+
+test('a restore of a file that was moved away makes another file', async () => {
+  const storage = await opened();
+  const file = await put(storage, '/a', 'x');
+  await storage.relocate(HOME, '/a', '/b', MOVE);
+  const restored = await storage.restore(HOME, '/a', file.rev);
+  expect(restored.id).not.toBe(file.id);
+  expect(storage.stat(HOME, file.id, false).name).toBe('b');
+});
+
+test('a restore is refused with its cause', async () => {
+  const storage = await opened();
+  const other = await put(storage, '/other', 'x');
+  const file = await put(storage, '/dir/a', 'y');
+  await storage.remove(HOME, '/dir/a');
+  for (const rev of [other.rev, 'abcdef0123'])
+    expect(await refusal(storage.restore(HOME, '/dir/a', rev))).toBe('revision/invalid_revision');
+  expect(await refusal(storage.restore(HOME, '/dir', file.rev))).toBe('conflict/folder');
+  await storage.remove(HOME, '/dir');
+  await put(storage, '/dir', 'a file now');
+  expect(await refusal(storage.restore(HOME, '/dir/a', file.rev))).toBe('conflict/file_ancestor');
+});
+
+test('usage counts each content once, with its history', async () => {
+  const storage = await opened({}, 1000);
+  await put(storage, '/a', 'x'.repeat(400));
+  await put(storage, '/b', 'x'.repeat(400));
+  await storage.relocate(HOME, '/b', '/c', MOVE);
+  expect(storage.usage(HOME)).toEqual({ usedBytes: 400, limitBytes: 1000 });
+  await put(storage, '/a', 'y'.repeat(600));
+  expect(storage.usage(HOME).usedBytes).toBe(1000);
+  expect(await refusal(put(storage, '/new/d', 'z'))).toBe('write/insufficient_space');
+  expect(await refusal(() => storage.stat(HOME, '/new', false))).toBe('lookup/not_found');
+  await storage.remove(HOME, '/a');
+  expect(await refusal(put(storage, '/d', 'z'))).toBe('write/insufficient_space');
+  await storage.removeForever(HOME, '/a');
+  expect(storage.usage(HOME).usedBytes).toBe(400);
+  expect(await refusal(put(storage, '/d', 'z'))).toBe('done');
+});
+
+test('removed for ever is gone with its history and its blocks, and nothing else is', async () => {
+  const storage = await opened();
+  const shared = Buffer.alloc(100_000, 'shared');
+  const first = await put(storage, '/tmp/a', 'first');
+  await put(storage, '/tmp/a', Buffer.alloc(200_000, 'own'));
+  await put(storage, '/tmp/b', shared);
+  await put(storage, '/keep/b', shared);
+  await storage.relocate(HOME, '/tmp/b', '/keep/c', MOVE);
+  await storage.remove(HOME, '/tmp/a');
+  await storage.removeForever(HOME, '/tmp');
+  await storage.close();
+  const again = await opened({ dataDirectory: storage.dataDirectory });
+  for (const address of ['/tmp', '/tmp/a', '/tmp/b', first.id, `rev:${first.rev}`])
+    expect(await refusal(() => again.stat(HOME, address, true))).toBe('lookup/not_found');
+  expect(await refusal(() => again.revisions(HOME, '/tmp/a', { by: 'path', limit: 1 }))).toBe(
+    'lookup/not_found',
+  );
+  expect(await refusal(again.restore(HOME, '/tmp/a', first.rev))).toBe('revision/invalid_revision');
+  expect(await refusal(again.removeForever(HOME, '/tmp'))).toBe('lookup/not_found');
+  for (const path of ['/keep/b', '/keep/c']) expect((await textAt(again, path)).length).toBe(100_000);
+  expect(again.usage(HOME).usedBytes).toBe(100_000);
+  expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(1);
+});
+
+test('a file removed for ever leaves nothing where it was before it was moved', async () => {
+  const storage = await opened();
+  const file = await put(storage, '/old', 'secret');
+  await storage.relocate(HOME, '/old', '/new', MOVE);
+  await storage.removeForever(HOME, '/new');
+  expect(await refusal(() => storage.stat(HOME, '/old', true))).toBe('lookup/not_found');
+  expect(await refusal(storage.restore(HOME, '/old', file.rev))).toBe('revision/invalid_revision');
+  expect(storage.usage(HOME).usedBytes).toBe(0);
+});
+
+test('a place is removed for ever without the file that moved away from it', async () => {
+  const storage = await opened();
+  await put(storage, '/a', 'x');
+  await storage.relocate(HOME, '/a', '/b', MOVE);
+  await storage.removeForever(HOME, '/a');
+  expect(await textAt(storage, '/b')).toBe('x');
+  expect(await texts(storage, '/b', 'id')).toEqual(['x']);
+});
+
+test('a large tree is out of reach at once and its space comes back, also over a restart', async () => {
+  const storage = await opened();
+  await Promise.all(
+    Array.from({ length: 700 }, (_, index) => put(storage, `/big/${index}`, `content ${index}`)),
+  );
+  await storage.removeForever(HOME, '/big');
+  expect(await refusal(() => storage.stat(HOME, '/big/699', true))).toBe('lookup/not_found');
+  await storage.close();
+  const again = await opened({ dataDirectory: storage.dataDirectory });
+  await vi.waitFor(() => expect(again.usage(HOME).usedBytes).toBe(0));
+});
+
+test('who reads a file that is removed for ever reads it to the end', async () => {
+  const storage = await opened();
+  const bytes = Buffer.alloc(20_000_000, 'content');
+  const file = await put(storage, '/a', bytes);
+  const reading = storage.read(file, undefined)[Symbol.asyncIterator]();
+  const first = await reading.next();
+  await storage.removeForever(HOME, '/a');
+  const rest = await bytesOf({ [Symbol.asyncIterator]: () => reading });
+  expect(first.value?.length + rest.length).toBe(bytes.length);
+  expect(await refusal(bytesOf(storage.read(file, undefined)))).toBe('lookup/not_found');
+  await storage.close();
+  expect(await readdir(join(storage.dataDirectory, 'blocks'))).toEqual([]);
+});

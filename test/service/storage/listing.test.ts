@@ -1,0 +1,307 @@
+import { expect, test } from 'vitest';
+import type { ListingScope, Storage, StoredPage } from '../../../src/service/storage/storage.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { HOME, OWNER, opened, put, refusal } from './opened.ts';
+
+const MOVE = { copy: false, autorename: false };
+const ROOT = { path: '', recursive: false, includeDeleted: false };
+const ALL = { ...ROOT, recursive: true };
+
+/** The entries of a page, deletions with a minus. */
+function shown(page: StoredPage): string[] {
+  return page.entries.map((entry) => (entry.kind === 'deleted' ? '-' : '') + entry.pathDisplay);
+}
+
+/** All that follows a page, and the cursor after it. */
+function rest(storage: Storage, page: StoredPage): { readonly entries: string[]; readonly cursor: string } {
+  const entries: string[] = [];
+  let last = page;
+  while (last.hasMore) {
+    last = storage.listContinue(OWNER, last.cursor);
+    entries.push(...shown(last));
+  }
+  return { entries, cursor: last.cursor };
+}
+
+function changes(storage: Storage, cursor: string): string[] {
+  const page = storage.listContinue(OWNER, cursor);
+  return [...shown(page), ...rest(storage, page).entries];
+}
+
+/** Everything in a scope, and the cursor after it. */
+function listed(storage: Storage, scope: Partial<ListingScope> = {}, limit = 100) {
+  const page = storage.list(OWNER, { ...ROOT, ...scope }, limit);
+  const more = rest(storage, page);
+  return { entries: [...shown(page), ...more.entries], cursor: more.cursor };
+}
+
+test.each([1, 2, 3, 100])('pages of %i have each child once', async (limit) => {
+  const storage = await opened();
+  const names = ['a', 'B', 'a b', 'a-b', '10', '9', 'é', '日', '\ufb01', '😀'];
+  for (const name of names) await put(storage, `/${name}/inside`, name);
+  const { entries } = listed(storage, {}, limit);
+  expect(entries.sort()).toEqual(names.map((name) => `/${name}`).sort());
+  const all = listed(storage, { recursive: true }, limit).entries;
+  expect(new Set(all).size).toBe(20);
+  expect(all).toHaveLength(20);
+  for (const name of ['/b', '/9', '/é', '/10', '/a']) await storage.remove(HOME, name);
+  const withDeleted = listed(storage, { includeDeleted: true }, limit).entries;
+  expect(withDeleted).toHaveLength(10);
+  expect(withDeleted.filter((entry) => entry.startsWith('-'))).toHaveLength(5);
+});
+
+test('a recursive listing has the folder itself, which the root has not', async () => {
+  const storage = await opened();
+  await put(storage, '/Dir/a', 'a');
+  expect(listed(storage, { path: '/dir', recursive: true }).entries).toEqual(['/Dir', '/Dir/a']);
+  expect(listed(storage, { path: '/dir' }).entries).toEqual(['/Dir/a']);
+  expect(listed(storage, { recursive: true }).entries).toEqual(['/Dir', '/Dir/a']);
+});
+
+test('what is no folder is not listed', async () => {
+  const storage = await opened();
+  await put(storage, '/a', 'a');
+  expect(await refusal(() => storage.list(OWNER, { ...ROOT, path: '/a' }, 10))).toBe('lookup/not_folder');
+  expect(await refusal(() => storage.list(OWNER, { ...ROOT, path: '/b' }, 10))).toBe('lookup/not_found');
+  expect(await refusal(() => storage.latestCursor(OWNER, { ...ROOT, path: '/b' }))).toBe('lookup/not_found');
+  expect(await refusal(() => storage.list(OWNER, { ...ROOT, path: '//' }, 10))).toBe('lookup/malformed_path');
+});
+
+test('changes come after the listing, deletions always', async () => {
+  const storage = await opened();
+  await put(storage, '/a', 'a');
+  const { cursor } = listed(storage);
+  expect(changes(storage, cursor)).toEqual([]);
+  await put(storage, '/b/c', 'c');
+  await storage.remove(HOME, '/A');
+  expect(changes(storage, cursor)).toEqual(['/b', '-/a']);
+  // An old cursor stays good.
+  await storage.remove(HOME, '/b');
+  expect(changes(storage, cursor)).toEqual(['-/a', '-/b']);
+});
+
+test('what was written already is no change', async () => {
+  const storage = await opened();
+  await put(storage, '/a', 'same');
+  const { cursor } = listed(storage);
+  await put(storage, '/a', 'same');
+  await storage.relocate(HOME, '/a', '/A', MOVE);
+  expect(changes(storage, cursor)).toEqual([]);
+});
+
+test('a folder goes with one entry, and moves as a deletion and what is new', async () => {
+  const storage = await opened();
+  for (const name of ['a', 'b', 'c']) await put(storage, `/Dir/sub/${name}`, name);
+  const root = listed(storage, { recursive: true });
+  await storage.relocate(HOME, '/dir', '/New', MOVE);
+  expect(changes(storage, root.cursor)).toEqual([
+    '-/Dir',
+    '/New',
+    '/New/sub',
+    '/New/sub/a',
+    '/New/sub/b',
+    '/New/sub/c',
+  ]);
+  const moved = listed(storage, { recursive: true });
+  await storage.removeForever(HOME, '/new');
+  expect(changes(storage, moved.cursor)).toEqual(['-/New']);
+});
+
+test('a folder that comes back tells what did not come back with it', async () => {
+  const storage = await opened();
+  for (const name of ['a', 'b']) await put(storage, `/Dir/${name}`, name);
+  await put(storage, '/Dir/Sub/c', 'c');
+  const root = listed(storage, { recursive: true });
+  const folder = listed(storage, { path: '/dir' });
+  await storage.remove(HOME, '/dir');
+  await put(storage, '/dir/b', 'new');
+  expect(changes(storage, root.cursor).sort()).toEqual(['-/Dir/Sub', '-/Dir/a', '/dir', '/dir/b']);
+  expect(changes(storage, folder.cursor).sort()).toEqual(['-/Dir/Sub', '-/Dir/a', '/dir/b']);
+});
+
+test('a cursor of a folder that went away says so', async () => {
+  const storage = await opened();
+  await put(storage, '/dir/a', 'a');
+  const { cursor } = listed(storage, { path: '/dir' });
+  await storage.remove(HOME, '/dir');
+  expect(await refusal(() => storage.listContinue(OWNER, cursor))).toBe('lookup/not_found');
+  await put(storage, '/dir', 'a file');
+  expect(await refusal(() => storage.listContinue(OWNER, cursor))).toBe('lookup/not_folder');
+});
+
+test('what changes while pages are read is not lost', async () => {
+  const storage = await opened();
+  for (const name of ['b', 'd', 'f', 'h']) await put(storage, `/${name}`, name);
+  const page = storage.list(OWNER, ROOT, 2);
+  expect(shown(page)).toEqual(['/b', '/d']);
+  await put(storage, '/a', 'before the position');
+  await storage.relocate(HOME, '/h', '/c', MOVE);
+  await storage.remove(HOME, '/b');
+  const { entries } = rest(storage, page);
+  expect(entries).toEqual(expect.arrayContaining(['/f', '/a', '/c', '-/b', '-/h']));
+});
+
+test('changes of elsewhere are passed over, however many', async () => {
+  const storage = await opened();
+  await put(storage, '/quiet/a', 'a');
+  const { cursor } = listed(storage, { path: '/quiet', recursive: true });
+  for (let round = 0; round < 12; round++) {
+    await Promise.all(
+      Array.from({ length: 1000 }, (_, index) => put(storage, `/busy/${round}/${index}`, 'x')),
+    );
+  }
+  const page = storage.listContinue(OWNER, cursor);
+  expect(page).toMatchObject({ entries: [], hasMore: true });
+  await put(storage, '/quiet/b', 'b');
+  expect(changes(storage, page.cursor)).toEqual(['/quiet/b']);
+});
+
+test('a latest cursor knows only what comes', async () => {
+  const storage = await opened();
+  await put(storage, '/a', 'a');
+  const cursor = storage.latestCursor(OWNER, ALL);
+  expect(changes(storage, cursor)).toEqual([]);
+  await put(storage, '/b', 'b');
+  expect(changes(storage, cursor)).toEqual(['/b']);
+});
+
+test('cursors live on over a restart, in the middle of a listing too', async () => {
+  const storage = await opened();
+  for (const name of ['a', 'b', 'c']) await put(storage, `/${name}`, name);
+  const half = storage.list(OWNER, ROOT, 2).cursor;
+  const { cursor } = listed(storage);
+  await storage.close();
+  const again = await opened({ dataDirectory: storage.dataDirectory });
+  expect(shown(again.listContinue(OWNER, half))).toEqual(['/c']);
+  await put(again, '/d', 'd');
+  expect(changes(again, cursor)).toEqual(['/d']);
+});
+
+test('a cursor is for its owner, this storage and as it was given', async () => {
+  const storage = await opened();
+  const { cursor } = listed(storage);
+  const stranger = { ...OWNER, account: 'dbid:two' };
+  expect(await refusal(() => storage.listContinue(stranger, cursor))).toBe('cursor/malformed');
+  for (const bad of [
+    '',
+    'x',
+    'AAAA',
+    `${cursor}AAAA`,
+    cursor.slice(0, -4),
+    cursor.replace(/.$/, '!'),
+    'a'.repeat(300),
+  ])
+    expect(await refusal(() => storage.listContinue(OWNER, bad))).toBe('cursor/malformed');
+  const bytes = Buffer.from(cursor, 'base64url');
+  for (let index = 8; index < bytes.length; index++) {
+    const forged = Buffer.from(bytes);
+    forged[index] = (forged[index] ?? 0) ^ 1;
+    expect(await refusal(() => storage.listContinue(OWNER, forged.toString('base64url')))).toBe(
+      'cursor/malformed',
+    );
+  }
+  const elsewhere = await opened();
+  expect(await refusal(() => elsewhere.listContinue(OWNER, cursor))).toBe('cursor/reset');
+  expect(cursor).toMatch(/^[\w-]{60,400}$/);
+});
+
+test('a cursor older than the deletions that are kept starts over', async () => {
+  const clock = new ManualClock();
+  const storage = await opened({ clock });
+  await put(storage, '/a', 'a');
+  const { cursor } = listed(storage);
+  await storage.removeForever(HOME, '/a');
+  const { cursor: later } = listed(storage);
+  await clock.advance(31 * 24 * 60 * 60 * 1000);
+  await put(storage, '/b', 'b');
+  expect(changes(storage, cursor)).toEqual(['-/a', '/b']);
+  await storage.removeForever(HOME, '/b');
+  expect(await refusal(() => storage.listContinue(OWNER, cursor))).toBe('cursor/reset');
+  expect(changes(storage, later)).toEqual(['-/b']);
+});
+
+const never = new AbortController().signal;
+
+test.each([
+  ['a new file', ALL, (storage: Storage) => put(storage, '/x/y/z', 'z')],
+  ['a new child', ROOT, (storage: Storage) => put(storage, '/z', 'z')],
+  ['a deletion', { ...ALL, path: '/dir' }, (storage: Storage) => storage.remove(HOME, '/dir/sub/a')],
+  ['its folder going', { ...ROOT, path: '/dir/sub' }, (storage: Storage) => storage.remove(HOME, '/dir/sub')],
+  ['a folder above going', { ...ROOT, path: '/dir/sub' }, (storage: Storage) => storage.remove(HOME, '/dir')],
+  [
+    'a folder above moving',
+    { ...ALL, path: '/dir/sub' },
+    (storage: Storage) => storage.relocate(HOME, '/dir', '/new', MOVE),
+  ],
+  [
+    'a tree arriving',
+    { ...ALL, path: '/other' },
+    (storage: Storage) => storage.relocate(HOME, '/dir', '/other/dir', MOVE),
+  ],
+  [
+    'a restore',
+    { ...ROOT, path: '/other' },
+    async (storage: Storage) => {
+      const file = storage.revisions(HOME, '/other/gone', { by: 'path', limit: 1 }).entries[0];
+      await storage.restore(HOME, '/other/gone', file?.rev ?? '');
+    },
+  ],
+] as const)('%s wakes who waits for it', async (_, scope, change) => {
+  const clock = new ManualClock();
+  const storage = await opened({ clock });
+  await put(storage, '/dir/sub/a', 'a');
+  await put(storage, '/other/gone', 'b');
+  await storage.remove(HOME, '/other/gone');
+  const cursor = storage.latestCursor(OWNER, scope);
+  const waiting = storage.awaitChange(cursor, 30_000, never);
+  await clock.untilSleeping();
+  await change(storage);
+  expect(await waiting).toBe(true);
+  expect(clock.sleeping).toBe(0);
+  // And who comes later hears of it at once.
+  expect(await storage.awaitChange(cursor, 30_000, never)).toBe(true);
+});
+
+test('changes of elsewhere wake nobody, and time ends a wait', async () => {
+  const clock = new ManualClock();
+  const storage = await opened({ clock });
+  await put(storage, '/dir/sub/a', 'a');
+  const waiting = storage.awaitChange(storage.latestCursor(OWNER, { ...ROOT, path: '/dir' }), 30_000, never);
+  const below = storage.awaitChange(storage.latestCursor(OWNER, { ...ALL, path: '/dir/sub' }), 30_000, never);
+  await put(storage, '/dir/sub/a', 'changed');
+  await put(storage, '/dirt', 'x');
+  expect(await below).toBe(true);
+  expect(clock.sleeping).toBe(1);
+  await clock.advance(30_000);
+  expect(await waiting).toBe(false);
+});
+
+test('a wait ends with its client and with the storage', async () => {
+  const clock = new ManualClock();
+  const storage = await opened({ clock });
+  const cursor = storage.latestCursor(OWNER, ALL);
+  const leaving = new AbortController();
+  const left = storage.awaitChange(cursor, 30_000, leaving.signal);
+  leaving.abort(new Error('the client went away'));
+  expect(await refusal(left)).toBe('the client went away');
+  const waiting = storage.awaitChange(cursor, 30_000, never);
+  await storage.close();
+  expect(await waiting).toBe(false);
+});
+
+test('thousands wait at once, and one change wakes those it is for', async () => {
+  const clock = new ManualClock();
+  const storage = await opened({ clock });
+  await put(storage, '/dir/a', 'a');
+  await put(storage, '/other/a', 'a');
+  const all = storage.latestCursor(OWNER, { ...ROOT, path: '/dir' });
+  const other = storage.latestCursor(OWNER, { ...ROOT, path: '/other' });
+  const waits = Array.from({ length: 5000 }, (_, index) =>
+    storage.awaitChange(index % 2 === 0 ? all : other, 30_000, never),
+  );
+  await put(storage, '/dir/b', 'b');
+  expect(await Promise.all(waits.filter((_, index) => index % 2 === 0))).not.toContain(false);
+  expect(clock.sleeping).toBe(2500);
+  await put(storage, '/other/b', 'b');
+  expect(await Promise.all(waits)).not.toContain(false);
+});

@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest';
+import type { Storage } from '../../../src/service/storage/storage.ts';
+import { HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
+
+const MOVE = { copy: false, autorename: false };
+const COPY = { copy: true, autorename: false };
+
+function tree(storage: Storage): string[] {
+  return storage
+    .list(OWNER, { path: '', recursive: true, includeDeleted: false }, 2000)
+    .entries.map((entry) => entry.pathDisplay);
+}
+
+test('a move keeps the id and the client time; rev and server time are new', async () => {
+  let nowMs = 1_700_000_000_000;
+  const storage = await opened({ clock: { now: () => nowMs, sleep: () => Promise.resolve() } });
+  const before = await put(storage, '/a.txt', 'x');
+  nowMs += 5000;
+  const after = await storage.relocate(HOME, '/A.TXT', '/New/Folder/b.txt', MOVE);
+  expect(after).toEqual({
+    ...before,
+    name: 'b.txt',
+    pathLower: '/new/folder/b.txt',
+    pathDisplay: '/New/Folder/b.txt',
+    rev: expect.not.stringMatching(before.rev),
+    serverModifiedMs: nowMs,
+  });
+  expect(tree(storage)).toEqual(['/New', '/New/Folder', '/New/Folder/b.txt']);
+  expect(storage.stat(HOME, before.id, false)).toEqual(after);
+});
+
+test('a copy has its own id and costs no bytes', async () => {
+  const storage = await opened();
+  const before = await put(storage, '/a.txt', 'x'.repeat(1000));
+  const copy = await storage.relocate(HOME, '/a.txt', '/b.txt', COPY);
+  expect(copy).toMatchObject({
+    kind: 'file',
+    clientModifiedMs: before.clientModifiedMs,
+    contentHash: before.contentHash,
+  });
+  expect(copy.id).not.toBe(before.id);
+  expect(storage.usage(HOME).usedBytes).toBe(1000);
+  await put(storage, '/a.txt', 'changed');
+  expect(await textAt(storage, '/b.txt')).toBe('x'.repeat(1000));
+});
+
+test('trees go along, with ids kept by a move and new ones for a copy', async () => {
+  const storage = await opened();
+  await put(storage, '/Old/One/a', 'a');
+  await put(storage, '/Old/b', 'b');
+  await storage.createFolder(HOME, '/Old/Empty', false);
+  const ids = ['/old', '/old/one', '/old/one/a', '/old/b', '/old/empty'].map((path) =>
+    storage.stat(HOME, path, false),
+  );
+  expect((await storage.relocate(HOME, '/old', '/Neu', MOVE)).pathDisplay).toBe('/Neu');
+  expect(tree(storage)).toEqual(['/Neu', '/Neu/b', '/Neu/Empty', '/Neu/One', '/Neu/One/a']);
+  for (const entry of ids) {
+    const moved = storage.stat(HOME, entry.pathLower.replace('/old', '/neu'), false);
+    expect('id' in moved && 'id' in entry && moved.id === entry.id).toBe(true);
+  }
+  await storage.relocate(HOME, '/neu', '/copy', COPY);
+  expect(tree(storage)).toHaveLength(10);
+  expect(await textAt(storage, '/copy/one/a')).toBe('a');
+  const [one, other] = [storage.stat(HOME, '/neu/one', false), storage.stat(HOME, '/copy/one', false)];
+  expect('id' in one && 'id' in other && one.id !== other.id).toBe(true);
+});
+
+test('only the case of a name is not changed, and nothing else is', async () => {
+  const storage = await opened();
+  const before = await put(storage, '/Dir/a.txt', 'x');
+  expect(await storage.relocate(HOME, '/Dir/a.txt', '/DIR/A.TXT', MOVE)).toEqual(before);
+  expect(storage.stat(HOME, '/dir/a.txt', false)).toEqual(before);
+  expect((await storage.relocate(HOME, '/dir', '/DIR', MOVE)).pathDisplay).toBe('/Dir');
+  expect(tree(storage)).toEqual(['/Dir', '/Dir/a.txt']);
+});
+
+test('nothing is overwritten, and nothing goes into itself', async () => {
+  const storage = await opened();
+  await put(storage, '/a/b/file', 'file');
+  await put(storage, '/other', 'other');
+  const before = tree(storage);
+  expect(await refusal(storage.relocate(HOME, '/other', '/a/b/file', MOVE))).toBe('conflict/file');
+  expect(await refusal(storage.relocate(HOME, '/other', '/a/b', COPY))).toBe('conflict/folder');
+  expect(await refusal(storage.relocate(HOME, '/a', '/other', MOVE))).toBe('conflict/file');
+  expect(await refusal(storage.relocate(HOME, '/a/b', '/a', MOVE))).toBe('conflict/folder');
+  expect(await refusal(storage.relocate(HOME, '/a', '/a/b/c', MOVE))).toBe(
+    'relocation/cant_move_folder_into_itself',
+  );
+  expect(await refusal(storage.relocate(HOME, '/a', '/A/new/c', COPY))).toBe(
+    'relocation/duplicated_or_nested_paths',
+  );
+  expect(await refusal(storage.relocate(HOME, '/other', '/other/x', MOVE))).toBe('conflict/file_ancestor');
+  expect(await refusal(storage.relocate(HOME, '/a', '/other/x', COPY))).toBe('conflict/file_ancestor');
+  expect(await refusal(storage.relocate(HOME, '/other', '/OTHER', COPY))).toBe('conflict/file');
+  expect(tree(storage)).toEqual(before);
+});
+
+test('what is not there is told of the source, a bad target of the target', async () => {
+  const storage = await opened();
+  await put(storage, '/a', 'x');
+  await expect(storage.relocate(HOME, '/none', '/b', MOVE)).rejects.toMatchObject({
+    side: 'from',
+    message: 'lookup/not_found',
+  });
+  await expect(storage.relocate(HOME, '/a/', '/b', MOVE)).rejects.toMatchObject({
+    side: 'from',
+    message: 'lookup/malformed_path',
+  });
+  await expect(storage.relocate(HOME, '/a', '/b/', MOVE)).rejects.toMatchObject({
+    side: 'to',
+    message: 'write/malformed_path',
+  });
+});
+
+test('autorename finds another name', async () => {
+  const storage = await opened();
+  await put(storage, '/a.txt', 'a');
+  await put(storage, '/Dir.d/b', 'b');
+  const options = { autorename: true };
+  expect((await storage.relocate(HOME, '/a.txt', '/a.txt', { copy: true, ...options })).name).toBe(
+    'a (1).txt',
+  );
+  expect((await storage.relocate(HOME, '/Dir.d', '/dir.D', { copy: true, ...options })).name).toBe(
+    'dir.D (1)',
+  );
+  expect((await storage.relocate(HOME, '/a (1).txt', '/A.txt', { copy: false, ...options })).name).toBe(
+    'A (2).txt',
+  );
+});
+
+test('more than 10,000 files stay where they are', async () => {
+  const storage = await opened();
+  await Promise.all(Array.from({ length: 2501 }, (_, index) => put(storage, `/a/one/${index}`, 'x')));
+  // Copies get there faster than uploads.
+  for (const copy of ['two', 'three', 'four']) await storage.relocate(HOME, '/a/one', `/${copy}`, COPY);
+  for (const index of [1, 2, 3]) await storage.remove(HOME, `/two/${index}`);
+  for (const copy of ['two', 'three', 'four']) await storage.relocate(HOME, `/${copy}`, `/a/${copy}`, MOVE);
+  expect(await refusal(storage.relocate(HOME, '/a', '/b', MOVE))).toBe('relocation/too_many_files');
+  expect(await refusal(storage.relocate(HOME, '/a', '/b', COPY))).toBe('relocation/too_many_files');
+  await storage.remove(HOME, '/a/one/1');
+  expect((await storage.relocate(HOME, '/a', '/b', MOVE)).pathDisplay).toBe('/b');
+});
