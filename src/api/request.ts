@@ -59,6 +59,11 @@ export function parsed<T>(text: string): T {
   return JSON.parse(text);
 }
 
+/** For calls whose result is `null`. Any other text at 200 is not the service's: a proxy's page, say. */
+export function readNull({ text }: { readonly text: string }): undefined {
+  if (parsed<unknown>(text) !== null) throw new TypeError('something, where null should be');
+}
+
 function pathOfRoute(route: string): string {
   return `/2/${route}`;
 }

@@ -4,7 +4,7 @@ import type { Client } from './context.ts';
 import type { CallFailure } from './failure.ts';
 import { finishArg, finishBatch } from './finish-batch.ts';
 import type { FileEntry, Remote, SessionCommit } from './remote.ts';
-import { parsed, uploadRequest } from './request.ts';
+import { parsed, readNull, uploadRequest } from './request.ts';
 import type {
   FileMetadata,
   UploadSessionAppendArg,
@@ -45,7 +45,7 @@ export function sessionsOf(client: Client): Sessions {
         request: uploadRequest('files/upload_session/append_v2', arg, bytes),
         lane: 'session',
         signal,
-        read: () => undefined,
+        read: readNull,
         // The last part closes the session: a second try finds it closed by the first, whose answer was lost.
         resolve: async ({ failure, outcomeUnknown }) =>
           last && outcomeUnknown && isClosed(failure) ? { result: undefined } : undefined,

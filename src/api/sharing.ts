@@ -3,7 +3,7 @@ import type { Trouble } from './caller.ts';
 import type { Client } from './context.ts';
 import { timeOf, timestampOf } from './drive-root.ts';
 import type { LinkSettings, Remote, SharedLink } from './remote.ts';
-import { parsed, rpcRequest } from './request.ts';
+import { parsed, readNull, rpcRequest } from './request.ts';
 import type {
   CreateSharedLinkWithSettingsArg,
   ListSharedLinksArg,
@@ -48,7 +48,7 @@ export function sharingOf(client: Client): Sharing {
         request: rpcRequest('sharing/revoke_shared_link', arg),
         lane: 'metadata',
         signal,
-        read: () => undefined,
+        read: readNull,
         resolve: async ({ failure, outcomeUnknown }) =>
           outcomeUnknown && failure.error.failure === 'link-gone' ? { result: undefined } : undefined,
       });

@@ -4,11 +4,12 @@ import type { Client } from './context.ts';
 import { copiedTo } from './copied.ts';
 import { statOf } from './listing.ts';
 import type { Entry, FolderEntry, Remote } from './remote.ts';
-import { parsed, slowRpcRequest } from './request.ts';
+import { parsed, readNull, slowRpcRequest } from './request.ts';
 import type {
   CreateFolderArg,
   CreateFolderResult,
   DeleteArg,
+  DeleteResult,
   RelocationArg,
   RelocationResult,
 } from './wire.ts';
@@ -57,7 +58,7 @@ async function remove(
     request: slowRpcRequest(permanent ? 'files/permanently_delete' : 'files/delete_v2', arg),
     lane: 'commit',
     signal,
-    read: () => undefined,
+    read: permanent ? readNull : readDeleted,
     async resolve({ failure, outcomeUnknown, trouble }) {
       if (!outcomeUnknown) return undefined;
       if (failure.error.failure === 'not-found') return { result: undefined };
@@ -67,6 +68,10 @@ async function remove(
       return replaced || (!found && !permanent) ? { result: undefined } : undefined;
     },
   });
+}
+
+function readDeleted({ text }: { readonly text: string }): undefined {
+  if (typeof parsed<DeleteResult>(text).metadata.name !== 'string') throw new TypeError('no metadata');
 }
 
 async function copy(client: Client, from: Path, to: Path, signal: Signal): Promise<Entry> {

@@ -1,0 +1,234 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
+import {
+  type Answer,
+  fileMetadata,
+  hang,
+  json,
+  lose,
+  ok,
+  type Received,
+  tagged,
+  text,
+} from '../../support/scripted-service.ts';
+
+const STAT = 'files/get_metadata';
+const GRANT = 'oauth2/token';
+const MINUTE_MS = 60_000;
+const REFRESH_TOKEN = 'refresh-secret';
+const APP_SECRET = 'app-secret';
+
+const found = ok(tagged('file', fileMetadata('/f')));
+const expired = json(401, {
+  error_summary: 'expired_access_token/',
+  error: { '.tag': 'expired_access_token' },
+});
+
+let scripted: Scripted;
+let granted: number;
+
+/** Gives out `token-1`, `token-2` … for four hours each. */
+const grant: Answer = (response, call, request) => {
+  granted += 1;
+  return ok({ access_token: `token-${granted}`, token_type: 'bearer', expires_in: 14_400 })(
+    response,
+    call,
+    request,
+  );
+};
+
+/** Takes only the token that was given out last. */
+const takesNewest: Answer = (response, call, request) =>
+  (bearer(call) === `token-${granted}` ? found : expired)(response, call, request);
+
+const bearer = (call: Received | undefined) => call?.headers.authorization?.replace('Bearer ', '');
+
+beforeEach(async () => {
+  granted = 0;
+  scripted = await openScripted({
+    credentials: { appKey: 'app-key', appSecret: APP_SECRET, refreshToken: REFRESH_TOKEN },
+  });
+  scripted.service.on(GRANT, grant).on(STAT, takesNewest);
+});
+afterEach(() => scripted.close());
+
+const stat = () => scripted.remote.stat(at('/f'));
+
+describe('access tokens', () => {
+  test('are got with the refresh token, as a form, once', async () => {
+    const { service } = scripted;
+    await Promise.all([stat(), stat(), stat()]);
+    await stat();
+    const [call, ...more] = service.callsOf(GRANT);
+    expect(more).toEqual([]);
+    expect(call?.headers['content-type']).toBe('application/x-www-form-urlencoded');
+    expect(call?.headers.authorization).toBeUndefined();
+    expect(Object.fromEntries(new URLSearchParams(call?.body.toString()))).toEqual({
+      grant_type: 'refresh_token',
+      refresh_token: REFRESH_TOKEN,
+      client_id: 'app-key',
+      client_secret: APP_SECRET,
+    });
+    expect(service.callsOf(STAT).map(bearer)).toEqual(Array(4).fill('token-1'));
+  });
+
+  test('are got without a secret when the app has none', async () => {
+    await scripted.close();
+    scripted = await openScripted({ credentials: { appKey: 'app-key', refreshToken: REFRESH_TOKEN } });
+    scripted.service.on(GRANT, grant).on(STAT, takesNewest);
+    await stat();
+    expect(scripted.service.callsOf(GRANT)[0]?.body.toString()).not.toContain('secret=');
+  });
+
+  test('are replaced five minutes before their end, and no call waits for it', async () => {
+    const { service, clock } = scripted;
+    await stat();
+    await clock.advance(235 * MINUTE_MS - 1);
+    await stat();
+    expect(granted).toBe(1);
+    await clock.advance(1);
+    service.on(STAT, found);
+    await stat();
+    expect(bearer(service.callsOf(STAT).at(-1))).toBe('token-1');
+    await service.until(() => granted === 2);
+    await scripted.remote.quota().catch(() => {});
+    await stat();
+    expect(bearer(service.callsOf(STAT).at(-1))).toBe('token-2');
+  });
+
+  test('may be replaced late: until the end a failing grant disturbs nobody', async () => {
+    const { service, clock } = scripted;
+    await stat();
+    service.on(GRANT, text(500, ''));
+    await clock.advance(239 * MINUTE_MS);
+    await stat();
+    await service.until(() => service.callsOf(GRANT).length === 2);
+    await stat();
+    // It is not asked for again with each call.
+    expect(service.callsOf(GRANT)).toHaveLength(2);
+    await clock.advance(10_000);
+    await stat();
+    await service.until(() => service.callsOf(GRANT).length === 3);
+  });
+
+  test('are got when the old one has ended', async () => {
+    await stat();
+    await scripted.clock.advance(240 * MINUTE_MS);
+    await stat();
+    expect(scripted.service.callsOf(STAT).map(bearer)).toEqual(['token-1', 'token-2']);
+  });
+});
+
+describe('a token that expires early', () => {
+  test('is replaced under way, and the caller notices nothing', async () => {
+    const { service } = scripted;
+    await stat();
+    granted += 1;
+    expect(await stat()).toMatchObject({ name: 'f' });
+    expect(service.callsOf(STAT).map(bearer)).toEqual(['token-1', 'token-1', 'token-3']);
+  });
+
+  test('is replaced once for all calls that met its end', async () => {
+    const { service } = scripted;
+    await stat();
+    granted += 1;
+    await Promise.all([stat(), stat(), stat(), stat()]);
+    expect(service.callsOf(GRANT)).toHaveLength(2);
+  });
+
+  test('is not replaced again by a call that hears of it late', async () => {
+    const { service } = scripted;
+    await stat();
+    granted += 1;
+    let answerLate = () => {};
+    const late: Answer = (response, call, request) => {
+      answerLate = () => void expired(response, call, request);
+    };
+    service.on(STAT, late, takesNewest);
+    const first = stat();
+    await service.until(() => service.callsOf(STAT).length === 2);
+    await stat();
+    expect(service.callsOf(GRANT)).toHaveLength(2);
+    answerLate();
+    expect(await first).toMatchObject({ name: 'f' });
+    expect(service.callsOf(GRANT)).toHaveLength(2);
+  });
+
+  test('again right after: that is no matter of time, and reported', async () => {
+    scripted.service.on(STAT, expired);
+    await expect(stat()).rejects.toMatchObject({ failure: 'unauthorized' });
+    expect(scripted.service.callsOf(STAT)).toHaveLength(2);
+  });
+
+  test('in the middle of an upload: the bytes are sent again', async () => {
+    const { service, remote } = scripted;
+    await stat();
+    granted += 1;
+    service.on('files/upload', (response, call, request) => {
+      const { content_hash } = call.arg as { content_hash: string };
+      const answer = bearer(call) === `token-${granted}` ? ok(fileMetadata('/f', { content_hash })) : expired;
+      return answer(response, call, request);
+    });
+    await remote.upload(at('/f'), new TextEncoder().encode('abc'), { mode: { if: 'absent' } });
+    expect(service.callsOf('files/upload').map(({ body }) => body.toString())).toEqual(['abc', 'abc']);
+  });
+});
+
+describe('when there is no token to be had', () => {
+  const refusals: [string, Answer][] = [
+    [
+      'a revoked refresh token',
+      json(400, { error: 'invalid_grant', error_description: `${REFRESH_TOKEN} is revoked` }),
+    ],
+    ['a wrong app', json(400, { error: 'invalid_client', error_description: `not ${APP_SECRET}` })],
+    ['another service', text(404, `no ${REFRESH_TOKEN}`)],
+  ];
+
+  test.each(refusals)('%s is reported at once, and without the secrets', async (_what, answer) => {
+    const { service, log } = scripted;
+    service.on(GRANT, answer);
+    const error: unknown = await stat().catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ failure: 'unauthorized' });
+    expect(service.callsOf(GRANT)).toHaveLength(1);
+    expect(service.callsOf(STAT)).toHaveLength(0);
+    const told = `${error instanceof Error ? error.stack : ''}${JSON.stringify([error, log.lines])}`;
+    expect(told).not.toMatch(/refresh-secret|app-secret/);
+  });
+
+  test.each<[string, Answer]>([
+    ['a failing service', text(503, '')],
+    ['a lost connection', lose],
+    ['an answer without sense', ok({ access_token: 'a\nb', expires_in: 5 })],
+    ['an answer that is no JSON', text(200, 'token-0')],
+  ])('%s is waited out', async (_what, trouble) => {
+    scripted.service.on(GRANT, trouble, trouble, grant);
+    expect(await stat()).toMatchObject({ name: 'f' });
+    expect(scripted.service.callsOf(STAT)).toHaveLength(1);
+  });
+
+  test('one who stops waiting does not stop the others', async () => {
+    const { service, remote } = scripted;
+    let answer = () => {};
+    service.on(GRANT, (response, call, request) => {
+      answer = () => void grant(response, call, request);
+    });
+    const abort = new AbortController();
+    const impatient = remote.stat(at('/f'), abort.signal);
+    const patient = stat();
+    await service.until(() => service.callsOf(GRANT).length === 1);
+    const reason = new Error('gone');
+    abort.abort(reason);
+    await expect(impatient).rejects.toBe(reason);
+    answer();
+    expect(await patient).toMatchObject({ name: 'f' });
+  });
+
+  test('closing ends the wait', async () => {
+    const { service, remote } = scripted;
+    service.on(GRANT, hang);
+    const failed = expect(stat()).rejects.toMatchObject({ failure: 'offline' });
+    await service.until(() => service.callsOf(GRANT).length === 1);
+    await remote.close();
+    await failed;
+  });
+});
