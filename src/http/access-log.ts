@@ -10,6 +10,11 @@ export function logAccess(exchange: Exchange, { clock, log }: { clock: Clock; lo
   const { request, response, path, address, startMs } = exchange;
   const { socket } = request;
   const sentBefore = socket.bytesWritten;
+  let isWhole = false;
+  // Node says "finish" too of an answer whose connection breaks; first in line, for Node then closes the others.
+  response.prependOnceListener('finish', () => {
+    isWhole = !socket.destroyed;
+  });
   return () =>
     log.info('request', {
       method: request.method,
@@ -19,6 +24,6 @@ export function logAccess(exchange: Exchange, { clock, log }: { clock: Clock; lo
       ms: clock.now() - startMs,
       user: exchange.user?.name,
       address,
-      cut: response.writableFinished ? undefined : true,
+      cut: isWhole ? undefined : true,
     });
 }

@@ -37,6 +37,8 @@ export interface Exchange {
   readonly path: string;
   readonly address: string;
   readonly startMs: number;
+  /** Why it is no request that anything can be said about but this. */
+  readonly wrong: Refusal | undefined;
   /** Once it is known. */
   user: User | undefined;
   /** The client waits for `100 Continue` before it sends the body. */
@@ -63,6 +65,7 @@ export function beginExchange(
     path: pathOfTarget(request.url ?? '/'),
     address: clientAddress(request),
     startMs: clock.now(),
+    wrong: wrongShape(request),
     user: undefined,
     isBodyHeldBack: expectsContinue,
     ended,
@@ -91,10 +94,9 @@ export async function runExchange(exchange: Exchange, surroundings: ExchangeSurr
 
 async function answer(exchange: Exchange, surroundings: ExchangeSurroundings): Promise<void> {
   const { request, response, path } = exchange;
-  const shape = wrongShape(request);
-  if (shape) {
+  if (exchange.wrong) {
     response.shouldKeepAlive = false;
-    return turnAway(exchange, shape, surroundings);
+    return turnAway(exchange, exchange.wrong, surroundings);
   }
   if (path === HEALTH_PATH && (request.method === 'GET' || request.method === 'HEAD'))
     return answerHealth(response, surroundings.isDraining(), surroundings.health());

@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { type Clock, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Credentials, type User } from './credentials.ts';
@@ -8,7 +7,7 @@ import { Drain } from './drain.ts';
 import { beginExchange, type Exchange, type Handle, runExchange } from './exchange.ts';
 import type { Health } from './health.ts';
 import { LISTENER_LIMITS, type ListenerLimits } from './limits.ts';
-import { answerMalformed, statusOfParserError } from './malformed.ts';
+import { refuseMalformed } from './malformed.ts';
 import { bracketed, type CertificateFiles, createHttpServer, listen } from './server.ts';
 import { cutStalls } from './stalls.ts';
 
@@ -64,8 +63,12 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     clock,
     log,
   };
+  const givenUp = new WeakSet<Socket>();
   const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
+    // What follows a wrong request may be the part of it that was to be smuggled in.
+    if (givenUp.has(request.socket)) return;
     const exchange = beginExchange(request, response, expectsContinue, clock);
+    if (exchange.wrong) givenUp.add(request.socket);
     if (drain.isOn) response.shouldKeepAlive = false;
     running.add(exchange);
     await runExchange(exchange, surroundings);
@@ -74,8 +77,10 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   };
   server.on('request', (request, response) => void serve(request, response, false));
   server.on('checkContinue', (request, response) => void serve(request, response, true));
+  server.on('checkExpectation', (request, response) => void serve(request, response, true));
   endWithSocket(server, running);
-  refuseTheRest(server, running, { clock, log });
+  refuseMalformed(server, running, { clock, log });
+  logDrops(server, { clock, log });
   const port = await listen(server, options.host, options.port);
   void cutStalls(running, limits, { clock, log }, drain.signal);
   return { url: urlOf(options.host, port, tls !== undefined), port, close: () => drain.close() };
@@ -96,27 +101,8 @@ function endWithSocket(server: Server, running: ReadonlySet<Exchange>): void {
   server.on('secureConnection', watch);
 }
 
-/** Connections over the limit, and what is no request of HTTP or asks for a tunnel. */
-function refuseTheRest(
-  server: Server,
-  running: ReadonlySet<Exchange>,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-): void {
-  const refused = new WeakSet<Duplex>();
-  server.on('clientError', (error, socket) => {
-    if (refused.has(socket)) return;
-    refused.add(socket);
-    const exchange = [...running].find(({ request }) => request.socket === socket);
-    // In the middle of an answer another one would pass for a part of it.
-    if (exchange?.response.headersSent) {
-      socket.destroy();
-      return;
-    }
-    const status = statusOfParserError(error);
-    log.info('what came was no request', { status, code: 'code' in error ? String(error.code) : undefined });
-    void answerMalformed(socket, status, clock);
-  });
-  server.on('connect', (_request, socket: Duplex) => void answerMalformed(socket, 405, clock));
+/** Says so in the log, now and then, when there are too many connections. */
+function logDrops(server: Server, { clock, log }: { readonly clock: Clock; readonly log: Log }): void {
   let silentUntilMs = 0;
   server.on('drop', () => {
     if (clock.now() < silentUntilMs) return;

@@ -1,6 +1,8 @@
-import { STATUS_CODES } from 'node:http';
+import { type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import type { Exchange } from './exchange.ts';
 
 /** For so long a client may take to read an answer to what was no request. */
 const LINGER_MS = 2_000;
@@ -10,17 +12,47 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-/** The status for a connection error of Node's parser. */
-export function statusOfParserError(error: Error): number {
-  const code = 'code' in error ? String(error.code) : '';
-  return STATUS_OF[code] ?? 400;
+interface Tools {
+  readonly clock: Clock;
+  readonly log: Log;
 }
 
-/**
- * Answers what is no request that could be handled, and closes the connection: our half at once, all of it
- * when the client has done the same or had its time, so that the answer is not lost.
- */
-export async function answerMalformed(socket: Duplex, status: number, clock: Clock): Promise<void> {
+/** Answers what Node's parser cannot read, and requests for a tunnel; the connection ends with it. */
+export function refuseMalformed(server: Server, running: ReadonlySet<Exchange>, tools: Tools): void {
+  const refused = new WeakSet<Duplex>();
+  const refuseOnce = (socket: Duplex, status: number, code: string | undefined) => {
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    tools.log.info('what came was no request', { status, code });
+    void refuseOn(socket, status, running, tools.clock);
+  };
+  server.on('clientError', (error, socket) => {
+    const code = 'code' in error ? String(error.code) : undefined;
+    refuseOnce(socket, STATUS_OF[code ?? ''] ?? 400, code);
+  });
+  server.on('connect', (_request, socket: Duplex) => refuseOnce(socket, 405, 'CONNECT'));
+}
+
+async function refuseOn(
+  socket: Duplex,
+  status: number,
+  running: ReadonlySet<Exchange>,
+  clock: Clock,
+): Promise<void> {
+  const before = [...running].filter(({ request }) => request.socket === socket);
+  const broken = before.find(({ request }) => !request.complete);
+  // In the middle of an answer another one would pass for a part of it.
+  if (broken?.response.headersSent) {
+    socket.destroy();
+    return;
+  }
+  // What is wrong came behind whole requests: these get their answers first.
+  if (!broken) await Promise.all(before.map(({ ended }) => ended));
+  await answer(socket, status, clock);
+}
+
+/** Our half of the connection ends at once, all of it when the client's has or its time is over: it must not lose the answer. */
+async function answer(socket: Duplex, status: number, clock: Clock): Promise<void> {
   if (!socket.writable) {
     socket.destroy();
     return;

@@ -12,6 +12,10 @@ export function wrongShape(request: IncomingMessage): Refusal | undefined {
     return { status: 431, text: `At most ${HEADER_FIELDS_MAX} header fields, please.` };
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
   if (hosts.length > 1) return { status: 400, text: 'The request has more than one Host.' };
+  if (hosts.length === 0 && request.httpVersion !== '1.0')
+    return { status: 400, text: 'The request has no Host.' };
+  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect))
+    return { status: 417, text: 'Of the expectations only "100-continue" is understood.' };
   const coding = headers['transfer-encoding'];
   if (coding === undefined) return undefined;
   if (request.httpVersion === '1.0')

@@ -22,7 +22,8 @@ export function createHttpServer(tls: CertificateFiles | undefined, limits: List
     requestTimeout: 0,
     connectionsCheckingInterval: Math.ceil(limits.headersTimeoutMs / HEADER_LOOKS),
     keepAliveTimeout: limits.keepAliveTimeoutMs,
-    requireHostHeader: true,
+    // `wrongShape` sees to it: behind Node's own answer the next request of the connection would still be handled.
+    requireHostHeader: false,
     insecureHTTPParser: false,
   };
   const server = tls ? secureServer(options, tls, limits) : createServer(options);
