@@ -75,7 +75,7 @@ export class Exchange {
       ...headers,
       ...(hasLength(status) && { 'content-length': String(sizeBytes) }),
     });
-    if (typeof body === 'object') await this.#send(body.bytes);
+    if (typeof body === 'object') await this.#send(body);
     else if (request.method !== 'HEAD' && body) response.write(body);
     if (!request.complete) await this.#discardRest();
     response.end();
@@ -86,12 +86,22 @@ export class Exchange {
     this.response.destroy();
   }
 
-  async #send(bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  async #send({ sizeBytes, bytes }: Content): Promise<void> {
     const iterator = bytes[Symbol.asyncIterator]();
+    let leftBytes = sizeBytes;
     try {
       if (this.request.method === 'HEAD') return;
-      for (let next = await iterator.next(); !next.done && !this.signal.aborted; next = await iterator.next())
+      for (
+        let next = await iterator.next();
+        !next.done && !this.signal.aborted;
+        next = await iterator.next()
+      ) {
+        leftBytes -= next.value.length;
+        if (leftBytes < 0) break;
         if (!this.response.write(next.value)) await this.#drained();
+      }
+      if (leftBytes !== 0 && !this.signal.aborted)
+        throw new Error(`the content is not of the ${sizeBytes} bytes that were promised`);
     } catch (error) {
       // A length was promised: cutting the connection is what tells the client that it was not kept.
       this.response.destroy();
