@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
 import type { Path } from '../util/path.ts';
 import type { Files } from '../vfs/files.ts';
 import type { Client } from './clients.ts';
+import type { FailedPuts } from './failed-puts.ts';
 
 /** A drive as the protocol needs it. */
 export interface Drive {
@@ -24,6 +26,14 @@ export interface Context {
   readonly client: Client;
   readonly drive: Drive;
   readonly clock: Clock;
+  readonly log: Log;
+  readonly randomUuid: () => string;
+  readonly failedPuts: FailedPuts;
+  /**
+   * The request's body, to be read once. Reading it tells a client that waits for leave (`Expect`) to go
+   * on; leaving it early keeps the connection, so that there can be an answer.
+   */
+  readonly body: AsyncIterable<Uint8Array>;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
 }
