@@ -1,0 +1,65 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Log, silentLog } from '../../src/util/log.ts';
+import type { ByteRange } from '../../src/util/ranges.ts';
+import { type BlockCache, openBlockCache } from '../../src/vfs/content.ts';
+import { createReader, type Reader } from '../../src/vfs/download.ts';
+import type { FileEntry } from '../../src/vfs/files.ts';
+import { BytesRemote } from './bytes-remote.ts';
+import { ManualClock } from './manual-clock.ts';
+
+export interface ReaderSetUp {
+  readonly remote: BytesRemote;
+  readonly clock: ManualClock;
+  readonly cache: BlockCache;
+  readonly reader: Reader;
+  readonly directory: string;
+  /** All bytes of a read. */
+  read(file: FileEntry, range?: ByteRange, signal?: AbortSignal): Promise<Buffer>;
+  /** A reader that knows only what is on the disk. */
+  restart(): Promise<Reader>;
+  close(): Promise<void>;
+}
+
+/** A reader of files that are in memory, with a block cache in a new temporary directory. */
+export async function setUpReader(
+  options: { readonly log?: Log; readonly sizeBytesMax?: number } = {},
+): Promise<ReaderSetUp> {
+  const { log = silentLog, sizeBytesMax = 200 * 1024 ** 2 } = options;
+  const directory = await mkdtemp(join(tmpdir(), 'davgate-reader-'));
+  const remote = new BytesRemote();
+  const clock = new ManualClock();
+  const cache = await openBlockCache({ directory, sizeBytesMax, log });
+  const reader = createReader({ remote, cache, clock, log });
+  const caches = [cache];
+  return {
+    remote,
+    clock,
+    cache,
+    reader,
+    directory,
+    read: (file, range, signal = new AbortController().signal) => collect(reader.read(file, range, signal)),
+    async restart() {
+      await cache.close();
+      const next = await openBlockCache({ directory, sizeBytesMax, log });
+      caches.push(next);
+      return createReader({ remote, cache: next, clock, log });
+    },
+    async close() {
+      for (const open of caches) await open.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bytes) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** Lets all that can go on without time or network go on. */
+export async function settle(turns = 50): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
