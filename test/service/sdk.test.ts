@@ -1,0 +1,174 @@
+import { createRequire } from 'node:module';
+import { Dropbox, DropboxAuth, type DropboxResponseError, type files } from 'dropbox';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { contentHashOf } from '../../src/util/content-hash.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+// The SDK's own HTTP client: what it sends is to be what its users send.
+const nodeFetch: typeof fetch = createRequire(createRequire(import.meta.url).resolve('dropbox'))(
+  'node-fetch',
+);
+
+let service: TestService;
+let sdk: Dropbox;
+
+beforeAll(async () => {
+  service = await startTestService();
+  sdk = new Dropbox({ accessToken: service.token, fetch: toService });
+});
+afterAll(() => service.close());
+
+/** All the real service's hosts are this one port. */
+function toService(url: string | URL | Request, init?: RequestInit): Promise<Response> {
+  const { pathname, search } = new URL(String(url));
+  return nodeFetch(`${service.url}${pathname}${search}`, init);
+}
+
+/** What the SDK adds to a download under Node, and its types do not name. */
+function bytesOf(result: object): Buffer {
+  return (result as { fileBinary: Buffer }).fileBinary;
+}
+
+async function failureOf(call: Promise<unknown>): Promise<DropboxResponseError<{ error_summary: string }>> {
+  return call.then(
+    () => {
+      throw new Error('the call succeeded');
+    },
+    (error: unknown) => error as DropboxResponseError<{ error_summary: string }>,
+  );
+}
+
+const BLOCK = 4 * 1024 * 1024;
+
+test('uploads, stats, downloads and deletes', async () => {
+  const path = '/SDK/Grüße \u{1f600}.bin';
+  const contents = pseudoRandomBytes(100_000, 1);
+  const { result: uploaded } = await sdk.filesUpload({ path, contents, mode: { '.tag': 'overwrite' } });
+  expect(uploaded).toMatchObject({
+    path_display: path,
+    size: 100_000,
+    content_hash: contentHashOf(contents),
+  });
+  const { result: stat } = await sdk.filesGetMetadata({ path });
+  expect(stat).toEqual({ '.tag': 'file', ...uploaded });
+  const { result: downloaded } = await sdk.filesDownload({ path });
+  expect(downloaded.name).toBe('Grüße \u{1f600}.bin');
+  expect(bytesOf(downloaded).equals(contents)).toBe(true);
+  await sdk.filesDeleteV2({ path });
+  const failure = await failureOf(sdk.filesDownload({ path }));
+  expect(failure.status).toBe(409);
+  expect(failure.error.error_summary).toMatch(/^path\/not_found\//);
+  const { result: revisions } = await sdk.filesListRevisions({ path });
+  expect(revisions.is_deleted).toBe(true);
+  const { result: restored } = await sdk.filesRestore({ path, rev: uploaded.rev });
+  expect(restored.content_hash).toBe(uploaded.content_hash);
+  await sdk.filesPermanentlyDelete({ path });
+});
+
+test('an empty file, and a conflict', async () => {
+  const { result } = await sdk.filesUpload({ path: '/SDK/empty', contents: '' });
+  expect(result.size).toBe(0);
+  const failure = await failureOf(sdk.filesUpload({ path: '/SDK/empty', contents: 'x' }));
+  expect(failure.error.error_summary).toMatch(/^path\/conflict\/file\//);
+});
+
+test('lists in pages, and what changed since', async () => {
+  await sdk.filesCreateFolderV2({ path: '/SDK list' });
+  for (const name of ['a', 'b', 'c', 'd', 'e'])
+    await sdk.filesUpload({ path: `/SDK list/${name}`, contents: name });
+  const first = await sdk.filesListFolder({ path: '/SDK list', limit: 2 });
+  const listed = await toTheEnd(first.result);
+  expect(listed.entries.sort()).toEqual(['file a', 'file b', 'file c', 'file d', 'file e']);
+  await sdk.filesMoveV2({ from_path: '/SDK list/a', to_path: '/SDK list/z' });
+  await sdk.filesCopyV2({ from_path: '/SDK list/b', to_path: '/SDK list/y' });
+  const { result: polled } = await sdk.filesListFolderLongpoll({ cursor: listed.cursor });
+  expect(polled.changes).toBe(true);
+  const since = await sdk.filesListFolderContinue({ cursor: listed.cursor });
+  expect((await toTheEnd(since.result)).entries.sort()).toEqual(['deleted a', 'file y', 'file z']);
+});
+
+/** All entries of this page and those after it. */
+async function toTheEnd(page: files.ListFolderResult): Promise<{ entries: string[]; cursor: string }> {
+  const entries = page.entries.map((entry) => `${entry['.tag']} ${entry.name}`);
+  if (!page.has_more) return { entries, cursor: page.cursor };
+  const { result: next } = await sdk.filesListFolderContinue({ cursor: page.cursor });
+  const rest = await toTheEnd(next);
+  return { entries: [...entries, ...rest.entries], cursor: rest.cursor };
+}
+
+test('upload sessions, sequential and concurrent', async () => {
+  const contents = pseudoRandomBytes(2 * BLOCK + 7, 2);
+  const part = (start: number, end?: number) => contents.subarray(start, end);
+  const { result: started } = await sdk.filesUploadSessionStart({ contents: part(0, 1000) });
+  const session_id = started.session_id;
+  await sdk.filesUploadSessionAppendV2({ cursor: { session_id, offset: 1000 }, contents: part(1000, BLOCK) });
+  const { result: finished } = await sdk.filesUploadSessionFinish({
+    cursor: { session_id, offset: BLOCK },
+    commit: { path: '/SDK/sequential' },
+    contents: part(BLOCK),
+  });
+  expect(finished.content_hash).toBe(contentHashOf(contents));
+
+  const concurrent = await sdk.filesUploadSessionStart({
+    session_type: { '.tag': 'concurrent' },
+    contents: '',
+  });
+  const append = (offset: number, end: number, close: boolean) =>
+    sdk.filesUploadSessionAppendV2({
+      cursor: { session_id: concurrent.result.session_id, offset },
+      close,
+      contents: part(offset, end),
+    });
+  await Promise.all([
+    append(2 * BLOCK, contents.length, true),
+    append(0, BLOCK, false),
+    append(BLOCK, 2 * BLOCK, false),
+  ]);
+  const { result: batch } = await sdk.filesUploadSessionFinishBatchV2({
+    entries: [
+      {
+        cursor: { session_id: concurrent.result.session_id, offset: contents.length },
+        commit: { path: '/SDK/concurrent' },
+      },
+    ],
+  });
+  const [entry] = batch.entries as (files.UploadSessionFinishBatchResultEntrySuccess & files.FileMetadata)[];
+  expect(entry).toMatchObject({ '.tag': 'success', content_hash: contentHashOf(contents) });
+  const { result: downloaded } = await sdk.filesDownload({ path: '/SDK/concurrent' });
+  expect(bytesOf(downloaded).equals(contents)).toBe(true);
+});
+
+test('makes, lists and revokes shared links', async () => {
+  await sdk.filesUpload({ path: '/SDK/shared', contents: 'shared' });
+  const { result: link } = await sdk.sharingCreateSharedLinkWithSettings({
+    path: '/SDK/shared',
+    settings: { requested_visibility: { '.tag': 'public' } },
+  });
+  expect(await (await fetch(link.url.replace('dl=0', 'dl=1'))).text()).toBe('shared');
+  const { result: listed } = await sdk.sharingListSharedLinks({ path: '/SDK/shared', direct_only: true });
+  expect(listed.links).toEqual([link]);
+  const { result: stat } = await sdk.sharingGetSharedLinkMetadata({ url: link.url });
+  expect(stat).toEqual(link);
+  await sdk.sharingRevokeSharedLink({ url: link.url });
+  expect((await fetch(link.url)).status).toBe(404);
+});
+
+test('account, space, check, and tokens of its own', async () => {
+  const auth = new DropboxAuth({
+    clientId: service.appKey,
+    clientSecret: service.appSecret,
+    refreshToken: service.refreshToken,
+    fetch: toService,
+  });
+  const refreshing = new Dropbox({ auth, fetch: toService });
+  const { result: account } = await refreshing.usersGetCurrentAccount();
+  expect(account.email).toBe('drive@davgate.invalid');
+  expect(auth.getAccessToken()).not.toBe(service.token);
+  const { result: space } = await refreshing.usersGetSpaceUsage();
+  expect(space.allocation['.tag']).toBe('individual');
+  expect((await refreshing.checkUser({ query: 'here?' })).result).toEqual({ result: 'here?' });
+  await refreshing.authTokenRevoke();
+  const failure = await failureOf(refreshing.usersGetCurrentAccount());
+  expect(failure.status).toBe(401);
+});
