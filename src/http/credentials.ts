@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import PQueue from 'p-queue';
 import type { Clock } from '../util/clock.ts';
 import { type Login, parseBasic } from './basic.ts';
-import { parsePasswordHash, verifyPassword } from './passwords.ts';
+import { PasswordHashError, parsePasswordHash, verifyPassword } from './passwords.ts';
 import { Throttle } from './throttle.ts';
 
 /** Somebody who may come in. */
@@ -47,7 +47,7 @@ export class Credentials {
 
   /** Throws `PasswordHashError` for a user without a usable hash. */
   constructor(users: readonly User[], clock: Clock) {
-    for (const user of users) parsePasswordHash(user.passwordHash);
+    for (const user of users) checkHash(user);
     this.#users = new Map(users.map((user) => [user.name.normalize('NFC'), user]));
     this.#clock = clock;
     this.#throttle = new Throttle(clock);
@@ -109,5 +109,14 @@ export class Credentials {
     if (hash === undefined) return false;
     const isMatch = await this.#hashes.add(() => verifyPassword(password, hash));
     return isMatch && user !== undefined;
+  }
+}
+
+function checkHash({ name, passwordHash }: User): void {
+  try {
+    parsePasswordHash(passwordHash);
+  } catch (error) {
+    if (!(error instanceof PasswordHashError)) throw error;
+    throw new PasswordHashError(`user ${name}: ${error.message}`);
   }
 }

@@ -1,0 +1,254 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request as requestTls } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CertificateError, ListenError } from '../../../src/http/errors.ts';
+import { startListener } from '../../../src/http/listener.ts';
+import { silentLog } from '../../../src/util/log.ts';
+import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+describe('health', () => {
+  test('is told without a login, with the facts it is given', async () => {
+    const { url, connect } = await listening({
+      users: [ANN],
+      health: () => ({ drives: 2, status: 'ignored' }),
+    });
+    const answer = await fetch(`${url}.davgate/healthz?x`);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe('application/json');
+    expect(await answer.json()).toEqual({ status: 'ok', drives: 2 });
+    const head = await connect(request('HEAD', '/.davgate/healthz', 'Connection: close\r\n')).closed();
+    expect(head).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\n\r\n$/);
+  });
+
+  test('is 503 while the listener drains', async () => {
+    let release = (): void => undefined;
+    let ask = (): void => undefined;
+    const asked = new Promise<void>((resolve) => {
+      ask = resolve;
+    });
+    const { connect, close } = await listening({
+      health: () => {
+        ask();
+        return {};
+      },
+      handle: (_message, response) =>
+        new Promise((resolve) => {
+          response.write('begun');
+          release = () => {
+            response.end();
+            resolve();
+          };
+        }),
+    });
+    const connection = connect(request('GET', '/'));
+    await connection.until('begun');
+    const closing = close();
+    connection.send(request('GET', '/.davgate/healthz'));
+    await asked;
+    release();
+    expect(await connection.closed()).toMatch(/HTTP\/1\.1 503 [\s\S]*\r\n\r\n\{"status":"draining"\}$/);
+    await closing;
+  });
+
+  test.each(['/.davgate', '/.davgate/', '/.davgate/metrics', '/%2Edavgate/healthz', '/.DAVGATE/healthz'])(
+    '%s is no part of the drive, and closed to strangers',
+    async (path) => {
+      const { connect } = await listening({ users: [ANN] });
+      const connection = connect(request('GET', path, ANN_HEADER));
+      expect(await connection.until('belongs to davgate')).toMatch(/^HTTP\/1\.1 404 /);
+      expect(await connect(request('GET', path)).until('are needed')).toMatch(/^HTTP\/1\.1 401 /);
+      expect(await connect(request('PUT', '/.davgate/healthz')).until('are needed')).toMatch(
+        /^HTTP\/1\.1 401 /,
+      );
+    },
+  );
+
+  test.each(['/healthz', '/a/.davgate/healthz', '/.davgate2', '/.davgat%zz'])('%s is', async (path) => {
+    const { connect } = await listening();
+    expect(await connect(request('GET', path)).until('handled')).toContain('200 OK');
+  });
+});
+
+describe('pages from elsewhere', () => {
+  const ORIGIN = 'https://app.example.org';
+  const preflight =
+    `Origin: ${ORIGIN}\r\nAccess-Control-Request-Method: PROPFIND\r\n` +
+    'Access-Control-Request-Headers: authorization, depth\r\n';
+
+  test('a preflight from an allowed origin is answered without a login', async () => {
+    const { connect } = await listening({ users: [ANN], crossOrigins: [ORIGIN] });
+    const answer = await connect(request('OPTIONS', '/a', preflight)).until('\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toContain(`Access-Control-Allow-Origin: ${ORIGIN}\r\n`);
+    expect(answer).toMatch(/Access-Control-Allow-Methods: [A-Z, ]*PROPFIND/);
+    expect(answer).toContain('Access-Control-Allow-Headers: authorization, depth\r\n');
+    expect(answer).toContain('Vary: Origin\r\n');
+  });
+
+  test.each([
+    ['no origin is allowed', undefined],
+    ['another one is', ['https://app.example.org.evil.example']],
+  ])('when %s, a preflight gets nothing that allows it', async (_, crossOrigins) => {
+    const { connect } = await listening({ users: [ANN], ...(crossOrigins && { crossOrigins }) });
+    const connection = connect(request('OPTIONS', '/a', preflight));
+    expect(await connection.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 (?![\s\S]*Access-Control)/);
+    connection.send(request('GET', '/', `Origin: ${ORIGIN}\r\n${ANN_HEADER}`));
+    expect(await connection.until('handled')).not.toContain('Access-Control');
+  });
+
+  test('an allowed page can read answers, also that it needs a login', async () => {
+    const { connect } = await listening({ users: [ANN], crossOrigins: [ORIGIN] });
+    const connection = connect(request('GET', '/', `Origin: ${ORIGIN}\r\n`));
+    expect(await connection.until('are needed')).toContain(`Access-Control-Allow-Origin: ${ORIGIN}\r\n`);
+    connection.send(request('GET', '/', `Origin: ${ORIGIN}\r\n${ANN_HEADER}`));
+    expect(await connection.until('handled')).toMatch(
+      /200 OK[\s\S]*Access-Control-Expose-Headers: [^\r]*ETag/,
+    );
+  });
+
+  test('OPTIONS that is no preflight needs a login', async () => {
+    const { connect } = await listening({ users: [ANN], crossOrigins: [ORIGIN] });
+    expect(await connect(request('OPTIONS', '/', `Origin: ${ORIGIN}\r\n`)).until('needed')).toContain(
+      ' 401 ',
+    );
+  });
+});
+
+describe('https', () => {
+  let directory: string;
+  const file = (name: string) => join(directory, name);
+
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'davgate-tls-'));
+    for (const name of ['one', 'other'])
+      execFileSync(
+        'openssl',
+        [
+          'req',
+          '-x509',
+          '-newkey',
+          'ec',
+          '-pkeyopt',
+          'ec_paramgen_curve:P-256',
+          '-nodes',
+          '-days',
+          '2',
+        ].concat(['-subj', '/CN=localhost', '-keyout', file(`${name}.key`), '-out', file(`${name}.pem`)]),
+        { stdio: 'pipe' },
+      );
+    writeFileSync(file('text'), 'no certificate');
+  });
+
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  const files = () => ({ certFile: file('one.pem'), keyFile: file('one.key') });
+
+  test('serves with the certificate, and says so in its address', async () => {
+    const { url, port } = await listening({ tls: files(), users: [ANN] });
+    expect(url).toBe(`https://127.0.0.1:${port}/`);
+    const answer = await new Promise<string>((resolve, reject) => {
+      const options = { port, rejectUnauthorized: false, auth: 'ann:secret', agent: false };
+      requestTls(options, async (message) => {
+        let body = '';
+        for await (const chunk of message) body += chunk;
+        resolve(`${message.statusCode} ${body}`);
+      })
+        .on('error', reject)
+        .end();
+    });
+    expect(answer).toBe('200 handled');
+  });
+
+  test('cuts an upload that stands still, and not one that moves', async () => {
+    const clock = new ManualClock();
+    let got = (): void => undefined;
+    const { port, lines } = await listening({
+      tls: files(),
+      clock,
+      handle: async (message) => {
+        for await (const _ of message) got();
+      },
+    });
+    const socket = connectTls({ port, rejectUnauthorized: false });
+    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    const send = (text: string) =>
+      new Promise<void>((resolve) => {
+        got = resolve;
+        socket.write(text);
+      });
+    await send(request('PUT', '/', 'Content-Length: 10\r\n', 'a'));
+    for (let sent = 2; sent < 10; sent++) {
+      await clock.advance(100_000);
+      await send('a');
+    }
+    expect(lines).toEqual([]);
+    await clock.advance(160_000);
+    await closed;
+    expect(lines[0]?.event).toBe('a client stood still and was cut off');
+  });
+
+  test('closes with a handshake under way', async () => {
+    const { connect, close } = await listening({ tls: files() });
+    const connection = connect();
+    await new Promise((resolve) => connection.socket.once('connect', resolve));
+    await close();
+    expect(await connection.closed()).toBe('');
+  });
+
+  const start = (tls: { certFile: string; keyFile: string }) =>
+    startListener({
+      host: '127.0.0.1',
+      port: 0,
+      tls,
+      users: undefined,
+      handle: async () => undefined,
+      log: silentLog,
+    });
+
+  test.each([
+    ['a missing certificate', 'none.pem', 'one.key', /certificate .*none\.pem: no such file/],
+    ['a missing key', 'one.pem', 'none.key', /key .*none\.key: no such file/],
+    ['no certificate', 'text', 'one.key', /https with .*text and .*one\.key: .*PEM/],
+    ['the key of another', 'one.pem', 'other.key', /other\.key: .*key.*mismatch/i],
+  ])('%s is refused by name', async (_, certFile, keyFile, message) => {
+    const starting = start({ certFile: file(certFile), keyFile: file(keyFile) });
+    await expect(starting).rejects.toThrow(CertificateError);
+    await expect(starting).rejects.toThrow(message);
+  });
+});
+
+describe('an address', () => {
+  const start = (host: string, port: number) =>
+    startListener({ host, port, users: undefined, handle: async () => undefined, log: silentLog });
+
+  test('that is in use, or not ours, is refused by name', async () => {
+    const { port } = await listening();
+    const inUse = start('127.0.0.1', port);
+    await expect(inUse).rejects.toThrow(ListenError);
+    await expect(inUse).rejects.toThrow(`cannot listen on 127.0.0.1:${port}: another program uses that port`);
+    await expect(start('192.0.2.1', 8765)).rejects.toThrow(/192\.0\.2\.1:8765: this machine does not have/);
+  });
+
+  test('for all of this machine is told by a name that works here', async () => {
+    const listener = await start('0.0.0.0', 0);
+    expect(listener.url).toBe(`http://localhost:${listener.port}/`);
+    await listener.close();
+  });
+
+  test('a user without a usable hash is refused by name', async () => {
+    const users = [{ ...ANN, passwordHash: 'geheim' }];
+    const starting = startListener({
+      host: '127.0.0.1',
+      port: 0,
+      users,
+      handle: async () => undefined,
+      log: silentLog,
+    });
+    await expect(starting).rejects.toThrow('user ann: not a password hash');
+  });
+});
