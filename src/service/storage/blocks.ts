@@ -98,8 +98,11 @@ export class BlockFiles {
   }
 
   async dropIncoming(incoming: IncomingFile): Promise<void> {
-    await incoming.file.close();
-    await this.disk.remove(incoming.path);
+    try {
+      await incoming.file.close();
+    } finally {
+      await this.disk.remove(incoming.path);
+    }
   }
 
   /** Makes `incoming` the file of `hash`, which the caller has pinned. Durable after the next `sync`. */
@@ -109,12 +112,12 @@ export class BlockFiles {
       if (this.#isWhole(hash, hex)) return await this.dropIncoming(incoming);
       try {
         await incoming.file.sync();
+        await incoming.file.close();
+        await this.disk.rename(incoming.path, join(this.#folder, hex));
       } catch (failure) {
         await this.dropIncoming(incoming);
         throw failure;
       }
-      await incoming.file.close();
-      await this.disk.rename(incoming.path, join(this.#folder, hex));
       this.#placed.add(hex);
       this.#damaged.delete(hex);
     });

@@ -43,7 +43,8 @@ function migrate(database: Database.Database, file: string): void {
       `${file} was written by a newer davgate (schema ${taken}, this one knows ${MIGRATIONS.length}): run that version`,
     );
   for (const step of MIGRATIONS.slice(taken)) database.exec(step);
-  database.pragma(`user_version = ${MIGRATIONS.length}`);
+  // On a full disk even an old directory must open: nothing is written without need.
+  if (taken < MIGRATIONS.length) database.pragma(`user_version = ${MIGRATIONS.length}`);
   database.exec('COMMIT');
 }
 

@@ -1,7 +1,8 @@
-import type { Committer, Transaction } from './committer.ts';
+import type { Transaction } from './committer.ts';
 import type { Contents } from './contents.ts';
 import type { Database } from './database.ts';
 import type { Place } from './names.ts';
+import type { Reserve } from './reserve.ts';
 import { tickAt } from './ticks.ts';
 import { below } from './tree-rows.ts';
 
@@ -60,8 +61,8 @@ export class Graveyard {
   }
 
   /** Works until nothing is left or the storage is closed; the next start goes on. */
-  async work(committer: Committer): Promise<void> {
-    while (!committer.isClosed && !this.isEmpty) await committer.run((transaction) => this.step(transaction));
+  async work(reserve: Reserve): Promise<void> {
+    while (!reserve.isClosed && !this.isEmpty) await reserve.commit((transaction) => this.step(transaction));
   }
 }
 

@@ -1,16 +1,26 @@
+import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import type { Background } from './background.ts';
 import type { BlockFiles } from './blocks.ts';
 import type { Committer } from './committer.ts';
 import type { Database } from './database.ts';
-import { notFound } from './errors.ts';
+import { asRefusal, notFound } from './errors.ts';
 import { restoreRevision, revisionsOf } from './history.ts';
 import type { Listings } from './listing.ts';
 import { malformed } from './names.ts';
 import { readContent } from './reading.ts';
 import { relocateEntry } from './relocation.ts';
 import { removeEntry, removeEntryForever } from './removal.ts';
-import type { CursorOwner, RevisionPage, Storage, Stored, StoredDeletion, StoredFile } from './storage.ts';
+import type { Reserve } from './reserve.ts';
+import {
+  type CursorOwner,
+  type RevisionPage,
+  type Storage,
+  StorageError,
+  type Stored,
+  type StoredDeletion,
+  type StoredFile,
+} from './storage.ts';
 import { numberOf } from './ticks.ts';
 import { storedDeletion, storedFile, storedFolder, storedOf, storedRevision } from './tree-rows.ts';
 import type { Uploads } from './uploads.ts';
@@ -22,8 +32,10 @@ export interface Parts {
   readonly files: BlockFiles;
   readonly store: Store;
   readonly committer: Committer;
+  readonly reserve: Reserve;
   readonly listings: Listings;
   readonly uploads: Uploads;
+  readonly log: Log;
   /** Ends every wait for a change. */
   readonly endWaits: () => void;
   /** Keeps a task running that no caller waits for; `close` waits for all of them. */
@@ -32,7 +44,7 @@ export interface Parts {
 
 /** The seam over an open data directory. */
 export function localStorage(parts: Parts): Storage {
-  const { store, committer, listings, uploads } = parts;
+  const { store, committer, reserve, listings, uploads } = parts;
   const { directoryTag } = store;
   const namespaces = namespacesOf(parts.database);
   const numberFor = namespaces.number;
@@ -69,16 +81,16 @@ export function localStorage(parts: Parts): Storage {
       ),
     remove: async (namespace, address, parentRev) =>
       storedOf(
-        await committer.run((transaction) =>
+        await reserve.commit((transaction) =>
           removeEntry(store, transaction, numberFor(namespace), address, parentRev),
         ),
         directoryTag,
       ),
     removeForever: async (namespace, address, parentRev) => {
-      await committer.run((transaction) =>
+      await reserve.commit((transaction) =>
         removeEntryForever(store, transaction, numberFor(namespace), address, parentRev),
       );
-      parts.background.start('removing for ever', store.graveyard.work(committer));
+      parts.background.start('removing for ever', tidyUp(parts));
     },
     relocate: async (namespace, from, to, options) =>
       storedOf(
@@ -96,6 +108,11 @@ export function localStorage(parts: Parts): Storage {
       ),
     close: () => close(parts),
   };
+}
+
+async function tidyUp({ store, reserve }: Parts): Promise<void> {
+  await store.graveyard.work(reserve);
+  if (!reserve.isClosed) await reserve.fill();
 }
 
 function stat(store: Store, ns: number, address: string, includeDeleted: boolean): Stored | StoredDeletion {
@@ -148,7 +165,8 @@ function namespacesOf(database: Database): {
   );
   const create = database.prepare<[string, number]>(
     `INSERT INTO namespace (name, limit_bytes) VALUES (?, ?)
-     ON CONFLICT (name) DO UPDATE SET limit_bytes = excluded.limit_bytes`,
+     ON CONFLICT (name) DO UPDATE SET limit_bytes = excluded.limit_bytes
+     WHERE limit_bytes <> excluded.limit_bytes`,
   );
   const found = (namespace: string) => {
     const row = find.get(namespace);
@@ -167,13 +185,23 @@ function namespacesOf(database: Database): {
   };
 }
 
-async function close({ database, files, store, committer, background, endWaits }: Parts): Promise<void> {
+async function close({ database, files, store, committer, background, endWaits, log }: Parts): Promise<void> {
   endWaits();
   await committer.close();
   await background.ended();
   if (!database.open) return;
   // What is cut off now leaves something behind: the next start looks for it.
-  if (!files.hasPins && !store.contents.hasReaders && !background.hasFailed)
-    database.prepare(`UPDATE setting SET value = 1 WHERE name = 'closed'`).run();
+  if (!files.hasPins && !store.contents.hasReaders && !background.hasFailed) markClosed(database, true, log);
   database.close();
+}
+
+/** Notes whether the next start may skip looking for what a crash leaves behind. */
+export function markClosed(database: Database, closed: boolean, log: Log): void {
+  try {
+    database.prepare(`UPDATE setting SET value = ? WHERE name = 'closed'`).run(closed ? 1 : 0);
+  } catch (failure) {
+    // A full disk must still open and close; the price is a look too many or a file too much.
+    if (!(asRefusal(failure) instanceof StorageError)) throw failure;
+    log.warn('the disk is full', { reason: String(failure) });
+  }
 }

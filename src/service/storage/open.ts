@@ -13,7 +13,8 @@ import { type Disk, localDisk } from './disk.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
 import { Graveyard } from './graveyard.ts';
 import { Listings } from './listing.ts';
-import { localStorage } from './local-storage.ts';
+import { localStorage, markClosed } from './local-storage.ts';
+import { Reserve } from './reserve.ts';
 import { Sessions } from './sessions.ts';
 import type { Storage } from './storage.ts';
 import { Ticks } from './ticks.ts';
@@ -63,17 +64,22 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     });
     await files.prepare();
     if (!settings.closedCleanly) await collectOrphans(contents, files, committer, log);
-    background.start('removing for ever', store.graveyard.work(committer));
+    markClosed(database, false, log);
+    const reserve = new Reserve(dataDirectory, disk, committer);
+    background.start('removing for ever', store.graveyard.work(reserve));
+    background.start('keeping space for removals', reserve.fill());
     const cursors = new Cursors(settings.cursorKey, settings.directoryTag);
     return localStorage({
       database,
       files,
       store,
       committer,
+      reserve,
       listings: new Listings(database, store, cursors, ticks, watchers, clock),
       uploads: new Uploads(database, store, files, sessions, committer, clock),
       endWaits: () => watchers.endAll(),
       background,
+      log,
     });
   } catch (failure) {
     database.close();
@@ -104,24 +110,27 @@ interface Settings {
   readonly closedCleanly: boolean;
 }
 
-/** What the data directory remembers about itself; marks it open. */
+/** What the data directory remembers about itself; new when it is. */
 function settingsOf(database: Database): Settings {
-  const add = database.prepare('INSERT OR IGNORE INTO setting (name, value) VALUES (?, ?)');
   const find = database.prepare<[string], { value: unknown }>('SELECT value FROM setting WHERE name = ?');
-  return database.transaction(() => {
+  const value = (name: string) => find.get(name)?.value;
+  if (value('tag') === undefined) makeSettings(database);
+  return {
+    directoryTag: String(value('tag')),
+    // Written as bytes by `makeSettings`.
+    cursorKey: value('cursor-key') as Buffer,
+    tick: Number(value('tick')),
+    closedCleanly: value('closed') === 1,
+  };
+}
+
+function makeSettings(database: Database): void {
+  const add = database.prepare('INSERT INTO setting (name, value) VALUES (?, ?)');
+  database.transaction(() => {
     add.run('tag', randomBytes(4).toString('hex'));
     add.run('cursor-key', randomBytes(32));
     add.run('tick', 0);
     add.run('closed', 1);
-    const value = (name: string) => find.get(name)?.value;
-    const settings = {
-      directoryTag: String(value('tag')),
-      cursorKey: value('cursor-key') as Buffer,
-      tick: Number(value('tick')),
-      closedCleanly: value('closed') === 1,
-    };
-    database.prepare(`UPDATE setting SET value = 0 WHERE name = 'closed'`).run();
-    return settings;
   })();
 }
 
@@ -137,6 +146,7 @@ async function collectOrphans(
   });
   let removed = 0;
   for await (const hash of files.hashes()) {
+    if (!/^[0-9a-f]{64}$/.test(hash)) continue;
     if (contents.block(Buffer.from(hash, 'hex'))?.inline === 0) continue;
     await files.remove(hash);
     removed++;

@@ -28,7 +28,7 @@ export function sessionStatements(database: Database) {
       `SELECT id, ns, concurrent, size AS sizeBytes, closed, started_ms AS startedMs FROM session WHERE id = ?`,
     ),
     expired: database.prepare<[before: number, limit: number], { id: string }>(
-      'SELECT id FROM session WHERE started_ms < ? LIMIT ?',
+      'SELECT id FROM session WHERE started_ms <= ? LIMIT ?',
     ),
     add: database.prepare<[id: string, ns: number, concurrent: number, startedMs: number]>(
       'INSERT INTO session (id, ns, concurrent, size, closed, started_ms) VALUES (?, ?, ?, 0, 0, ?)',

@@ -1,0 +1,86 @@
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { Committer, type Transaction } from '../../../src/service/storage/committer.ts';
+import { conflict } from '../../../src/service/storage/errors.ts';
+import { Ticks } from '../../../src/service/storage/ticks.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { HOME, opened, put, refusal } from './opened.ts';
+
+/** A committer over a table of numbers, and what it committed. */
+function committer() {
+  const database = new Database(':memory:');
+  onTestFinished(() => {
+    database.close();
+  });
+  database.exec(`CREATE TABLE setting (name TEXT, value ANY); INSERT INTO setting VALUES ('tick', 0);
+    CREATE TABLE number (value INTEGER UNIQUE)`);
+  const clock = new ManualClock();
+  const transactions: Transaction[] = [];
+  const line = new Committer(database, new Ticks(0, clock), clock, (transaction) =>
+    transactions.push(transaction),
+  );
+  const add = database.prepare('INSERT INTO number VALUES (?)');
+  const insert = (value: number) => (transaction: Transaction) => {
+    transaction.changes.push({ ns: 1, key: `/${value}`, tree: false });
+    add.run(value);
+    return value;
+  };
+  const values = () => database.prepare('SELECT value FROM number ORDER BY value').pluck().all();
+  return { database, clock, line, transactions, insert, values };
+}
+
+test('those that wait together share a transaction; a refused one leaves no trace', async () => {
+  const { line, transactions, insert, values } = committer();
+  const refused = line.run((transaction) => {
+    insert(2)(transaction);
+    throw conflict('file');
+  });
+  const outcomes = await Promise.all([line.run(insert(1)), refusal(refused), line.run(insert(3))]);
+  expect(outcomes).toEqual([1, 'conflict/file', 3]);
+  expect(values()).toEqual([1, 3]);
+  expect(transactions.map(({ changes }) => changes.map((change) => change.key))).toEqual([['/1', '/3']]);
+});
+
+test('one that the database cannot take does not take the others with it', async () => {
+  const { database, line, transactions, insert, values } = committer();
+  database.pragma('max_page_count = 5');
+  database.exec('CREATE TABLE large (bytes BLOB)');
+  const large = line.run(() => database.prepare('INSERT INTO large VALUES (zeroblob(100000))').run());
+  const outcomes = await Promise.all([line.run(insert(1)), refusal(large), line.run(insert(2))]);
+  expect(outcomes).toEqual([1, 'write/insufficient_space', 2]);
+  expect(values()).toEqual([1, 2]);
+  expect(transactions.flatMap(({ changes }) => changes).map((change) => change.key)).toEqual(['/1', '/2']);
+});
+
+test('who waits longer than a second is told to come again', async () => {
+  const { clock, line, insert, values } = committer();
+  const late = line.run(insert(1));
+  const advanced = clock.advance(1001);
+  const inTime = line.run(insert(2));
+  await advanced;
+  expect(await refusal(late)).toBe('write/too_many_write_operations');
+  expect(await inTime).toBe(2);
+  expect(values()).toEqual([2]);
+  const punctual = line.run(insert(3));
+  await clock.advance(1000);
+  expect(await punctual).toBe(3);
+});
+
+test('a storage tells it too, and keeps the bytes for another try', async () => {
+  const clock = new ManualClock();
+  const storage = await opened({ clock });
+  const folder = storage.createFolder(HOME, '/a', false);
+  await clock.advance(1001);
+  expect(await refusal(folder)).toBe('write/too_many_write_operations');
+  expect(await refusal(() => storage.stat(HOME, '/a', true))).toBe('lookup/not_found');
+  expect((await put(storage, '/a', 'x')).name).toBe('a');
+});
+
+test('what was taken is done before the end', async () => {
+  const { line, insert, values } = committer();
+  const taken = Array.from({ length: 1000 }, (_, index) => line.run(insert(index)));
+  await line.close();
+  expect(values()).toHaveLength(1000);
+  expect(await Promise.all(taken)).toHaveLength(1000);
+  expect(await refusal(line.run(insert(1000)))).toBe('the storage is closed');
+});

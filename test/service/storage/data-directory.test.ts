@@ -1,0 +1,140 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { DamagedBlockError } from '../../../src/service/storage/errors.ts';
+import { openStorage } from '../../../src/service/storage/open.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import { silentLog } from '../../../src/util/log.ts';
+import { compile } from '../../support/compiled.ts';
+import { body, bytesOf, commit, HOME, opened, put, refusal, temporaryFolder, textAt } from './opened.ts';
+
+function reopen(dataDirectory: string) {
+  return openStorage({ dataDirectory, clock: systemClock, log: silentLog });
+}
+
+test('a second storage on the directory is refused, in this process and in another', async () => {
+  const storage = await opened();
+  const inUse = {
+    name: 'DataDirectoryError',
+    reason: 'in-use',
+    message: expect.stringContaining(storage.dataDirectory),
+  };
+  await expect(reopen(storage.dataDirectory)).rejects.toMatchObject(inUse);
+  const compiled = compile('service/storage/open.ts');
+  const script = `
+    const { openStorage } = await import(${JSON.stringify(compiled.url)});
+    const clock = { now: () => Date.now() };
+    await openStorage({ dataDirectory: process.argv[1], clock }).then(
+      () => console.log('opened'), (failure) => console.log(failure.reason));`;
+  const run = () =>
+    execFileSync(process.execPath, ['--input-type=module', '-e', script, storage.dataDirectory], {
+      encoding: 'utf8',
+    });
+  expect(run()).toBe('in-use\n');
+  expect(await refusal(put(storage, '/a', 'still works'))).toBe('done');
+  await storage.close();
+  expect(run()).toBe('opened\n');
+  compiled.remove();
+});
+
+test('a newer schema, a damaged file and a folder that cannot be are told apart', async () => {
+  const newer = await temporaryFolder();
+  const database = new Database(join(newer, 'storage.sqlite'));
+  database.pragma('user_version = 1000');
+  database.close();
+  await expect(reopen(newer)).rejects.toMatchObject({ reason: 'newer' });
+  const damaged = await temporaryFolder();
+  await writeFile(join(damaged, 'storage.sqlite'), randomBytes(10_000));
+  await expect(reopen(damaged)).rejects.toMatchObject({ reason: 'damaged' });
+  await writeFile(join(damaged, 'file'), '');
+  await expect(reopen(join(damaged, 'file', 'data'))).rejects.toMatchObject({ reason: 'unusable' });
+});
+
+test('the data is for its user alone', async () => {
+  const parent = await temporaryFolder();
+  const storage = await opened({ dataDirectory: join(parent, 'new', 'data') });
+  await put(storage, '/a', randomBytes(100_000));
+  const listing = execFileSync('find', [join(parent, 'new', 'data'), '-perm', '/077', '-type', 'd'], {
+    encoding: 'utf8',
+  });
+  expect(listing).toBe('');
+});
+
+test('what a crash left behind goes away at the next start, and nothing else', async () => {
+  const storage = await opened();
+  const bytes = randomBytes(5_000_000);
+  await put(storage, '/a', bytes);
+  const session = await storage.startSession(HOME, 'sequential', body(bytes.subarray(0, 100_000)), false);
+  await storage.close();
+  const unclean = new Database(join(storage.dataDirectory, 'storage.sqlite'));
+  unclean.exec(`UPDATE setting SET value = 0 WHERE name = 'closed'`);
+  unclean.close();
+  await writeFile(join(storage.dataDirectory, 'blocks', 'a'.repeat(64)), 'half a block');
+  await writeFile(join(storage.dataDirectory, 'incoming', '7'), 'half a block');
+  const again = await opened({ dataDirectory: storage.dataDirectory });
+  expect(await readdir(join(storage.dataDirectory, 'incoming'))).toEqual([]);
+  expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(3);
+  const file = await put(again, '/a', bytes);
+  expect((await bytesOf(again.read(file, undefined))).equals(bytes)).toBe(true);
+  await again.finishSession(HOME, { session, offset: 100_000 }, commit('/b'), body());
+  expect(Buffer.from(await textAt(again, '/b'), 'latin1').length).toBeGreaterThan(0);
+});
+
+/** The file of the only block. */
+async function onlyBlock(dataDirectory: string): Promise<string> {
+  const [name = 'none'] = await readdir(join(dataDirectory, 'blocks'));
+  return join(dataDirectory, 'blocks', name);
+}
+
+async function flipByte(file: string): Promise<void> {
+  const bytes = await readFile(file);
+  const handle = await open(file, 'r+');
+  await handle.write(Buffer.from([(bytes[50_000] ?? 0) ^ 1]), 0, 1, 50_000);
+  await handle.close();
+}
+
+test.each([
+  ['changed', flipByte],
+  ['cut short', (file: string) => writeFile(file, randomBytes(10))],
+  ['missing', (file: string) => rm(file)],
+])('a block that is %s is never served, and the same bytes heal it', async (_, damage) => {
+  const storage = await opened();
+  const bytes = randomBytes(100_000);
+  const file = await put(storage, '/a', bytes);
+  await damage(await onlyBlock(storage.dataDirectory));
+  await expect(bytesOf(storage.read(file, { start: 0, end: 1 }))).rejects.toBeInstanceOf(DamagedBlockError);
+  await put(storage, '/b', bytes);
+  expect((await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
+});
+
+test('damage in the database is never served either', async () => {
+  const storage = await opened();
+  const file = await put(storage, '/a', 'small');
+  await storage.close();
+  const database = new Database(join(storage.dataDirectory, 'storage.sqlite'));
+  database.exec(`UPDATE block_bytes SET bytes = CAST('smell' AS BLOB)`);
+  database.close();
+  const again = await opened({ dataDirectory: storage.dataDirectory });
+  await expect(bytesOf(again.read(file, undefined))).rejects.toBeInstanceOf(DamagedBlockError);
+});
+
+test('a name in the blocks folder that is none of ours does no harm', async () => {
+  const storage = await opened();
+  await put(storage, '/a', randomBytes(100_000));
+  await mkdir(join(storage.dataDirectory, 'blocks', 'lost+found'));
+  await storage.close();
+  const unclean = new Database(join(storage.dataDirectory, 'storage.sqlite'));
+  unclean.exec(`UPDATE setting SET value = 0 WHERE name = 'closed'`);
+  unclean.close();
+  const again = await opened({ dataDirectory: storage.dataDirectory });
+  expect(again.stat(HOME, '/a', false).kind).toBe('file');
+});
+
+test('a closed storage refuses', async () => {
+  const storage = await opened();
+  await storage.close();
+  expect(await refusal(storage.createFolder(HOME, '/a', false))).toBe('the storage is closed');
+});

@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Disk, localDisk } from '../../../src/service/storage/disk.ts';
+import type { Storage } from '../../../src/service/storage/storage.ts';
+import { contentHashOf } from '../../../src/util/content-hash.ts';
+import { body, bytesOf, commit, HOME, opened, put, refusal, temporaryFolder } from './opened.ts';
+
+const STEPS = ['create', 'append', 'sync', 'rename', 'syncFolder'] as const;
+type Step = (typeof STEPS)[number];
+
+/** A disk on which `step` fails with `code` while `fails` is set. */
+function failingDisk(step: Step, code: string): Disk & { fails: boolean } {
+  const check = (now: Step) => {
+    if (disk.fails && now === step) throw Object.assign(new Error(`${code}: injected`), { code });
+  };
+  const disk = {
+    ...localDisk,
+    fails: false,
+    create: async (path: string) => {
+      check('create');
+      const file = await localDisk.create(path);
+      return {
+        append: async (chunks: readonly Uint8Array[]) => {
+          check('append');
+          await file.append(chunks);
+        },
+        sync: async () => {
+          check('sync');
+          await file.sync();
+        },
+        close: () => file.close(),
+      };
+    },
+    rename: async (from: string, to: string) => {
+      check('rename');
+      await localDisk.rename(from, to);
+    },
+    syncFolder: async (path: string) => {
+      check('syncFolder');
+      await localDisk.syncFolder(path);
+    },
+  };
+  return disk;
+}
+
+test.each(
+  STEPS.flatMap((step) => [
+    [step, 'ENOSPC', 'write/insufficient_space'] as const,
+    [step, 'EIO', 'EIO: injected'] as const,
+  ]),
+)('a failure to %s (%s) is told, leaves nothing, and the service goes on', async (step, code, outcome) => {
+  const disk = failingDisk(step, code);
+  const storage = await opened({ disk });
+  const kept = randomBytes(100_000);
+  await put(storage, '/kept', kept);
+  const bytes = randomBytes(30_000_000);
+  const session = await storage.startSession(HOME, 'sequential', body(kept), false);
+  disk.fails = true;
+  const failures = [
+    put(storage, '/new/a', bytes),
+    put(storage, '/kept', bytes),
+    storage.appendSession(HOME, { session, offset: kept.length }, body(bytes), false),
+  ];
+  expect(await Promise.all(failures.map(refusal))).toEqual([outcome, outcome, outcome]);
+  expect(await refusal(() => storage.stat(HOME, '/new', false))).toBe('lookup/not_found');
+  expect(await put(storage, '/small', 'small files need no block file')).toMatchObject({ name: 'small' });
+  expect(await readdir(join(storage.dataDirectory, 'incoming'))).toEqual([]);
+  expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(1);
+  disk.fails = false;
+  expect((await put(storage, '/new/a', bytes)).contentHash).toBe(contentHashOf(bytes));
+  expect(
+    (await storage.finishSession(HOME, { session, offset: kept.length }, commit('/b'), body())).sizeBytes,
+  ).toBe(kept.length);
+});
+
+/** A file system of 32 MiB that is gone after the test. */
+async function smallDisk(): Promise<string> {
+  const folder = await temporaryFolder();
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', folder], { stdio: 'pipe' });
+  } catch (failure) {
+    throw new Error(`this test needs root and the right to mount a tmpfs: ${failure}`);
+  }
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', folder]);
+  });
+  return folder;
+}
+
+/** Uploads files of `sizeBytes` until the disk is full; their bytes by path. */
+async function fill(storage: Storage, folder: string, sizeBytes: number): Promise<Map<string, Buffer>> {
+  const written = new Map<string, Buffer>();
+  for (let index = 0; ; index++) {
+    const bytes = randomBytes(sizeBytes);
+    const outcome = await refusal(put(storage, `${folder}/${index}`, bytes));
+    if (outcome === 'write/insufficient_space') return written;
+    expect(outcome).toBe('done');
+    written.set(`${folder}/${index}`, bytes);
+  }
+}
+
+async function expectAll(storage: Storage, written: Map<string, Buffer>): Promise<void> {
+  for (const [path, bytes] of written) {
+    const file = storage.stat(HOME, path, false);
+    expect(file.kind === 'file' && (await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
+  }
+}
+
+test('a disk that is really full: everything written is whole, and room can be made', async () => {
+  const dataDirectory = join(await smallDisk(), 'data');
+  const first = await opened({ dataDirectory });
+  const large = await fill(first, '/large', 3_000_000);
+  const small = await fill(first, '/small', 20_000);
+  expect([large.size, small.size].every((count) => count > 3)).toBe(true);
+  const tiny = await fill(first, '/tiny', 10);
+  await expectAll(first, new Map([...large, ...small, ...tiny]));
+  await first.close();
+  const storage = await opened({ dataDirectory });
+  await expectAll(storage, new Map([...large, ...small, ...tiny]));
+  expect(await refusal(storage.removeForever(HOME, '/large'))).toBe('done');
+  await expect.poll(() => readdir(join(dataDirectory, 'blocks')), { timeout: 20_000 }).toEqual([]);
+  expect(await refusal(put(storage, '/again', randomBytes(3_000_000)))).toBe('done');
+  await storage.close();
+  const again = await opened({ dataDirectory });
+  await expectAll(again, new Map([...small, ...tiny]));
+  expect(await refusal(() => again.stat(HOME, '/large', true))).toBe('lookup/not_found');
+});
