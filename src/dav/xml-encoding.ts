@@ -1,3 +1,4 @@
+import { TextDecoder } from 'node:util';
 import { DavError } from './errors.ts';
 
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be';

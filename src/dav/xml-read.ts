@@ -3,12 +3,17 @@ import { DavError } from './errors.ts';
 import type { XmlAttribute, XmlElement } from './xml-element.ts';
 import { XmlTextDecoder } from './xml-encoding.ts';
 
-/** No WebDAV client sends more; a larger body is refused as soon as it has passed this. */
-export const XML_BYTES_MAX = 1024 * 1024;
+export interface XmlLimits {
+  /** Of the body; a larger one is refused as soon as it has passed this. */
+  readonly sizeBytes: number;
+  /** Elements and attributes together: bounds the tree's memory, about 200 bytes each. */
+  readonly nodes: number;
+}
+
+/** No WebDAV client sends more. */
+export const XML_LIMITS: XmlLimits = { sizeBytes: 1024 * 1024, nodes: 20_000 };
 /** The parser's cost grows with the square of the depth: 50,000 nested tags would take half a minute. */
 const DEPTH_MAX = 64;
-/** Elements and attributes together: bounds the tree's memory, about 200 bytes each. */
-const NODES_MAX = 20_000;
 /** In scope at one element; real ones have under ten. */
 const PREFIXES_MAX = 64;
 
@@ -28,20 +33,41 @@ const ENTITIES: Record<string, string> = Object.assign(Object.create(null), {
  */
 export async function readXml(
   body: AsyncIterable<Uint8Array> | Uint8Array,
-  limits: { readonly sizeBytes: number } = { sizeBytes: XML_BYTES_MAX },
+  limits: XmlLimits = XML_LIMITS,
 ): Promise<XmlElement | undefined> {
-  const tree = new TreeBuilder();
+  const tree = new TreeBuilder(limits);
   const decoder = new XmlTextDecoder();
-  let sizeBytes = 0;
-  for await (const chunk of body instanceof Uint8Array ? [body] : body) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > limits.sizeBytes)
-      throw new DavError(413, `the XML body is larger than ${limits.sizeBytes} bytes`);
+  let isEmpty = true;
+  for await (const chunk of limited(body instanceof Uint8Array ? [body] : body, limits.sizeBytes)) {
+    if (chunk.length > 0) isEmpty = false;
     tree.write(decoder.decode(chunk));
   }
-  if (sizeBytes === 0) return undefined;
+  if (isEmpty) return undefined;
   tree.write(decoder.end());
   return tree.end(decoder);
+}
+
+/** A whole small body, for those who know it already by its bytes. Throws `DavError` 413. */
+export async function readXmlBytes(
+  body: AsyncIterable<Uint8Array>,
+  limits: Pick<XmlLimits, 'sizeBytes'>,
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of limited(body, limits.sizeBytes)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+async function* limited(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  sizeBytesMax: number,
+): AsyncIterable<Uint8Array> {
+  let sizeBytes = 0;
+  for await (const chunk of body) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > sizeBytesMax)
+      throw new DavError(413, `the XML body is larger than ${sizeBytesMax} bytes`);
+    yield chunk;
+  }
 }
 
 type Growing = XmlElement & { readonly content: (XmlElement | string)[] };
@@ -54,7 +80,7 @@ class TreeBuilder {
   #depth = 0;
   #nodes = 0;
 
-  constructor() {
+  constructor(private readonly limits: XmlLimits) {
     const parser = this.#parser;
     parser.ENTITIES = ENTITIES;
     parser.on('xmldecl', ({ encoding }) => {
@@ -89,8 +115,8 @@ class TreeBuilder {
 
   #count(): void {
     this.#nodes += 1;
-    if (this.#nodes > NODES_MAX)
-      throw new DavError(400, `the XML has more than ${NODES_MAX} elements and attributes`);
+    if (this.#nodes > this.limits.nodes)
+      throw new DavError(400, `the XML has more than ${this.limits.nodes} elements and attributes`);
   }
 
   #opened(tag: SaxesTagNS): void {

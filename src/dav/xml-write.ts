@@ -93,5 +93,12 @@ function prefixesOf(element: XmlElement, found: Set<string> = new Set()): Set<st
 
 function addMentioned(text: string, element: XmlElement, found: Set<string>): void {
   for (const prefix of element.scope.keys())
-    if (prefix !== '' && !found.has(prefix) && text.includes(`${prefix}:`)) found.add(prefix);
+    if (prefix !== '' && !found.has(prefix) && mentions(text, `${prefix}:`)) found.add(prefix);
+}
+
+/** `mailto:` does not mention a prefix `o`. */
+function mentions(text: string, start: string): boolean {
+  for (let at = text.indexOf(start); at >= 0; at = text.indexOf(start, at + 1))
+    if (at === 0 || !/[\w.\-\u0080-\uffff]/.test(text.charAt(at - 1))) return true;
+  return false;
 }
