@@ -9,7 +9,7 @@ export interface Given {
 }
 
 /** The service's batches of 10,000 paths need about 8 MiB. */
-export const RPC_BODY_MAX_BYTES = 16 * 1024 * 1024;
+const RPC_BODY_MAX_BYTES = 16 * 1024 * 1024;
 
 const CORS_HACK = 'text/plain; charset=dropbox-cors-hack';
 const RPC_TYPES = ['application/json', 'application/json; charset=utf-8', CORS_HACK];

@@ -11,7 +11,7 @@ import { within } from './schema.ts';
 import { type Incoming, StorageError } from './storage/storage.ts';
 
 /** Of one call: 150 MiB. */
-export const UPLOAD_MAX_BYTES = 150 * 1024 * 1024;
+const UPLOAD_MAX_BYTES = 150 * 1024 * 1024;
 
 const PREFIX = '/2/';
 

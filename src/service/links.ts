@@ -20,7 +20,7 @@ export interface Link {
   readonly sequence: number;
 }
 
-export type NewLink = Omit<Link, 'token' | 'rlkey' | 'sequence'>;
+type NewLink = Omit<Link, 'token' | 'rlkey' | 'sequence'>;
 
 export interface Links {
   add(link: NewLink): Link;

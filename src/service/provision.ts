@@ -25,7 +25,7 @@ const DEFAULT_ACCOUNT: NewAccount = {
 };
 
 /** 2 TiB; `get_space_usage` tells less where the disk has less. */
-export const DEFAULT_LIMIT_BYTES = 2 * 1024 ** 4;
+const DEFAULT_LIMIT_BYTES = 2 * 1024 ** 4;
 
 /** Secrets in clear, for their owner's eyes only: the gateway has to show them to the service again. */
 const FILE_NAME = 'credentials.json';

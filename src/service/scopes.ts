@@ -13,7 +13,7 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number];
 
-export function isScope(word: string): word is Scope {
+function isScope(word: string): word is Scope {
   return (SCOPES as readonly string[]).includes(word);
 }
 

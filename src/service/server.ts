@@ -25,7 +25,7 @@ export interface ServiceOptions {
 }
 
 /** A consent to hand to a client: what `grant` is asked for. */
-export interface GrantRequest {
+interface GrantRequest {
   readonly accountId: string;
   readonly scopes: readonly Scope[];
   /** When the access token ends; never, if left out. */

@@ -9,14 +9,14 @@ export const ACCESS_TOKEN_LIFETIME_SECONDS = 14_400;
 /** Old tokens are kept so long that a client that slept still hears `expired` rather than `invalid`. */
 const EXPIRED_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
 
-export interface Bearer {
+interface Bearer {
   readonly accountId: string;
   readonly appKey: string;
   readonly scopes: readonly Scope[];
   readonly expired: boolean;
 }
 
-export interface IssuedToken {
+interface IssuedToken {
   readonly token: string;
   readonly scopes: readonly Scope[];
 }

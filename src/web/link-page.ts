@@ -14,7 +14,7 @@ export interface FilePage {
   readonly downloadUrl?: string;
 }
 
-export interface FolderPageItem {
+interface FolderPageItem {
   readonly kind: 'file' | 'folder';
   readonly name: string;
   readonly url: string;
