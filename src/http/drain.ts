@@ -32,6 +32,7 @@ export class Drain {
     });
   }
 
+  /** Whether `close` has been called. */
   get isOn(): boolean {
     return this.#closed !== undefined;
   }
@@ -41,12 +42,14 @@ export class Drain {
     return this.#closing.signal;
   }
 
+  /** To be told after each exchange. What began with "keep-alive" before the drain is idle only now. */
   exchangeEnded(): void {
     if (!this.isOn) return;
     this.#server.closeIdleConnections();
     if (this.#running.size === 0) this.#allEnded();
   }
 
+  /** Closes once, however often it is called. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;

@@ -8,7 +8,11 @@ interface Row extends AsideFile {
   readonly position: number;
 }
 
-/** `bytesMax`: what all set-aside files of the drive may take together. */
+/**
+ * Set-aside files: their facts and their content in two tables, so that listings touch no content. The sum of
+ * their sizes is kept in memory, for it is asked at each change. `bytesMax`: what all set-aside files of the
+ * drive may take together.
+ */
 export function sqliteAsides(
   database: SqliteDatabase,
   drive: number,

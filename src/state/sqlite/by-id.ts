@@ -17,6 +17,7 @@ export class ById<T extends object> {
     this.#values = new LRUCache({ maxSize: VALUES_BYTES_MAX, sizeCalculation: sizeBytesOf });
   }
 
+  /** These are the ids that have a value; nothing else is known any more. */
   reset(ids: Iterable<string>): void {
     this.#ids = new Set(ids);
     this.#values.clear();
@@ -36,6 +37,7 @@ export class ById<T extends object> {
     return found;
   }
 
+  /** The value of `id`, which is not copied: whoever gets it does not change it. */
   get(id: string): T | undefined {
     if (!this.#ids.has(id)) return undefined;
     const cached = this.#values.get(id);

@@ -7,6 +7,7 @@ import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';
 /** A row with the names and types of a `Hold`. */
 const COLUMNS = 'path, id, rev, modified_ms AS modifiedMs, until_ms AS untilMs';
 
+/** Held files: there are few at a time, and each question is one lookup in an index. */
 export function sqliteHolds(database: SqliteDatabase, drive: number, commits: Commits): Holds {
   const get = database.prepare<[number, string], Hold>(
     `SELECT ${COLUMNS} FROM holds WHERE drive = ? AND key = ?`,

@@ -93,6 +93,7 @@ class LockTable {
     this.#byToken.delete(token);
   }
 
+  /** Those whose time has come; looked at only when a lock is taken, so that reading needs no commit. */
   expired(nowMs: number): readonly Lock[] {
     return [...this.#byToken.values()].filter((lock) => isExpired(lock, nowMs));
   }
@@ -108,11 +109,13 @@ class LockTable {
     return found;
   }
 
+  /** Its cost is the number of locks. */
   within(path: Path): readonly Lock[] {
     if (this.#byToken.size === 0) return [];
     return [...this.#byToken.values()].filter((lock) => isWithin(lock.root, path));
   }
 
+  /** A lock that stands in the way of `wanted` (RFC 4918 §6.2, §7.4); expired ones must be gone. */
   conflict(wanted: Lock): Lock | undefined {
     const below = wanted.depth === 'infinity' ? this.within(wanted.root) : [];
     return [...this.covering(wanted.root), ...below].find(

@@ -14,6 +14,10 @@ type Properties = readonly DeadProperty[];
 /** What the objects around one resource's properties take in memory, roughly. */
 const OVERHEAD_BYTES = 256;
 
+/**
+ * Dead properties, by id. Each change writes all properties of its resource anew: they are few, and their order
+ * stays the one in which they came.
+ */
 export function sqliteProperties(database: SqliteDatabase, drive: number, commits: Commits): DeadProperties {
   const statements = prepare(database, drive);
   const byId = new ById<Properties>(statements.of, (value) => sizeBytesOf(value) + OVERHEAD_BYTES);

@@ -2,6 +2,7 @@ import type { Relocation, Relocations } from '../relocations.ts';
 import type { Commits } from './commits.ts';
 import type { SqliteDatabase } from './database.ts';
 
+/** Relocations: a handful at most, read when a drive is opened. */
 export function sqliteRelocations(database: SqliteDatabase, drive: number, commits: Commits): Relocations {
   const all = database.prepare<[number], Relocation>(
     'SELECT id, path, waiting_at AS waitingAt, purpose FROM relocations WHERE drive = ? ORDER BY id',

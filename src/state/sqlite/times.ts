@@ -6,6 +6,7 @@ import type { SqliteDatabase } from './database.ts';
 /** What one time takes in memory, roughly: an object, its revision and its place in the cache. */
 const TIME_BYTES = 160;
 
+/** Set times, by id; some clients set one for every file they bring. */
 export function sqliteTimes(database: SqliteDatabase, drive: number, commits: Commits): Times {
   const ids = database.prepare<[number], { id: string }>('SELECT id FROM times WHERE drive = ?');
   const of = database.prepare<[number, string], SetTime>(

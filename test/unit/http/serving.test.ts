@@ -1,10 +1,7 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request as requestTls } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { CertificateError, ListenError } from '../../../src/http/errors.ts';
 import { startListener } from '../../../src/http/listener.ts';
 import { silentLog } from '../../../src/util/log.ts';
@@ -120,32 +117,7 @@ describe('pages from elsewhere', () => {
 });
 
 describe('https', () => {
-  let directory: string;
-  const file = (name: string) => join(directory, name);
-
-  beforeAll(() => {
-    directory = mkdtempSync(join(tmpdir(), 'davgate-tls-'));
-    for (const name of ['one', 'other'])
-      execFileSync(
-        'openssl',
-        [
-          'req',
-          '-x509',
-          '-newkey',
-          'ec',
-          '-pkeyopt',
-          'ec_paramgen_curve:P-256',
-          '-nodes',
-          '-days',
-          '2',
-        ].concat(['-subj', '/CN=localhost', '-keyout', file(`${name}.key`), '-out', file(`${name}.pem`)]),
-        { stdio: 'pipe' },
-      );
-    writeFileSync(file('text'), 'no certificate');
-  });
-
-  afterAll(() => rmSync(directory, { recursive: true }));
-
+  const file = (name: string) => join(import.meta.dirname, '../../support/certificates', name);
   const files = () => ({ certFile: file('one.pem'), keyFile: file('one.key') });
 
   test('serves with the certificate, and says so in its address', async () => {
@@ -213,7 +185,7 @@ describe('https', () => {
   test.each([
     ['a missing certificate', 'none.pem', 'one.key', /certificate .*none\.pem: no such file/],
     ['a missing key', 'one.pem', 'none.key', /key .*none\.key: no such file/],
-    ['no certificate', 'text', 'one.key', /https with .*text and .*one\.key: .*PEM/],
+    ['no certificate', 'one.key', 'one.key', /https with .*one\.key and .*one\.key: .*PEM/],
     ['the key of another', 'one.pem', 'other.key', /other\.key: .*key.*mismatch/i],
   ])('%s is refused by name', async (_, certFile, keyFile, message) => {
     const starting = start({ certFile: file(certFile), keyFile: file(keyFile) });
