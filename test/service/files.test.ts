@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../support/service.ts';
 import { download, put, refusal, refusalIn, rpc, upload } from '../support/service-client.ts';
@@ -490,14 +491,32 @@ describe('users and check', () => {
   });
 
   test('users/get_space_usage counts what is stored', async () => {
-    const used = async () => ((await call('users/get_space_usage', null)).json as { used: number }).used;
-    const before = await used();
-    await put(service, '/space', 'x'.repeat(1000));
-    expect(await used()).toBe(before + 1000);
-    expect((await call('users/get_space_usage', null)).json).toEqual({
-      used: before + 1000,
-      allocation: { '.tag': 'individual', allocated: expect.any(Number) },
+    // Of its own: what other tests remove for ever is counted down in the background.
+    const account = service.service.addAccount({
+      email: 'space@example.org',
+      givenName: 'S',
+      surname: 'P',
+      mayDeletePermanently: false,
+      limitBytes: 5000,
     });
+    const token = await service.service.grant({
+      accountId: account.id,
+      scopes: ['account_info.read', 'files.content.write'],
+    });
+    const usage = async () => (await rpc(service, 'users/get_space_usage', null, { token })).json;
+    const allocation = { '.tag': 'individual', allocated: 5000 };
+    expect(await usage()).toEqual({ used: 0, allocation });
+    await put({ ...service, token }, '/space', 'x'.repeat(1000));
+    expect(await usage()).toEqual({ used: 1000, allocation });
+  });
+
+  test('users/get_space_usage promises no more than the disk can hold', async () => {
+    const { bavail, bsize } = await statfs(service.dataDirectory);
+    const { json } = await call('users/get_space_usage', null);
+    const { used, allocation } = json as { used: number; allocation: { allocated: number } };
+    // Others write to the disk meanwhile; without the bound it would be 2 TiB.
+    expect(allocation.allocated).toBeLessThan(used + bavail * bsize + 10 * 1024 ** 3);
+    expect(allocation.allocated).toBeGreaterThanOrEqual(used);
   });
 
   test('check/user echoes', async () => {
