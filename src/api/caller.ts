@@ -1,6 +1,7 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { ApiError } from './errors.ts';
+import { ApiError, type ApiFailure } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import { type Http, type HttpAnswer, type HttpHead, type HttpStream, LostConnection } from './http.ts';
 import type { CallQueue, Lane } from './queue.ts';
@@ -167,9 +168,11 @@ export class Caller {
     try {
       return await call.resolve(situation);
     } catch (cause) {
+      if (!(cause instanceof ApiError)) throw cause;
       // We could not find out: the failure itself tells more than this one.
-      if (cause instanceof ApiError) throw situation.failure.error;
-      throw cause;
+      if (UNREACHABLE.has(cause.failure)) throw situation.failure.error;
+      // The question was refused, which is no sign that the work was done.
+      return undefined;
     }
   }
 
@@ -227,6 +230,8 @@ export class Caller {
     const life = new AbortController();
     const sources = outer ? [outer, this.world.signal] : [this.world.signal];
     const links = sources.map((source) => {
+      // Many calls may hang on one signal: that is no leak, as each lets go when it ends.
+      setMaxListeners(0, source);
       const stop = () => life.abort(source.reason);
       if (source.aborted) stop();
       source.addEventListener('abort', stop, { once: true });
@@ -238,6 +243,13 @@ export class Caller {
     return { signal: life.signal, release };
   }
 }
+
+const UNREACHABLE: ReadonlySet<ApiFailure> = new Set([
+  'offline',
+  'unavailable',
+  'rate-limited',
+  'unauthorized',
+]);
 
 const BEARER = 'Bearer ';
 

@@ -1,4 +1,4 @@
-import type { Path } from '../util/path.ts';
+import { nameOf, type Path } from '../util/path.ts';
 import type { Situation } from './caller.ts';
 import type { Client } from './context.ts';
 import { timestampOf } from './drive-root.ts';
@@ -63,6 +63,8 @@ export async function resolveCommit(
 function isOurs(found: FileEntry, commit: Commit): boolean {
   const { mode } = commit.options;
   if (found.sizeBytes !== commit.sizeBytes) return false;
+  // A new file is called as we asked: one in another case was there before.
+  if (mode.if === 'absent' && found.name !== nameOf(commit.path)) return false;
   // The service's times are whole seconds.
   const since = found.committedMs >= Math.floor(commit.startedMs / 1000) * 1000;
   if (commit.contentHash === undefined || found.contentHash === undefined) {

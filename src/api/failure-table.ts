@@ -85,7 +85,7 @@ const WRITE: Record<TagOf<WriteError>, ApiFailure> = {
 };
 
 /** Members that only hold another error: what lies inside has the row. */
-type Holder = 'path' | 'path_lookup' | 'path_write' | 'from_lookup' | 'from_write' | 'to' | 'settings_error';
+type Holder = 'path' | 'path_lookup' | 'path_write' | 'from_lookup' | 'from_write' | 'to';
 
 const TREE: Record<Exclude<TagOf<DeleteError | RelocationError>, Holder>, ApiFailure> = {
   too_many_write_operations: 'rate-limited',
@@ -111,6 +111,7 @@ type LinkError = CreateSharedLinkWithSettingsError | RevokeSharedLinkError | Sha
 
 const LINK: Record<Exclude<TagOf<LinkError>, Holder>, ApiFailure> = {
   shared_link_already_exists: 'link-exists',
+  settings_error: 'link-settings',
   invalid_settings: 'link-settings',
   not_authorized: 'link-settings',
   email_not_verified: 'no-permission',

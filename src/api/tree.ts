@@ -1,4 +1,4 @@
-import type { Path } from '../util/path.ts';
+import { nameOf, type Path } from '../util/path.ts';
 import type { Situation } from './caller.ts';
 import type { Client } from './context.ts';
 import { copiedTo } from './copied.ts';
@@ -42,7 +42,8 @@ async function createFolder(client: Client, path: Path, signal: Signal): Promise
     async resolve({ outcomeUnknown, trouble }) {
       if (!outcomeUnknown) return undefined;
       const found = await statOf(client, path, { signal, trouble });
-      return found?.kind === 'folder' ? { result: found } : undefined;
+      // One in another case was there before: ours would be called as we asked.
+      return found?.kind === 'folder' && found.name === nameOf(path) ? { result: found } : undefined;
     },
   });
 }

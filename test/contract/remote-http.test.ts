@@ -1,27 +1,29 @@
-import { createRemote } from '../../src/api/client.ts';
+import { expect } from 'vitest';
+import { createRemote, type RemoteOptions } from '../../src/api/client.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
+import { type Loss, startLossyProxy } from '../support/lossy-proxy.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { path, remoteContract } from './remote.contract.ts';
+import { type OpenedRemote, path, remoteContract } from './remote.contract.ts';
 
-const overHttp = (service: TestService, root: string) =>
-  createRemote({
-    apiUrl: service.url,
-    contentUrl: service.url,
-    notifyUrl: service.url,
-    credentials: {
-      appKey: service.appKey,
-      appSecret: service.appSecret,
-      refreshToken: service.refreshToken,
-    },
-    root,
+function overHttp(service: TestService, options: Partial<RemoteOptions> & { readonly url?: string } = {}) {
+  const { url = service.url, ...more } = options;
+  const { appKey, appSecret, refreshToken } = service;
+  return createRemote({
+    apiUrl: url,
+    contentUrl: url,
+    notifyUrl: url,
+    credentials: { appKey, appSecret, refreshToken },
+    root: '',
     clock: systemClock,
     log: silentLog,
+    ...more,
   });
+}
 
 remoteContract('over HTTP, the whole account of the embedded service', async () => {
   const service = await startTestService();
-  const remote = overHttp(service, '');
+  const remote = overHttp(service);
   return {
     remote,
     async close() {
@@ -33,10 +35,10 @@ remoteContract('over HTTP, the whole account of the embedded service', async () 
 
 remoteContract('over HTTP, a folder of the account whose case is written otherwise', async () => {
   const service = await startTestService();
-  const whole = overHttp(service, '');
+  const whole = overHttp(service);
   const folder = await whole.createFolder(path('/Team/Über uns'));
   await whole.close();
-  const remote = overHttp(service, folder.path.toUpperCase());
+  const remote = overHttp(service, { root: folder.path.toUpperCase() });
   return {
     remote,
     async close() {
@@ -45,3 +47,23 @@ remoteContract('over HTTP, a folder of the account whose case is written otherwi
     },
   };
 });
+
+/** The drive behaves as on a good line, whatever is lost: every single call, once. */
+async function openLossy(loss: Loss): Promise<OpenedRemote> {
+  const service = await startTestService();
+  const proxy = await startLossyProxy(service.url, loss);
+  const remote = overHttp(service, { url: proxy.url, random: () => 0 });
+  return {
+    remote,
+    async close() {
+      await remote.close();
+      await proxy.close();
+      await service.close();
+      expect(proxy.losses()).toBeGreaterThan(50);
+    },
+  };
+}
+
+remoteContract('over HTTP, every call lost before it arrives', () => openLossy('before'));
+remoteContract('over HTTP, every answer lost', () => openLossy('after'));
+remoteContract('over HTTP, every answer replaced by 500', () => openLossy('replaced'));

@@ -77,6 +77,22 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
     await expect(upload({ if: 'rev', rev: OLD_REV })).rejects.toMatchObject({ failure: 'conflict-file' });
   });
 
+  test('met equal content under a name in another case: a true conflict for `absent`', async () => {
+    const { service } = scripted;
+    service.on('files/upload', loss, conflict).on(STAT, stored({ name: 'F', path_display: '/F' }));
+    await expect(upload({ if: 'absent' })).rejects.toMatchObject({ failure: 'conflict-file' });
+  });
+
+  test('cannot be looked for: it is sent again', async () => {
+    const { service } = scripted;
+    const forbidden = refuse(
+      { '.tag': 'path', path: { '.tag': 'restricted_content' } },
+      'path/restricted_content',
+    );
+    service.on('files/upload', loss, ok(fileMetadata('/f', { content_hash: HASH }))).on(STAT, forbidden);
+    expect(await upload({ if: 'absent' })).toMatchObject({ contentHash: HASH });
+  });
+
   test('met equal content that was there long before: a true conflict for `absent`', async () => {
     const { service } = scripted;
     service.on('files/upload', loss, conflict).on(STAT, stored({ server_modified: LONG_AGO }));
@@ -191,6 +207,13 @@ describe.each(LOSSES)('a new folder whose answer is lost: %s', (_what, loss) => 
   test('was made after we looked', async () => {
     scripted.service.on(CREATE, loss, there).on(STAT, notFound, folder);
     expect(await scripted.remote.createFolder(at('/d'))).toMatchObject({ kind: 'folder' });
+  });
+
+  test('met a folder in another case, which was there before', async () => {
+    scripted.service.on(CREATE, loss, there).on(STAT, folder);
+    await expect(scripted.remote.createFolder(at('/D'))).rejects.toMatchObject({
+      failure: 'conflict-folder',
+    });
   });
 
   test('met a file', async () => {

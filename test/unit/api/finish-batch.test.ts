@@ -1,0 +1,183 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { SessionCommit } from '../../../src/api/remote.ts';
+import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
+import {
+  type Answer,
+  fileMetadata,
+  lose,
+  notFound,
+  ok,
+  tagged,
+  text,
+} from '../../support/scripted-service.ts';
+
+const BATCH = 'files/upload_session/finish_batch_v2';
+const STAT = 'files/get_metadata';
+
+let scripted: Scripted;
+beforeEach(async () => {
+  scripted = await openScripted();
+});
+afterEach(() => scripted.close());
+
+const hashOf = (name: string) => name.repeat(64).slice(0, 64);
+
+const commit = (name: string): SessionCommit => ({
+  session: { id: `session-${name}` },
+  sizeBytes: 3,
+  contentHash: hashOf(name),
+  path: at(`/${name}`),
+  options: { mode: { if: 'absent' } },
+});
+const commits = ['a', 'b', 'c'].map(commit);
+
+const justNow = () => new Date(Date.now() + 1000).toISOString().replace(/\.\d+Z$/, 'Z');
+const metadata = (name: string) =>
+  fileMetadata(`/${name}`, { content_hash: hashOf(name), server_modified: justNow() });
+const success = (name: string) => tagged('file', metadata(name));
+const done = (name: string) => ({ ...metadata(name), '.tag': 'success' });
+const failed = (failure: Record<string, unknown>) => ({ '.tag': 'failure', failure });
+const conflict = failed({ '.tag': 'path', path: { '.tag': 'conflict', conflict: { '.tag': 'file' } } });
+const contention = failed({ '.tag': 'too_many_write_operations' });
+
+/** Answers each entry asked for, by its session. */
+const entries =
+  (outcomeOf: (name: string) => unknown): Answer =>
+  (response, call, request) =>
+    ok({ entries: namesIn(call.arg).map(outcomeOf) })(response, call, request);
+
+function namesIn(arg: unknown): string[] {
+  const { entries: asked } = arg as { entries: { cursor: { session_id: string } }[] };
+  return asked.map(({ cursor }) => cursor.session_id.replace('session-', ''));
+}
+
+/** `get_metadata` of what is there. */
+const there =
+  (...names: string[]): Answer =>
+  (response, call, request) => {
+    const name = (call.arg as { path: string }).path.slice(1);
+    return (names.includes(name) ? ok(success(name)) : notFound)(response, call, request);
+  };
+
+const asked = () => scripted.service.callsOf(BATCH).map(({ arg }) => namesIn(arg));
+const finish = () => scripted.remote.finishSessions(commits);
+
+test('each entry has its own outcome, in the order asked', async () => {
+  scripted.service.on(
+    BATCH,
+    entries((name) => (name === 'b' ? conflict : done(name))),
+  );
+  expect(await finish()).toMatchObject([{ path: '/a' }, { failure: 'conflict-file' }, { path: '/c' }]);
+  expect(scripted.service.routes).toEqual([BATCH]);
+  expect(scripted.service.calls[0]?.arg).toMatchObject({
+    entries: [
+      {
+        cursor: { session_id: 'session-a', offset: 3 },
+        commit: { path: '/a', mode: { '.tag': 'add' }, strict_conflict: true, autorename: false },
+      },
+      {},
+      {},
+    ],
+  });
+});
+
+test('nothing to commit is no call', async () => {
+  expect(await scripted.remote.finishSessions([])).toEqual([]);
+  expect(scripted.service.calls).toEqual([]);
+});
+
+test('more than fit are refused before anything is sent', async () => {
+  const tooMany = Array.from({ length: 1001 }, () => commit('a'));
+  await expect(scripted.remote.finishSessions(tooMany)).rejects.toMatchObject({ failure: 'bad-request' });
+});
+
+test('only what met contention goes out again, after a while', async () => {
+  const { service, clock } = scripted;
+  service.on(
+    BATCH,
+    entries((name) => (name === 'b' ? contention : done(name))),
+    entries(done),
+  );
+  const finished = finish();
+  await clock.untilSleeping();
+  await clock.advance(999);
+  expect(asked()).toEqual([['a', 'b', 'c']]);
+  await clock.advance(1);
+  expect(await finished).toMatchObject([{ path: '/a' }, { path: '/b' }, { path: '/c' }]);
+  expect(asked()).toEqual([['a', 'b', 'c'], ['b']]);
+});
+
+test('contention to the end costs those that it met, and no others', async () => {
+  const { service, clock } = scripted;
+  const nested = failed({ '.tag': 'path', path: { '.tag': 'too_many_write_operations' } });
+  service.on(
+    BATCH,
+    entries((name) => (name === 'b' ? nested : done(name))),
+  );
+  expect(await clock.during(finish())).toMatchObject([
+    { path: '/a' },
+    { failure: 'rate-limited' },
+    { path: '/c' },
+  ]);
+});
+
+test('other content than was sent is no success', async () => {
+  const other = { ...done('b'), content_hash: 'f'.repeat(64) };
+  scripted.service.on(
+    BATCH,
+    entries((name) => (name === 'b' ? other : done(name))),
+  );
+  expect(await finish()).toMatchObject([{}, { failure: 'hash-mismatch' }, {}]);
+});
+
+describe.each<[string, Answer]>([
+  ['cut', lose],
+  ['500', text(500, '')],
+  ['fewer outcomes than entries', ok({ entries: [] })],
+])('when the answer is lost: %s', (_what, loss) => {
+  test('what is there was done, and only the rest goes out again', async () => {
+    scripted.service.on(BATCH, loss, entries(done)).on(STAT, there('a', 'c'));
+    expect(await finish()).toMatchObject([{ path: '/a' }, { path: '/b' }, { path: '/c' }]);
+    expect(asked()).toEqual([['a', 'b', 'c'], ['b']]);
+  });
+
+  test('all of it was done: nothing goes out again', async () => {
+    scripted.service.on(BATCH, loss).on(STAT, there('a', 'b', 'c'));
+    expect(await finish()).toMatchObject([{ path: '/a' }, { path: '/b' }, { path: '/c' }]);
+    expect(asked()).toHaveLength(1);
+  });
+
+  test('it was done after we looked: a used session or a conflict is our own', async () => {
+    const used = failed({ '.tag': 'lookup_failed', lookup_failed: { '.tag': 'not_found' } });
+    let looks = 0;
+    scripted.service
+      .on(
+        BATCH,
+        loss,
+        entries((name) => (name === 'a' ? used : conflict)),
+      )
+      .on(STAT, (response, call, request) => {
+        looks += 1;
+        return (looks <= 3 ? notFound : there('a', 'b'))(response, call, request);
+      });
+    expect(await finish()).toMatchObject([{ path: '/a' }, { path: '/b' }, { failure: 'conflict-file' }]);
+  });
+});
+
+test('a service that stays away gives each open entry that outcome', async () => {
+  await scripted.close();
+  scripted = await openScripted({ random: () => 0.9 });
+  scripted.service.on(BATCH, text(503, '')).on(STAT, there('a'));
+  expect(await scripted.clock.during(finish())).toMatchObject([
+    { path: '/a' },
+    { failure: 'unavailable' },
+    { failure: 'unavailable' },
+  ]);
+});
+
+test('an abort is no outcome', async () => {
+  const abort = new AbortController();
+  const reason = new Error('gone');
+  scripted.service.on(BATCH, () => abort.abort(reason));
+  await expect(scripted.remote.finishSessions(commits, abort.signal)).rejects.toBe(reason);
+});
