@@ -157,6 +157,19 @@ describe('an upload that is refused before its body has come', () => {
   });
 });
 
+test('an upload in chunks, of a length not told before, is whole', async () => {
+  const connection = raw(uploadHead('/chunked', ['Transfer-Encoding: chunked', 'Connection: close']));
+  connection.send('5\r\nsome \r\n4\r\ntext\r\n0\r\n\r\n');
+  expect(await connection.closed()).toContain('"size":9');
+  expect((await download(service, '/chunked')).text).toBe('some text');
+});
+
+test('requests sent one behind the other are answered in their order', async () => {
+  const both = raw(`${uploadHead('/first', ['Content-Length: 3'])}one`);
+  both.send(`${uploadHead('/second', ['Content-Length: 3', 'Connection: close'])}two`);
+  expect(await both.closed()).toMatch(/"name":"first"[\s\S]*"name":"second"/);
+});
+
 describe('what is no request', () => {
   test.each([
     ['400 Bad Request', 'nonsense\r\n\r\n'],

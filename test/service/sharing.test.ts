@@ -340,3 +340,21 @@ test.each(['files.example', 'https://files.example/drive', 'ftp://files.example'
     await expect(startTestService({ publicUrl })).rejects.toThrow(/no public address: give one like https:/);
   },
 );
+
+test('links outlive the service, and follow it to another port', async () => {
+  const first = await startTestService();
+  await put(first, '/lasting', 'text');
+  const made = await rpc(first, 'sharing/create_shared_link_with_settings', { path: '/lasting' });
+  const { url } = made.json as LinkJson;
+  await first.service.close();
+  const second = await startTestService({ dataDirectory: first.dataDirectory });
+  try {
+    const moved = url.replace(first.url, second.url);
+    expect(await (await fetch(moved.replace('dl=0', 'dl=1'))).text()).toBe('text');
+    const listed = await rpc(second, 'sharing/list_shared_links', { path: '/lasting', direct_only: true });
+    expect(listed.json).toMatchObject({ links: [{ url: moved }] });
+  } finally {
+    await second.close();
+    await first.close();
+  }
+});
