@@ -4,7 +4,7 @@ import { parsed, rpcRequest } from './request.ts';
 import type { FullAccount, SpaceUsage } from './wire-account.ts';
 
 /** Whose storage it is. */
-export interface Account {
+interface Account {
   readonly id: string;
   readonly displayName: string;
   readonly email: string;

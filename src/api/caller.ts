@@ -24,7 +24,7 @@ export interface CallerWorld {
   readonly signal: AbortSignal;
 }
 
-/** The trouble that a call is in; those made to find out how it ended share it, and with it the deadline. */
+/** The trouble that a call is in, since it first failed or was held back; those made to find out how it ended share it, and with it the deadline. */
 export interface Trouble {
   sinceMs?: number;
 }
@@ -117,7 +117,10 @@ export class Caller {
     signal: AbortSignal,
     send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
+    const { queue, clock } = this.world;
     const trouble = call.trouble ?? {};
+    // Being held back is trouble too: the person waits all the same.
+    if (call.lane && queue.paused) trouble.sinceMs ??= clock.now();
     let outcomeUnknown = false;
     for (let number = 1; ; number += 1) {
       const outcome = await this.#try(call, signal, send);

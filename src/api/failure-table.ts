@@ -2,9 +2,13 @@ import type { ApiFailure } from './errors.ts';
 import type {
   AuthError,
   BodyError,
+  CreateFolderError,
   DeleteError,
   DownloadError,
+  GetMetadataError,
   ListFolderContinueError,
+  ListFolderError,
+  ListFolderLongpollError,
   LookupError,
   RelocationError,
   Tag,
@@ -18,6 +22,7 @@ import type {
 } from './wire.ts';
 import type {
   CreateSharedLinkWithSettingsError,
+  ListSharedLinksError,
   RevokeSharedLinkError,
   SharedLinkSettingsError,
 } from './wire-account.ts';
@@ -102,14 +107,27 @@ const TREE: Record<Exclude<TagOf<DeleteError | RelocationError>, Holder>, ApiFai
   cant_move_into_family: 'no-permission',
 };
 
-const CONTENT: Record<
-  Exclude<TagOf<UploadError | DownloadError | ListFolderContinueError>, Holder>,
-  ApiFailure
-> = { ...BODY, unsupported_file: 'restricted', reset: 'reset' };
+type ReadError =
+  | GetMetadataError
+  | ListFolderError
+  | ListFolderContinueError
+  | ListFolderLongpollError
+  | DownloadError;
 
-type LinkError = CreateSharedLinkWithSettingsError | RevokeSharedLinkError | SharedLinkSettingsError;
+const CONTENT: Record<Exclude<TagOf<ReadError | UploadError | CreateFolderError>, Holder>, ApiFailure> = {
+  ...BODY,
+  unsupported_file: 'restricted',
+  reset: 'reset',
+};
+
+type LinkError =
+  | CreateSharedLinkWithSettingsError
+  | ListSharedLinksError
+  | RevokeSharedLinkError
+  | SharedLinkSettingsError;
 
 const LINK: Record<Exclude<TagOf<LinkError>, Holder>, ApiFailure> = {
+  reset: 'reset',
   shared_link_already_exists: 'link-exists',
   settings_error: 'link-settings',
   invalid_settings: 'link-settings',

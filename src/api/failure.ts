@@ -1,7 +1,9 @@
 import { ApiError, type ApiFailure } from './errors.ts';
 import { failureOfAuth, failureOfTags } from './failure-table.ts';
 import type { HttpAnswer, HttpHead, LostConnection } from './http.ts';
+import { parsed } from './request.ts';
 import type { FailureReason, RetryableFailure } from './retry.ts';
+import type { ErrorBody } from './wire.ts';
 
 /** One try of a call that failed: what to think of it, and what to throw when there is no other. */
 export class CallFailure extends Error implements RetryableFailure {
@@ -151,15 +153,15 @@ function retryAfterOf(head: HttpHead, nowMs: number): number | undefined {
 }
 
 function errorBodyOf(text: string): ErrorFacts | undefined {
-  let body: unknown;
+  let body: Partial<ErrorBody<unknown>> | null;
   try {
-    body = JSON.parse(text);
+    body = parsed(text);
   } catch {
     return undefined;
   }
-  if (!isRecord(body) || !isRecord(body['error'])) return undefined;
-  const said = body['error_summary'];
-  return errorOf(body['error'], typeof said === 'string' ? said.replace(/\/\.{0,3}$/, '') : undefined);
+  if (!isRecord(body?.error)) return undefined;
+  const said = body.error_summary;
+  return errorOf(body.error, typeof said === 'string' ? said.replace(/\/\.{0,3}$/, '') : undefined);
 }
 
 function errorOf(error: unknown, summary?: string): ErrorFacts {

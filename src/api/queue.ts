@@ -100,6 +100,11 @@ export class CallQueue {
     void this.#resume();
   }
 
+  /** Whether calls are held back for now. */
+  get paused(): boolean {
+    return this.#paused;
+  }
+
   /** How many calls are waiting for their turn. */
   get waiting(): number {
     return this.#waiting.size;

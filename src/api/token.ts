@@ -4,7 +4,7 @@ import { ApiError } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import { type HttpAnswer, type HttpRequest, LostConnection } from './http.ts';
 import { parsed } from './request.ts';
-import type { TokenResult } from './wire-account.ts';
+import type { OAuthError, TokenResult } from './wire-account.ts';
 
 /** A fixed access token, or what it takes to get new ones (`oauth2/token`, grant `refresh_token`). */
 export type Credentials =
@@ -131,9 +131,17 @@ class RefreshedTokens implements Tokens {
   }
 }
 
+/** What `oauth2/token` calls its refusals (RFC 6749 §5.2). */
+const GRANT_ERRORS: readonly OAuthError['error'][] = [
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unsupported_grant_type',
+];
+
 /** Only the error's fixed name goes into the message: its description may quote what was sent. */
 function refusedGrant(answer: HttpAnswer): CallFailure {
-  const name = /"error"\s*:\s*"([a-z_]{1,40})"/.exec(answer.text)?.[1] ?? `status ${answer.status}`;
+  const name = GRANT_ERRORS.find((error) => answer.text.includes(`"${error}"`)) ?? `status ${answer.status}`;
   const message = `the storage service gives no access token for this app key, secret and refresh token (${name}): connect the account again`;
   return new CallFailure('refused', new ApiError('unauthorized', message, { summary: name }));
 }

@@ -5,9 +5,9 @@ import type { Flat, LookupError, Nested, PathLookupError, Tag, Timestamp } from 
 /** In requests a union member that carries nothing may also be its bare name. */
 type Named<Name extends string> = Name | Tag<Name>;
 
-export type LinkAudience = 'public' | 'team' | 'no_one' | 'password' | 'members';
+type LinkAudience = 'public' | 'team' | 'no_one' | 'password' | 'members';
 
-export type RequestedVisibility = 'public' | 'team_only' | 'password';
+type RequestedVisibility = 'public' | 'team_only' | 'password';
 
 /** At least one field, or the service says `invalid_settings`. */
 export interface SharedLinkSettings {
@@ -26,14 +26,14 @@ export interface CreateSharedLinkWithSettingsArg {
   readonly settings?: SharedLinkSettings;
 }
 
-export type ResolvedVisibility =
+type ResolvedVisibility =
   | RequestedVisibility
   | 'team_and_password'
   | 'shared_folder_only'
   | 'no_one'
   | 'only_you';
 
-export interface VisibilityPolicy {
+interface VisibilityPolicy {
   readonly policy: Tag<RequestedVisibility | 'other'>;
   readonly resolved_policy: Tag<ResolvedVisibility | 'other'>;
   readonly allowed: boolean;
@@ -74,21 +74,21 @@ interface SharedLinkBase {
   readonly link_permissions: LinkPermissions;
 }
 
-export interface FileLinkMetadata extends SharedLinkBase {
+interface FileLinkMetadata extends SharedLinkBase {
   readonly client_modified: Timestamp;
   readonly server_modified: Timestamp;
   readonly rev: string;
   readonly size: number;
 }
 
-export type FolderLinkMetadata = SharedLinkBase;
+type FolderLinkMetadata = SharedLinkBase;
 
 export type SharedLinkMetadata = Flat<'file', FileLinkMetadata> | Flat<'folder', FolderLinkMetadata>;
 
 export type SharedLinkSettingsError = Tag<'invalid_settings' | 'not_authorized'>;
 
 /** The link is left out when the settings asked for may not be its own. */
-export interface SharedLinkAlreadyExists {
+interface SharedLinkAlreadyExists {
   readonly shared_link_already_exists?: Nested<'metadata', SharedLinkMetadata> | Tag<'other'>;
 }
 
@@ -126,9 +126,9 @@ export type RevokeSharedLinkError = Tag<
   | 'other'
 >;
 
-// ---- users/*, check/user
+// ---- users/*
 
-export interface RootInfo {
+interface RootInfo {
   readonly root_namespace_id: string;
   readonly home_namespace_id: string;
 }
@@ -155,11 +155,11 @@ export interface FullAccount {
   readonly country?: string;
 }
 
-export interface IndividualSpaceAllocation {
+interface IndividualSpaceAllocation {
   readonly allocated: number;
 }
 
-export interface TeamSpaceAllocation {
+interface TeamSpaceAllocation {
   /** By the whole team, this user too. */
   readonly used: number;
   readonly allocated: number;
@@ -176,16 +176,6 @@ export interface SpaceUsage {
     | Flat<'individual', IndividualSpaceAllocation>
     | Flat<'team', TeamSpaceAllocation>
     | Tag<'other'>;
-}
-
-/** `check/user` */
-export interface EchoArg {
-  /** At most 500 characters, `''` when absent. */
-  readonly query?: string;
-}
-
-export interface EchoResult {
-  readonly result: string;
 }
 
 // ---- oauth2/token

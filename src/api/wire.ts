@@ -41,7 +41,7 @@ export interface FolderMetadata extends MetadataBase {
   readonly id: string;
 }
 
-export type DeletedMetadata = MetadataBase;
+type DeletedMetadata = MetadataBase;
 
 /** As it stands where the declared type is the base; where a concrete type is declared, there is no tag. */
 export type Metadata =
@@ -71,19 +71,6 @@ export type AuthError =
       | 'other'
     >
   | Flat<'missing_scope', { readonly required_scope: string }>;
-
-/** 403 */
-export type AccessError =
-  | Nested<'invalid_account_type', Tag<'endpoint' | 'feature' | 'other'>>
-  | Nested<'paper_access_denied', Tag<'paper_disabled' | 'not_paper_user' | 'other'>>
-  | Tag<'team_access_denied' | 'no_permission' | 'other'>;
-
-/** 429: a struct, not a union. */
-export interface RateLimitError {
-  readonly reason: Tag<'too_many_requests' | 'too_many_write_operations' | 'other'>;
-  /** Seconds; 1 when absent. */
-  readonly retry_after?: number;
-}
 
 interface MalformedPath {
   readonly malformed_path?: string | null;
@@ -197,7 +184,7 @@ export interface UploadArg extends CommitInfo {
 /** Refusals of the bytes themselves, by every call that carries some. */
 export type BodyError = Tag<'payload_too_large' | 'content_hash_mismatch'>;
 
-export interface UploadWriteFailed {
+interface UploadWriteFailed {
   readonly reason: WriteError;
   /** The bytes are in this session already. */
   readonly upload_session_id: string;
@@ -219,7 +206,7 @@ export type UploadSessionStartError =
   | BodyError
   | Tag<'concurrent_session_data_not_allowed' | 'concurrent_session_close_not_allowed' | 'other'>;
 
-export interface UploadSessionCursor {
+interface UploadSessionCursor {
   readonly session_id: string;
   readonly offset: number;
 }
@@ -230,7 +217,7 @@ export interface UploadSessionAppendArg {
   readonly content_hash?: string;
 }
 
-export interface UploadSessionOffsetError {
+interface UploadSessionOffsetError {
   readonly correct_offset: number;
 }
 
@@ -346,36 +333,3 @@ export type RelocationError =
     >
   | Nested<'cant_move_into_vault', Tag<'is_shared_folder' | 'other'>>
   | Nested<'cant_move_into_family', Tag<'is_shared_folder' | 'other'>>;
-
-// ---- files/list_revisions, files/restore
-
-export interface ListRevisionsArg {
-  readonly path: string;
-  readonly mode?: Tag<'path' | 'id'>;
-  /** 1 to 100, 10 when absent. */
-  readonly limit?: number;
-  readonly before_rev?: string;
-  readonly include_restorable_info?: boolean;
-}
-
-export interface ListRevisionsResult {
-  readonly is_deleted: boolean;
-  readonly server_deleted?: Timestamp;
-  /** Newest first. */
-  readonly entries: readonly FileMetadata[];
-  readonly has_more?: boolean;
-}
-
-export type ListRevisionsError =
-  | PathLookupError
-  | Tag<'invalid_before_rev' | 'before_rev_not_supported' | 'other'>;
-
-export interface RestoreArg {
-  readonly path: string;
-  readonly rev: string;
-}
-
-export type RestoreError =
-  | Nested<'path_lookup', LookupError>
-  | Nested<'path_write', WriteError>
-  | Tag<'invalid_revision' | 'in_progress' | 'other'>;

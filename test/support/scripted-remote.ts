@@ -9,13 +9,13 @@ export const TOKEN = 'sl.secret-token-1';
 /** A drive's path from plain text. */
 export const at = (text: string): Path => pathOf(text.split('/').filter((name) => name !== ''));
 
-export interface Logged {
+interface Logged {
   readonly event: string;
   readonly fields: LogFields | undefined;
 }
 
 /** Keeps what it is told. */
-export function keptLog(): Log & { readonly lines: Logged[] } {
+function keptLog(): Log & { readonly lines: Logged[] } {
   const lines: Logged[] = [];
   const keep = (event: string, fields?: LogFields) => void lines.push({ event, fields });
   return { lines, info: keep, warn: keep, error: keep };

@@ -147,6 +147,17 @@ describe('what does not pass is reported once the deadline is over', () => {
     expect(service.calls).toHaveLength(1);
   });
 
+  test('a limit that follows on another: the time held back counts', async () => {
+    const { service, remote, clock } = scripted;
+    service.on(STAT, limited(20)).on('users/get_space_usage', limited(20));
+    const stat = expect(remote.stat(at('/f'))).rejects.toMatchObject({ failure: 'rate-limited' });
+    await clock.untilSleeping(2);
+    const quota = expect(remote.quota()).rejects.toMatchObject({ failure: 'rate-limited' });
+    await clock.advance(20_000);
+    await Promise.all([stat, quota]);
+    expect(service.calls).toHaveLength(3);
+  });
+
   test('a service that is not there', async () => {
     await scripted.close();
     const gone = scripted.service.url;
