@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
+import { XML_TYPE } from './answer.ts';
 import { escapeText } from './xml-write.ts';
 
 const HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<D:multistatus xmlns:D="DAV:">';
 const TAIL = '</D:multistatus>';
-const CONTENT_TYPE = 'application/xml; charset="utf-8"';
 
 /** A streamed answer goes out in pieces of about this size. */
 const PIECE_LENGTH = 64 * 1024;
@@ -42,7 +42,7 @@ export function multistatusBody(rows: readonly string[]): Buffer {
 
 /** Answers with a body made before. */
 export function answerMultistatus(response: ServerResponse, body: Buffer): void {
-  response.writeHead(207, { 'Content-Type': CONTENT_TYPE, 'Content-Length': body.length });
+  response.writeHead(207, { 'Content-Type': XML_TYPE, 'Content-Length': body.length });
   response.end(body);
 }
 
@@ -83,6 +83,6 @@ export async function sendMultistatus(
 
 async function write(response: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  if (!response.headersSent) response.writeHead(207, { 'Content-Type': CONTENT_TYPE });
+  if (!response.headersSent) response.writeHead(207, { 'Content-Type': XML_TYPE });
   if (!response.write(text)) await once(response, 'drain', { signal });
 }

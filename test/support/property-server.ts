@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { RequestBody } from '../../src/dav/body.ts';
 import { clientOf } from '../../src/dav/clients.ts';
 import { DavError } from '../../src/dav/errors.ts';
 import { FailedPuts } from '../../src/dav/failed-puts.ts';
@@ -29,7 +30,12 @@ export interface PropertyServer {
   readonly files: MemoryFiles;
   readonly state: DriveState;
   readonly clock: ManualClock;
-  send(method: string, target: string, body?: string | Uint8Array, headers?: Record<string, string>): Promise<Answer>;
+  send(
+    method: string,
+    target: string,
+    body?: string | Uint8Array,
+    headers?: Record<string, string>,
+  ): Promise<Answer>;
   /** Puts a file there, with its parents. */
   file(path: string, content?: string): Promise<void>;
 }
@@ -93,7 +99,7 @@ async function answer(
       path: pathIn(request.url ?? '/'),
       namesCollection: false,
       principal: 'ann',
-      body: request,
+      body: new RequestBody(request, response),
       log: silentLog,
       randomUuid: () => 'uuid',
       failedPuts: new FailedPuts(parts.clock),

@@ -35,6 +35,7 @@ const propertySets = new LRUCache<string, PropertySet>({ max: PROPERTY_SETS_MAX 
 const cache = new MultistatusCache();
 
 const NO_DEAD: ReadonlyMap<string, readonly DeadProperty[]> = new Map();
+const NO_BYTES = Buffer.alloc(0);
 const NONE: readonly DeadProperty[] = [];
 
 /** RFC 4918 §9.1. Once the listing is there, no row waits for anything. */
@@ -49,8 +50,8 @@ export async function propfind(context: Context): Promise<void> {
 }
 
 async function propertySetOf(context: Context): Promise<PropertySet> {
-  const { request, response, client } = context;
-  const bytes = await readXmlBytes(context.body, LIMITS);
+  const { request, response, client, body } = context;
+  const bytes = body.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(body, LIMITS);
   const prefers = /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(
     String(request.headers['prefer'] ?? ''),
   );

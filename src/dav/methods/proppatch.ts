@@ -2,11 +2,13 @@ import { type DeadProperty, PropertiesFull, type PropertyChange } from '../../st
 import { FileError } from '../../vfs/errors.ts';
 import type { Entry } from '../../vfs/files.ts';
 import { DavError } from '../errors.ts';
+import { requireLocks } from '../lock-check.ts';
 import type { Context } from '../method.ts';
 import { answerMultistatus, multistatusBody, propstatXml, responseXml } from '../multistatus.ts';
-import { type PropertyName, propertyKey, propertyXml } from '../property-names.ts';
+import { checkConditions } from '../preconditions.ts';
+import { MICROSOFT_NAMESPACE, type PropertyName, propertyKey, propertyXml } from '../property-names.ts';
 import { type Refusal, type Step, stepOf } from '../property-step.ts';
-import { instructionsOf, nameOfProperty } from '../property-update.ts';
+import { type Instruction, instructionsOf, nameOfProperty } from '../property-update.ts';
 import { requestHref } from '../request-href.ts';
 import { statusOf } from '../status.ts';
 import { readXml } from '../xml-read.ts';
@@ -22,6 +24,8 @@ export async function proppatch(context: Context): Promise<void> {
   const instructions = instructionsOf(await readXml(context.body));
   const entry = await drive.files.stat(path, signal);
   if (!entry) throw new DavError(404, `there is nothing at ${path}`);
+  const { tokens } = await checkConditions(context, entry);
+  await requireLocks(context, tokens, [{ path }], { ownerMayOmitToken: instructions.every(isMicrosofts) });
   const planned = instructions.map((instruction) => ({
     name: nameOfProperty(instruction),
     step: stepOf(instruction, entry, context.clock.now()),
@@ -30,6 +34,11 @@ export async function proppatch(context: Context): Promise<void> {
   const outcome = refused ? planned : await carryOut(context, entry, planned);
   const href = requestHref(request.url ?? '', path, entry.kind === 'folder');
   answerMultistatus(response, multistatusBody([responseXml(href, propstatsOf(outcome))]));
+}
+
+/** Office sets these without the token of its own lock, and takes a refusal for a failed save. */
+function isMicrosofts({ element }: Instruction): boolean {
+  return element.namespace === MICROSOFT_NAMESPACE;
 }
 
 /** Each part undoes the ones before it when it fails; the service, which cannot be undone, comes last. */
