@@ -260,3 +260,9 @@ test('a port that is taken is an error that names it, and the directory stays fr
   await again.close();
   await other.close();
 });
+
+test('a directory that another service works in is refused, and named', async () => {
+  const { dataDirectory } = service;
+  await expect(startTestService({ dataDirectory })).rejects.toThrow(dataDirectory);
+  expect((await rpc(service, 'check/user', {})).status).toBe(200);
+});

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ManualClock } from '../support/manual-clock.ts';
 import { connectRaw } from '../support/raw-http.ts';
@@ -47,6 +48,14 @@ describe('dl=0', () => {
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(text).not.toContain('<script');
+  });
+
+  test('its style sheet is the one that its policy names', async () => {
+    await put(service, '/page/styled', 'text');
+    const { headers, text } = await get(await linkTo('/page/styled'));
+    const style = /<style>([\s\S]*)<\/style>/.exec(text)?.[1] ?? '';
+    const hash = createHash('sha256').update(style).digest('base64');
+    expect(headers.get('content-security-policy')).toContain(`style-src 'sha256-${hash}'`);
   });
 
   test('a name that is markup stays a name', async () => {
