@@ -1,0 +1,20 @@
+const SIZES = [0, 10, 3000, 60_000, 70_000, 300_000, 4_194_304, 5_000_000];
+
+/** Content that its label tells: the same in the process that writes and in the one that checks. */
+export function contentOf(label) {
+  let sum = 0;
+  for (const character of label) sum = (sum * 31 + character.charCodeAt(0)) >>> 0;
+  const size = SIZES[sum % SIZES.length];
+  return Buffer.alloc(size, `${label} `);
+}
+
+/** Numbers from 0 up to, not with, a bound, from a seed (mulberry32). */
+export function randomOf(seed) {
+  let state = seed >>> 0;
+  return (bound) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % bound;
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * The victim of crash.test.ts: works on a storage until it is killed, and says on standard output, line by
+ * line as JSON, what it is about to do (`begin`) and what was acknowledged (`done`). Each worker has its own
+ * folder and one call under way at a time, but for parts of an upload session.
+ */
+import { writeSync } from 'node:fs';
+import { contentOf, randomOf } from './crash-content.mjs';
+
+const [, , moduleUrl, clockUrl, dataDirectory, seed] = process.argv;
+const { openStorage } = await import(moduleUrl);
+const { systemClock } = await import(clockUrl);
+const complain = (event, fields) => {
+  writeSync(2, `${event} ${JSON.stringify(fields)}\n`);
+};
+const log = { info() {}, warn: complain, error: complain };
+const storage = await openStorage({ dataDirectory, clock: systemClock, log });
+storage.createNamespace('home', 2 ** 40);
+const random = randomOf(Number(seed));
+const WORKERS = 6;
+const FILES = 8;
+let calls = 0;
+
+function say(line) {
+  writeSync(1, `${JSON.stringify(line)}\n`);
+}
+
+async function* chunksOf(bytes) {
+  for (let offset = 0; offset < bytes.length; offset += 65_536) yield bytes.subarray(offset, offset + 65_536);
+}
+
+function body(bytes) {
+  return { bytes: chunksOf(bytes), maxBytes: 2 ** 40 };
+}
+
+function commit(path) {
+  return { path, mode: { tag: 'overwrite' }, autorename: false, strictConflict: false };
+}
+
+async function call(worker, operation, run) {
+  say({ begin: operation, worker });
+  const answer = await run().catch((failure) => {
+    if (failure.message === 'lookup/not_found') return 'not found';
+    throw failure;
+  });
+  if (answer === 'not found') say({ void: operation, worker });
+  else say({ done: operation, worker });
+}
+
+/** Any of a worker's paths; it may be free. */
+function path(worker) {
+  return `/w${worker}/f${random(FILES)}`;
+}
+
+async function session(worker) {
+  const label = `${seed}-${calls++}`;
+  const bytes = contentOf(label);
+  const id = await storage.startSession('home', 'sequential', body(Buffer.alloc(0)), false);
+  const step = Math.max(1, Math.ceil(bytes.length / 3));
+  for (let offset = 0; offset < bytes.length; offset += step) {
+    const part = bytes.subarray(offset, offset + step);
+    await storage.appendSession('home', { session: id, offset }, body(part), false);
+    say({ session: id, label, sizeBytes: offset + part.length, worker });
+  }
+  const target = path(worker);
+  await call(worker, { put: target, label }, () =>
+    storage.finishSession(
+      'home',
+      { session: id, offset: bytes.length },
+      commit(target),
+      body(Buffer.alloc(0)),
+    ),
+  );
+  say({ finished: id, worker });
+}
+
+async function step(worker) {
+  const label = `${seed}-${calls++}`;
+  const one = path(worker);
+  const other = path(worker);
+  const dice = random(20);
+  if (dice < 10)
+    return await call(worker, { put: one, label }, () =>
+      storage.upload('home', commit(one), body(contentOf(label))),
+    );
+  if (dice < 12) return await call(worker, { remove: one }, () => storage.remove('home', one));
+  if (dice < 14) return await call(worker, { remove: one }, () => storage.removeForever('home', one));
+  if (dice < 16 && one !== other) {
+    const options = { copy: dice === 15, autorename: false };
+    return await call(worker, { [options.copy ? 'copy' : 'move']: one, to: other }, () =>
+      storage.relocate('home', one, other, options).catch((failure) => {
+        // A target that is taken changes nothing, just as a source that is not there.
+        throw failure.message === 'conflict/file' ? new Error('lookup/not_found') : failure;
+      }),
+    );
+  }
+  await session(worker);
+}
+
+async function work(worker) {
+  for (;;) await step(worker);
+}
+
+say({ ready: true });
+await Promise.all(Array.from({ length: WORKERS }, (_, worker) => work(worker)));

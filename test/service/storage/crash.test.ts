@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openStorage } from '../../../src/service/storage/open.ts';
+import { type Storage, StorageError } from '../../../src/service/storage/storage.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import { silentLog } from '../../../src/util/log.ts';
+import { type Compiled, compile } from '../../support/compiled.ts';
+import { contentOf, randomOf } from './crash-content.mjs';
+import { expectSound } from './invariants.ts';
+import { body, bytesOf, commit, HOME, OWNER, temporaryFolder } from './opened.ts';
+
+const KILLS = 60;
+const LOAD = fileURLToPath(new URL('./crash-load.mjs', import.meta.url));
+
+/** Milliseconds of work before a kill: enough for some hundred calls, or none. */
+const WORK_MS_MAX = 250;
+
+interface Operation {
+  readonly put?: string;
+  readonly label?: string;
+  readonly remove?: string;
+  readonly move?: string;
+  readonly copy?: string;
+  readonly to?: string;
+}
+
+/** What the victim said. */
+interface Line {
+  readonly begin?: Operation;
+  readonly done?: Operation;
+  readonly void?: Operation;
+  readonly session?: string;
+  readonly finished?: string;
+  readonly label?: string;
+  readonly sizeBytes?: number;
+  readonly worker?: number;
+}
+
+/** Labels of the contents of one worker's files, by path. */
+type Files = ReadonlyMap<string, string>;
+
+let compiled: Compiled;
+beforeAll(() => {
+  compiled = compile('service/storage/open.ts');
+});
+afterAll(() => compiled.remove());
+
+test(`${KILLS} kills at random moments lose nothing that was acknowledged and leave nothing half-made`, async () => {
+  const seed = Date.now() % 1_000_000;
+  process.stdout.write(`crash test: seed ${seed}\n`);
+  const random = randomOf(seed);
+  const dataDirectory = await temporaryFolder();
+  const files = new Map<number, Files>();
+  let acknowledged = 0;
+  for (let round = 0; round < KILLS; round++) {
+    const lines = await killedAtWork(dataDirectory, `${seed + round}`, random(WORK_MS_MAX));
+    acknowledged += lines.filter((line) => line.done).length;
+    const storage = await openStorage({ dataDirectory, clock: systemClock, log: silentLog });
+    storage.createNamespace(HOME, 2 ** 40);
+    await expectSessions(storage, lines);
+    const found = await filesOf(storage);
+    for (let worker = 0; worker < 6; worker++) {
+      const allowed = allowedAfter(
+        files.get(worker) ?? new Map(),
+        lines.filter((line) => line.worker === worker),
+      );
+      const actual = found.get(worker) ?? new Map();
+      expect(allowed.map(sorted), `worker ${worker} in round ${round}`).toContainEqual(sorted(actual));
+      files.set(worker, actual);
+    }
+    await storage.close();
+    expectSound(dataDirectory);
+  }
+  expect(acknowledged).toBeGreaterThan(KILLS * 5);
+});
+
+/** Lets a victim work for a while; what it said before it was killed. */
+async function killedAtWork(dataDirectory: string, seed: string, workMs: number): Promise<Line[]> {
+  const clockUrl = new URL('../../util/clock.js', compiled.url).href;
+  const victim = spawn(process.execPath, [LOAD, compiled.url, clockUrl, dataDirectory, seed], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let complaint = '';
+  victim.stderr.on('data', (chunk: Buffer) => {
+    complaint += chunk;
+  });
+  const lines: Line[] = [];
+  const heard = once(victim, 'close');
+  createInterface({ input: victim.stdout }).on('line', (text) => {
+    lines.push(JSON.parse(text) as Line);
+    if (lines.length === 1) void systemClock.sleep(workMs).then(() => victim.kill('SIGKILL'));
+  });
+  const [, signal] = (await heard) as [number | null, string | null];
+  expect([signal, complaint]).toEqual(['SIGKILL', '']);
+  return lines;
+}
+
+/** What a worker's files may be: all that was acknowledged, with or without the call that was cut off. */
+function allowedAfter(before: Files, lines: readonly Line[]): Files[] {
+  let files = before;
+  let underWay: Operation | undefined;
+  for (const line of lines) {
+    if (line.begin) underWay = line.begin;
+    if (line.done) files = applied(files, line.done);
+    if (line.done || line.void) underWay = undefined;
+  }
+  return underWay ? [files, applied(files, underWay)] : [files];
+}
+
+function applied(files: Files, { put, label, remove, move, copy, to }: Operation): Files {
+  const after = new Map(files);
+  if (put && label) after.set(put, label);
+  if (remove) after.delete(remove);
+  const source = files.get(move ?? copy ?? '');
+  if (to && source && !files.has(to)) after.set(to, source);
+  if (move && to && source && !files.has(to)) after.delete(move);
+  return after;
+}
+
+/** Every file there is, read whole: its label by path, by worker. */
+async function filesOf(storage: Storage): Promise<Map<number, Map<string, string>>> {
+  const workers = new Map<number, Map<string, string>>();
+  for (const entry of storage.list(OWNER, { path: '', recursive: true, includeDeleted: false }, 2000)
+    .entries) {
+    if (entry.kind !== 'file') continue;
+    const bytes = await bytesOf(storage.read(entry, undefined));
+    const worker = Number(/^\/w(\d)/.exec(entry.pathDisplay)?.[1]);
+    const ofWorker = workers.get(worker) ?? new Map<string, string>();
+    workers.set(worker, ofWorker.set(entry.pathDisplay, labelOf(bytes)));
+  }
+  return workers;
+}
+
+/** The label of a content, which must be whole. An empty one tells none. */
+function labelOf(bytes: Buffer): string {
+  const text = bytes.toString('latin1', 0, 40);
+  const label = /^(\d+-\d+) /.exec(text)?.[1];
+  // Ten bytes do not hold a whole label and its space.
+  if (!label) return `short ${text}`;
+  expect(bytes.equals(contentOf(label)), `the content ${label} is whole`).toBe(true);
+  return label;
+}
+
+/** Files as text to compare, where contents too short to tell their label show themselves. */
+function sorted(files: Files): string[] {
+  return [...files].map(([path, label]) => `${path} ${shown(label)}`).sort();
+}
+
+function shown(label: string): string {
+  if (label.startsWith('short ')) return label;
+  const content = contentOf(label);
+  return content.length < 40 ? `short ${content.toString('latin1')}` : label;
+}
+
+/** Sessions that were not finished have every byte that was acknowledged, and can be finished. */
+async function expectSessions(storage: Storage, lines: readonly Line[]): Promise<void> {
+  const open = new Map<string, Line>();
+  for (const line of lines) {
+    if (line.session) open.set(line.session, line);
+    if (line.finished) open.delete(line.finished);
+  }
+  for (const [session, { label = '', sizeBytes = 0 }] of open) {
+    const finish = (offset: number) =>
+      storage.finishSession(HOME, { session, offset }, commit('/session'), body());
+    const file = await finish(sizeBytes).catch((failure: unknown) => {
+      if (!(failure instanceof StorageError) || failure.refusal.kind !== 'session') throw failure;
+      const { correctOffset = 0 } = failure.refusal;
+      if (failure.refusal.tag === 'incorrect_offset' && correctOffset > sizeBytes)
+        return finish(correctOffset);
+      // Cut off between its last commit and the answer.
+      if (failure.refusal.tag === 'not_found' && sizeBytes === contentOf(label).length) return undefined;
+      throw failure;
+    });
+    if (!file) continue;
+    const bytes = await bytesOf(storage.read(file, undefined));
+    expect(bytes.equals(contentOf(label).subarray(0, bytes.length)), `session of ${label}`).toBe(true);
+    await storage.removeForever(HOME, '/session');
+  }
+}

@@ -1,0 +1,50 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { expect } from 'vitest';
+
+/** Queries that find nothing in a sound data directory, and what it would mean if they did. */
+const NOTHING: Record<string, string> = {
+  'a path is live and deleted': `SELECT parent, name_key FROM entry JOIN deletion USING (ns, parent, name_key)`,
+  'an entry has no folder': `
+    SELECT path FROM entry WHERE parent <> '/' AND NOT EXISTS (
+      SELECT 1 FROM entry AS folder WHERE folder.ns = entry.ns AND folder.revision IS NULL
+        AND folder.parent || folder.name_key || '/' = entry.parent)`,
+  'an entry differs from its revision': `
+    SELECT entry.path FROM entry JOIN revision ON number = entry.revision
+    WHERE entry.ns <> revision.ns OR entry.id <> revision.id OR entry.path <> revision.path OR entry.seq <> number`,
+  'contents are counted wrongly': `
+    SELECT ns, content, sum(held), sum(counted) FROM (
+      SELECT ns, content, 1 AS held, 0 AS counted FROM revision
+      UNION ALL SELECT ns, content, 1, 0 FROM doomed
+      UNION ALL SELECT ns, content, 0, revisions FROM holding)
+    GROUP BY ns, content HAVING sum(held) <> sum(counted)`,
+  'a content is held by nothing': `SELECT id FROM content WHERE id NOT IN (SELECT content FROM holding)`,
+  'a block is needed by nothing': `
+    SELECT id FROM block
+    WHERE id NOT IN (SELECT block FROM content_block) AND id NOT IN (SELECT block FROM session_piece)`,
+  'usage is wrong': `
+    SELECT name, used_bytes FROM namespace WHERE used_bytes <> (
+      SELECT coalesce(sum(size), 0) FROM holding JOIN content ON content.id = content WHERE ns = namespace.id)`,
+  'a content has another size than its blocks': `
+    SELECT id FROM content WHERE size <> (
+      SELECT coalesce(sum(block.size), 0) FROM content_block JOIN block ON block.id = block WHERE content = content.id)`,
+  'a small block has no bytes': `
+    SELECT id FROM block WHERE inline <> (SELECT count(*) FROM block_bytes WHERE block = block.id)`,
+};
+
+/** Checks a data directory that is closed: the database fits together, and the files are those of its blocks. */
+export function expectSound(dataDirectory: string): void {
+  const database = new Database(join(dataDirectory, 'storage.sqlite'));
+  try {
+    expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
+    expect(database.pragma('foreign_key_check')).toEqual([]);
+    for (const [meaning, query] of Object.entries(NOTHING))
+      expect(database.prepare(query).all(), meaning).toEqual([]);
+    const hashes = database.prepare('SELECT lower(hex(hash)) FROM block WHERE NOT inline').pluck().all();
+    expect(readdirSync(join(dataDirectory, 'blocks')).sort()).toEqual(hashes.sort());
+    expect(readdirSync(join(dataDirectory, 'incoming'))).toEqual([]);
+  } finally {
+    database.close();
+  }
+}
