@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { sliceOf } from './blocks.ts';
 
 /** Each run of this many bytes has its own checksum, so that a small read of a big block costs little. */
 export const PIECE_BYTES = 64 * 1024;
@@ -22,18 +21,14 @@ export class DamagedFileError extends Error {
  * What precedes the bytes in a block's file: the magic, the file's name, a checksum of each piece, and one of
  * all that. The name is in it so that a file under another one's name is found out.
  */
-export async function encodeHeader(
-  name: string,
-  chunks: readonly Uint8Array[],
-  sizeBytes: number,
-): Promise<Buffer> {
+export async function encodeHeader(name: string, bytes: Uint8Array): Promise<Buffer> {
   const checksums: Buffer[] = [];
-  for (let start = 0; start < sizeBytes; start += PIECE_BYTES) {
-    checksums.push(checksumOf(sliceOf(chunks, start, start + PIECE_BYTES)));
+  for (let start = 0; start < bytes.length; start += PIECE_BYTES) {
+    checksums.push(checksumOf(bytes.subarray(start, start + PIECE_BYTES)));
     if (checksums.length % PIECES_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
   }
-  const head = Buffer.concat([MAGIC, checksumOf([Buffer.from(name)]), ...checksums]);
-  return Buffer.concat([head, checksumOf([head])]);
+  const head = Buffer.concat([MAGIC, checksumOf(Buffer.from(name)), ...checksums]);
+  return Buffer.concat([head, checksumOf(head)]);
 }
 
 /** The length of a block's file. */
@@ -62,7 +57,7 @@ export async function readBlockFile(
   ]);
   checkHeader(header, name);
   for (let at = 0, piece = firstPiece; at < bytes.length; at += PIECE_BYTES, piece++) {
-    const checksum = checksumOf([bytes.subarray(at, at + PIECE_BYTES)]);
+    const checksum = checksumOf(bytes.subarray(at, at + PIECE_BYTES));
     const position = MAGIC.length + CHECKSUM_BYTES * (1 + piece);
     if (!checksum.equals(header.subarray(position, position + CHECKSUM_BYTES)))
       throw new DamagedFileError(`${name}: piece ${piece} has changed`);
@@ -72,9 +67,9 @@ export async function readBlockFile(
 
 function checkHeader(header: Buffer, name: string): void {
   const head = header.subarray(0, -CHECKSUM_BYTES);
-  const expected = Buffer.concat([MAGIC, checksumOf([Buffer.from(name)])]);
+  const expected = Buffer.concat([MAGIC, checksumOf(Buffer.from(name))]);
   const ok =
-    checksumOf([head]).equals(header.subarray(-CHECKSUM_BYTES)) &&
+    checksumOf(head).equals(header.subarray(-CHECKSUM_BYTES)) &&
     head.subarray(0, expected.length).equals(expected);
   if (!ok) throw new DamagedFileError(`${name}: its header has changed`);
 }
@@ -93,8 +88,6 @@ function headerBytesOf(sizeBytes: number): number {
   return MAGIC.length + CHECKSUM_BYTES * (2 + Math.ceil(sizeBytes / PIECE_BYTES));
 }
 
-function checksumOf(parts: readonly Uint8Array[]): Buffer {
-  const hash = createHash('sha256');
-  for (const part of parts) hash.update(part);
-  return hash.digest().subarray(0, CHECKSUM_BYTES);
+function checksumOf(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest().subarray(0, CHECKSUM_BYTES);
 }

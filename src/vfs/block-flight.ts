@@ -5,7 +5,7 @@ import type { BlockRun } from './block-run.ts';
  * of readers can follow, wherever they come in.
  */
 export class BlockFlight {
-  readonly chunks: Uint8Array[] = [];
+  readonly bytes: Buffer;
   #filledBytes = 0;
   #failure: { readonly reason: unknown } | undefined;
   #waiting = new Set<() => void>();
@@ -13,16 +13,19 @@ export class BlockFlight {
   constructor(
     readonly run: BlockRun,
     readonly index: number,
-    readonly sizeBytes: number,
-  ) {}
+    sizeBytes: number,
+  ) {
+    // One buffer: keeping the network's many small ones for as long as a block lives costs more than the copy.
+    this.bytes = Buffer.allocUnsafeSlow(sizeBytes);
+  }
 
   get missingBytes(): number {
-    return this.sizeBytes - this.#filledBytes;
+    return this.bytes.length - this.#filledBytes;
   }
 
   /** Adds bytes, at most the missing ones. */
   push(chunk: Uint8Array): void {
-    this.chunks.push(chunk);
+    this.bytes.set(chunk, this.#filledBytes);
     this.#filledBytes += chunk.length;
     this.#wake();
   }
@@ -33,8 +36,10 @@ export class BlockFlight {
     this.#wake();
   }
 
-  throwIfFailed(): void {
+  /** What is there of the bytes from `start` up to `end` of the block; maybe nothing yet. Throws what made it fail. */
+  available(start: number, end: number): Uint8Array {
     if (this.#failure) throw this.#failure.reason;
+    return this.bytes.subarray(start, Math.max(start, Math.min(end, this.#filledBytes)));
   }
 
   /** Resolves when there are more bytes, or none will come; rejects with the signal's reason. */
@@ -58,38 +63,5 @@ export class BlockFlight {
     const waiting = this.#waiting;
     this.#waiting = new Set();
     for (const wake of waiting) wake();
-  }
-}
-
-/** A reader's place in a flight: the bytes from `position` up to `end` of the block. */
-export class FlightCursor {
-  #next = 0;
-  /** Where the chunk `#next` begins in the block. */
-  #nextAt = 0;
-
-  constructor(
-    private readonly flight: BlockFlight,
-    private position: number,
-    private readonly end: number,
-  ) {}
-
-  get isDone(): boolean {
-    return this.position >= this.end;
-  }
-
-  /** The next bytes, if they are there. Throws what made the flight fail. */
-  take(): Uint8Array | undefined {
-    this.flight.throwIfFailed();
-    for (;;) {
-      const chunk = this.flight.chunks[this.#next];
-      if (!chunk || this.isDone) return undefined;
-      const from = this.position - this.#nextAt;
-      const to = Math.min(chunk.length, this.end - this.#nextAt);
-      this.#next++;
-      this.#nextAt += chunk.length;
-      if (from >= to) continue;
-      this.position += to - from;
-      return from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to);
-    }
   }
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { FileEntry } from '../api/remote.ts';
 import type { ByteRange } from '../util/ranges.ts';
-import { type BlockFlight, FlightCursor } from './block-flight.ts';
+import type { BlockFlight } from './block-flight.ts';
 import { BlockRun, type BlockSpan, type RunKeeper } from './block-run.ts';
 import { blockAt, blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 import type { BlockCache } from './content.ts';
@@ -55,21 +55,18 @@ export class BlockSource implements RunKeeper {
         const to = Math.min(block.end, range.end);
         const cached = await this.#cached(file, index, position, to);
         if (cached) {
-          for (const piece of cached) {
-            yield piece;
-            position += piece.length;
-          }
+          position += cached.length;
+          yield cached;
           continue;
         }
         const flight = this.#flight(file, { first: index, end: lastIndex + 1 });
         reader.follow(flight.run);
-        const cursor = new FlightCursor(flight, position - block.start, to - block.start);
-        while (!cursor.isDone) {
-          const piece = cursor.take();
-          if (piece) yield piece;
+        while (position < to) {
+          const piece = flight.available(position - block.start, to - block.start);
+          position += piece.length;
+          if (piece.length > 0) yield piece;
           else await flight.change(signal);
         }
-        position = to;
       }
     } finally {
       this.#lastRanges.set(contentKeyOf(file), { start: range.start, end: position });
@@ -83,7 +80,7 @@ export class BlockSource implements RunKeeper {
 
   landed(flight: BlockFlight, run: BlockRun, complete: boolean): void {
     this.#flights.delete(flightKey(run.file, flight.index));
-    if (complete) this.cache.keep(blockKey(run.file, flight.index), flight.chunks);
+    if (complete) this.cache.keep(blockKey(run.file, flight.index), flight.bytes);
   }
 
   closed(run: BlockRun): void {

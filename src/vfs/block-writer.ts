@@ -8,8 +8,7 @@ import { encodeHeader } from './block-file.ts';
 export interface WaitingBlock {
   readonly name: string;
   readonly path: string;
-  readonly chunks: readonly Uint8Array[];
-  readonly sizeBytes: number;
+  readonly bytes: Uint8Array;
 }
 
 /** Blocks that wait in memory for the disk; what comes beyond them is not written. */
@@ -38,21 +37,21 @@ export class BlockWriter {
   ) {}
 
   /** The bytes of a block that is not on the disk yet. */
-  waiting(name: string): readonly Uint8Array[] | undefined {
-    return this.#waiting.get(name)?.chunks;
+  waiting(name: string): Uint8Array | undefined {
+    return this.#waiting.get(name)?.bytes;
   }
 
   /** Writes the block soon, or not at all when the disk is behind. */
   add(block: WaitingBlock): void {
     if (!this.#enabled || this.#waiting.has(block.name)) return;
-    if (this.#waitingBytes + block.sizeBytes > WAITING_BYTES_MAX) return;
+    if (this.#waitingBytes + block.bytes.length > WAITING_BYTES_MAX) return;
     this.#waiting.set(block.name, block);
-    this.#waitingBytes += block.sizeBytes;
+    this.#waitingBytes += block.bytes.length;
     this.#running ??= this.#run();
   }
 
   drop(name: string): void {
-    this.#waitingBytes -= this.#waiting.get(name)?.sizeBytes ?? 0;
+    this.#waitingBytes -= this.#waiting.get(name)?.bytes.length ?? 0;
     this.#waiting.delete(name);
   }
 
@@ -90,17 +89,17 @@ export class BlockWriter {
   }
 
   /** The length of the file written. */
-  async #write({ name, path, chunks, sizeBytes }: WaitingBlock): Promise<number> {
-    const header = await encodeHeader(name, chunks, sizeBytes);
+  async #write({ name, path, bytes }: WaitingBlock): Promise<number> {
+    const header = await encodeHeader(name, bytes);
     const incoming = join(this.root, 'incoming', randomUUID());
     try {
-      await writeWhole(incoming, [header, ...chunks], header.length + sizeBytes);
+      await writeWhole(incoming, [header, bytes]);
       await again(dirname(path), () => rename(incoming, path));
     } catch (failure) {
       await unlink(incoming).catch(() => {});
       throw failure;
     }
-    return header.length + sizeBytes;
+    return header.length + bytes.length;
   }
 
   #failed(failure: NodeJS.ErrnoException): undefined {
@@ -108,11 +107,12 @@ export class BlockWriter {
   }
 }
 
-async function writeWhole(path: string, parts: readonly Uint8Array[], lengthBytes: number): Promise<void> {
+async function writeWhole(path: string, parts: readonly Uint8Array[]): Promise<void> {
   const file = await again(dirname(path), () => open(path, 'wx', 0o600));
   try {
     const { bytesWritten } = await file.writev([...parts]);
-    if (bytesWritten !== lengthBytes) throw new Error('the disk took only a part of a block: it may be full');
+    if (bytesWritten !== parts.reduce((sum, part) => sum + part.length, 0))
+      throw new Error('the disk took only a part of a block: it may be full');
   } finally {
     await file.close();
   }

@@ -39,17 +39,3 @@ export function blockKey(file: FileEntry, index: number): BlockKey {
   const { start, end } = rangeOfBlock(file, index);
   return { content: contentKeyOf(file), index, sizeBytes: end - start };
 }
-
-/** The bytes of `chunks` from `start` up to, and not with, `end`, without a copy. */
-export function sliceOf(chunks: readonly Uint8Array[], start: number, end: number): Uint8Array[] {
-  const pieces: Uint8Array[] = [];
-  let at = 0;
-  for (const chunk of chunks) {
-    if (at >= end) break;
-    const from = Math.max(0, start - at);
-    const to = Math.min(chunk.length, end - at);
-    if (from < to) pieces.push(from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to));
-    at += chunk.length;
-  }
-  return pieces;
-}

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { Log } from '../util/log.ts';
 import { DamagedFileError, fileBytesOf, readBlockFile } from './block-file.ts';
 import { BlockWriter } from './block-writer.ts';
-import { type BlockKey, sliceOf } from './blocks.ts';
+import type { BlockKey } from './blocks.ts';
 
 /**
  * Blocks of files that were read, kept to be read again. It may forget anything at any time, and never gives
@@ -14,9 +14,9 @@ import { type BlockKey, sliceOf } from './blocks.ts';
 export interface BlockCache {
   has(block: BlockKey): boolean;
   /** The bytes of the block from `start` up to `end`; `undefined` when it is not there, or not whole. */
-  read(block: BlockKey, start: number, end: number): Promise<readonly Uint8Array[] | undefined>;
-  /** Keeps a whole block. Returns at once; the chunks must not change afterwards. */
-  keep(block: BlockKey, chunks: readonly Uint8Array[]): void;
+  read(block: BlockKey, start: number, end: number): Promise<Uint8Array | undefined>;
+  /** Keeps a whole block. Returns at once; the bytes must not change afterwards. */
+  keep(block: BlockKey, bytes: Uint8Array): void;
   forget(block: BlockKey): void;
   /** Resolves when everything kept is on the disk or was given up; keeps nothing afterwards. */
   close(): Promise<void>;
@@ -41,12 +41,6 @@ const FILES_MAX = 100_000;
 
 /** A file system gives room in units of this size. */
 const DISK_UNIT_BYTES = 4096;
-
-/** Chunks that hold more than this many times their bytes in memory are copied together. */
-const WASTE_MAX = 2;
-
-/** More chunks than this are copied together: each is an object, and a part of one system call. */
-const CHUNKS_MAX = 512;
 
 /** The format's version; a folder with another name is another one's. */
 const FORMAT = 'v1';
@@ -88,7 +82,7 @@ function openIndex(root: string, sizeBytesMax: number): Index {
 }
 
 class DiskCache implements BlockCache {
-  readonly #hot = new LRUCache<string, readonly Uint8Array[]>({ maxSize: HOT_BYTES_MAX });
+  readonly #hot = new LRUCache<string, Uint8Array>({ maxSize: HOT_BYTES_MAX });
 
   constructor(
     private readonly root: string,
@@ -102,16 +96,16 @@ class DiskCache implements BlockCache {
     return this.#hot.has(name) || this.index.has(name) || this.writer.waiting(name) !== undefined;
   }
 
-  async read(block: BlockKey, start: number, end: number): Promise<readonly Uint8Array[] | undefined> {
+  async read(block: BlockKey, start: number, end: number): Promise<Uint8Array | undefined> {
     const name = nameOf(block);
-    const chunks = this.#hot.get(name) ?? this.writer.waiting(name);
-    if (chunks) {
+    const bytes = this.#hot.get(name) ?? this.writer.waiting(name);
+    if (bytes) {
       this.index.get(name);
-      return sliceOf(chunks, start, end);
+      return bytes.subarray(start, end);
     }
     if (this.index.get(name) === undefined) return undefined;
     try {
-      return [await this.#readFile(name, block.sizeBytes, start, end)];
+      return await this.#readFile(name, block.sizeBytes, start, end);
     } catch (failure) {
       if (failure instanceof DamagedFileError)
         this.log.warn('a cached block was damaged and is fetched again', { block: name });
@@ -120,13 +114,12 @@ class DiskCache implements BlockCache {
     }
   }
 
-  keep(block: BlockKey, chunks: readonly Uint8Array[]): void {
+  keep(block: BlockKey, bytes: Uint8Array): void {
     const name = nameOf(block);
-    const kept = compact(chunks, block.sizeBytes);
-    this.#hot.set(name, kept, { size: block.sizeBytes + HOT_OVERHEAD_BYTES });
+    this.#hot.set(name, bytes, { size: bytes.length + HOT_OVERHEAD_BYTES });
     const fits = diskBytesOf(fileBytesOf(block.sizeBytes)) <= this.index.maxSize;
     if (!fits || this.index.has(name)) return;
-    this.writer.add({ name, path: filePath(this.root, name), chunks: kept, sizeBytes: block.sizeBytes });
+    this.writer.add({ name, path: filePath(this.root, name), bytes });
   }
 
   forget(block: BlockKey): void {
@@ -184,17 +177,4 @@ async function* storedBlocks(root: string): AsyncGenerator<{ name: string; sizeB
       if (size !== undefined && name.startsWith(folder)) yield { name, sizeBytes: Number.parseInt(size, 16) };
     }
   }
-}
-
-/** Network chunks may be small views of large buffers, or very many: then one copy holds less memory. */
-function compact(chunks: readonly Uint8Array[], sizeBytes: number): readonly Uint8Array[] {
-  const heldBytes = chunks.reduce((sum, chunk) => sum + chunk.buffer.byteLength, 0);
-  if (heldBytes <= sizeBytes * WASTE_MAX && chunks.length <= CHUNKS_MAX) return chunks;
-  const copy = Buffer.allocUnsafeSlow(sizeBytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    copy.set(chunk, at);
-    at += chunk.length;
-  }
-  return [copy];
 }

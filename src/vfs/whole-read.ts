@@ -100,7 +100,7 @@ async function* cachedThenFetched(
     const cached = await cache.read(blockKey(file, blockAt(position)), position - start, to - start);
     if (!cached) break;
     signal.throwIfAborted();
-    yield* cached;
+    yield cached;
     position = to;
   }
   const rest = { start: position, end: file.sizeBytes };
@@ -108,7 +108,7 @@ async function* cachedThenFetched(
   yield* file.sizeBytes <= CACHED_FILE_BYTES_MAX ? kept(fetched, position, file, cache) : fetched;
 }
 
-/** The same bytes; whole blocks of them enter the cache. */
+/** The same bytes; copies of their whole blocks enter the cache. */
 async function* kept(
   bytes: AsyncIterable<Uint8Array>,
   from: number,
@@ -116,19 +116,21 @@ async function* kept(
   cache: BlockCache,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let position = from;
-  let chunks: Uint8Array[] = [];
-  let isWhole = position % BLOCK_BYTES === 0;
+  // What is cached already may end within a block: that one stays as it is.
+  const first = blockCount(from);
+  let block: Buffer | undefined;
   for await (const chunk of bytes) {
     for (let taken = 0; taken < chunk.length; ) {
       const index = blockAt(position);
-      const piece = chunk.subarray(taken, taken + rangeOfBlock(file, index).end - position);
-      chunks.push(piece);
+      const { start, end } = rangeOfBlock(file, index);
+      const piece = chunk.subarray(taken, taken + end - position);
+      block ??= Buffer.allocUnsafeSlow(end - start);
+      block.set(piece, position - start);
       taken += piece.length;
       position += piece.length;
-      if (position < rangeOfBlock(file, index).end) continue;
-      if (isWhole) cache.keep(blockKey(file, index), chunks);
-      isWhole = true;
-      chunks = [];
+      if (position < end) continue;
+      if (index >= first) cache.keep(blockKey(file, index), block);
+      block = undefined;
     }
     yield chunk;
   }

@@ -26,7 +26,7 @@ function openCache(sizeBytesMax = 100 * MIBIBYTE, log: Log = silentLog): Promise
 /** Keeps blocks and closes the cache, so that they are on the disk and nowhere else. */
 async function store(...keys: BlockKey[]): Promise<void> {
   const cache = await openCache();
-  for (const key of keys) cache.keep(key, [bytes.subarray(0, key.sizeBytes)]);
+  for (const key of keys) cache.keep(key, bytes.subarray(0, key.sizeBytes));
   await cache.close();
 }
 
@@ -57,8 +57,8 @@ async function read(
   start = 0,
   end = key.sizeBytes,
 ): Promise<Buffer | undefined> {
-  const chunks = await cache.read(key, start, end);
-  return chunks && Buffer.concat(chunks);
+  const found = await cache.read(key, start, end);
+  return found && Buffer.from(found);
 }
 
 test('blocks are there after a restart', async () => {
@@ -139,7 +139,7 @@ describe('the size on the disk is bounded', () => {
     const cache = await openCache(10 * MIBIBYTE);
     const keys = Array.from({ length: 8 }, (_, index) => ({ ...block, index, sizeBytes: 3 * MIBIBYTE }));
     for (const key of keys) {
-      cache.keep(key, [bytes.subarray(0, key.sizeBytes)]);
+      cache.keep(key, bytes.subarray(0, key.sizeBytes));
       await vi.waitFor(async () => expect((await files()).length).toBeGreaterThan(0));
     }
     await cache.close();
@@ -157,7 +157,7 @@ describe('the size on the disk is bounded', () => {
 
   test('a block that is larger than all the room is not written', async () => {
     const cache = await openCache(MIBIBYTE);
-    cache.keep(block, [bytes]);
+    cache.keep(block, bytes);
     await cache.close();
     expect(await files()).toEqual([]);
   });
@@ -170,7 +170,7 @@ describe('a directory that is deleted while it is used', () => {
     await rm(directory, { recursive: true });
     expect(await read(cache)).toBeUndefined();
     expect(cache.has(block)).toBe(false);
-    cache.keep({ ...block, index: 1 }, [bytes]);
+    cache.keep({ ...block, index: 1 }, bytes);
     await cache.close();
     expect(await files()).toHaveLength(1);
     expect((await read(await openCache(), { ...block, index: 1 }))?.equals(bytes)).toBe(true);
@@ -180,11 +180,11 @@ describe('a directory that is deleted while it is used', () => {
     const warnings: string[] = [];
     const cache = await openCache(undefined, { ...silentLog, warn: (event) => warnings.push(event) });
     for (let index = 0; index < 20; index++) {
-      cache.keep({ ...block, index, sizeBytes: 1000 }, [bytes.subarray(0, 1000)]);
+      cache.keep({ ...block, index, sizeBytes: 1000 }, bytes.subarray(0, 1000));
       // The writer puts new files where the deletion is at work.
       await rm(join(directory, 'v1'), { recursive: true, force: true, maxRetries: 20, retryDelay: 1 });
     }
-    cache.keep(block, [bytes]);
+    cache.keep(block, bytes);
     await cache.close();
     expect(warnings).toEqual([]);
     expect((await read(await openCache()))?.equals(bytes)).toBe(true);
@@ -200,9 +200,9 @@ describe('a disk that refuses', () => {
     await rename(join(directory, 'v1', 'incoming'), join(directory, 'v1', 'gone'));
     await writeFile(join(directory, 'v1', 'incoming'), '');
     const others = [1, 2, 3].map((index) => ({ ...block, index }));
-    for (const key of others) cache.keep(key, [bytes]);
+    for (const key of others) cache.keep(key, bytes);
     await vi.waitFor(() => expect(warnings).toHaveLength(1));
-    for (const key of others) cache.keep(key, [bytes]);
+    for (const key of others) cache.keep(key, bytes);
     await cache.close();
     expect(warnings).toEqual(['the block cache cannot be written to: reads go on without it']);
     expect((await read(cache))?.equals(bytes)).toBe(true);
@@ -213,7 +213,7 @@ describe('a disk that refuses', () => {
     await writeFile(join(directory, 'v1'), 'a file where the folder should be');
     const warnings: string[] = [];
     const cache = await openCache(undefined, { ...silentLog, warn: (event) => warnings.push(event) });
-    cache.keep(block, [bytes]);
+    cache.keep(block, bytes);
     await cache.close();
     expect(warnings).toHaveLength(1);
   });
@@ -227,7 +227,7 @@ describe('a disk that refuses', () => {
     full.mockRejectedValue(
       Object.assign(new Error('ENOSPC: no space left on device, writev'), { code: 'ENOSPC' }),
     );
-    cache.keep(block, [bytes]);
+    cache.keep(block, bytes);
     await vi.waitFor(() => expect(warnings).toHaveLength(1));
     full.mockRestore();
     expect(warnings).toMatchObject([[expect.any(String), { problem: expect.stringContaining('ENOSPC') }]]);
