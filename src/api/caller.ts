@@ -107,9 +107,9 @@ export class Caller {
     }
   }
 
-  /** The service's clock, as far as its answers tell; to compare with times that it gives. */
-  serviceNow(): number {
-    return this.world.clock.now() + this.#serviceAheadMs;
+  /** Our `ms` by the service's clock, as its last answer told it; to compare with times that it gives. */
+  serviceTime(ms: number): number {
+    return ms + this.#serviceAheadMs;
   }
 
   async #persist<T>(

@@ -14,7 +14,7 @@ export interface Commit {
   readonly sizeBytes: number;
   /** Absent when the caller does not know it. */
   readonly contentHash?: string;
-  /** By the service's clock, when the commit was first asked for. */
+  /** By our clock, when the commit was first asked for. */
   readonly startedMs: number;
 }
 
@@ -55,11 +55,12 @@ export async function resolveCommit(
   if (!outcomeUnknown && !(conflict && commit.options.mode.if === 'rev')) return undefined;
   const found = await statOf(client, commit.path, { signal, trouble });
   if (found?.kind !== 'file') return undefined;
-  const done = outcomeUnknown ? isOurs(found, commit) : isUnchanged(found, commit);
+  const startedMs = client.caller.serviceTime(commit.startedMs);
+  const done = outcomeUnknown ? isOurs(found, { ...commit, startedMs }) : isUnchanged(found, commit);
   return done ? found : undefined;
 }
 
-/** Whether what is there came of this commit, or makes it needless. */
+/** Whether what is there came of this commit, begun at a time by the service's clock, or makes it needless. */
 function isOurs(found: FileEntry, commit: Commit): boolean {
   const { mode } = commit.options;
   if (found.sizeBytes !== commit.sizeBytes) return false;

@@ -7,7 +7,7 @@ import type { Entry } from './remote.ts';
 interface Copy {
   readonly from: Path;
   readonly to: Path;
-  /** By the service's clock, when the copy was first asked for. */
+  /** By our clock, when the copy was first asked for. */
   readonly startedMs: number;
 }
 
@@ -24,7 +24,7 @@ export async function copiedTo(
   if (!source || !target || source.id === target.id || source.kind !== target.kind) return undefined;
   const isCopy =
     target.kind === 'file'
-      ? isNewCopy(source, target, startedMs)
+      ? isNewCopy(source, target, client.caller.serviceTime(startedMs))
       : sameContents(
           await contentsOf(client, from, from, how.signal),
           await contentsOf(client, to, from, how.signal),
@@ -32,10 +32,10 @@ export async function copiedTo(
   return isCopy ? target : undefined;
 }
 
-function isNewCopy(source: Entry, target: Entry, startedMs: number): boolean {
+function isNewCopy(source: Entry, target: Entry, startedServiceMs: number): boolean {
   if (source.kind !== 'file' || target.kind !== 'file') return false;
   // The service's times are whole seconds.
-  if (target.committedMs < Math.floor(startedMs / 1000) * 1000) return false;
+  if (target.committedMs < Math.floor(startedServiceMs / 1000) * 1000) return false;
   return contentOf(source) === contentOf(target);
 }
 

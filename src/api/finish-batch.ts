@@ -62,7 +62,7 @@ class Batch {
     commits: readonly SessionCommit[],
     private readonly signal: AbortSignal | undefined,
   ) {
-    const startedMs = client.caller.serviceNow();
+    const startedMs = client.clock.now();
     this.#entries = commits.map((commit) => ({
       commit: { ...commit, startedMs },
       arg: finishArg(client, commit),

@@ -67,7 +67,7 @@ async function finish(
   signal: AbortSignal | undefined,
 ): Promise<FileEntry> {
   const { caller, root } = client;
-  const commit: Commit = { ...session, startedMs: caller.serviceNow() };
+  const commit: Commit = { ...session, startedMs: client.clock.now() };
   const file = await caller.call({
     request: uploadRequest(ROUTE, finishArg(client, session), EMPTY),
     lane: 'commit',

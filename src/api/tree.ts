@@ -76,7 +76,7 @@ function readDeleted({ text }: { readonly text: string }): undefined {
 }
 
 async function copy(client: Client, from: Path, to: Path, signal: Signal): Promise<Entry> {
-  const startedMs = client.caller.serviceNow();
+  const startedMs = client.clock.now();
   return client.caller.call({
     ...relocation(client, 'files/copy_v2', from, to),
     lane: 'commit',

@@ -14,7 +14,7 @@ export function uploadsOf(client: Client): Pick<Remote, 'upload'> {
     async upload(path, body, options, signal) {
       const contentHash = contentHashOf(body);
       const arg: UploadArg = { ...commitInfo(client, path, options), content_hash: contentHash };
-      const commit = { path, options, sizeBytes: body.length, contentHash, startedMs: caller.serviceNow() };
+      const commit = { path, options, sizeBytes: body.length, contentHash, startedMs: client.clock.now() };
       const file = await caller.call({
         request: uploadRequest(ROUTE, arg, body),
         lane: 'commit',

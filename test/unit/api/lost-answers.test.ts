@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WriteMode } from '../../../src/api/remote.ts';
 import { contentHashOf } from '../../../src/util/content-hash.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
 import {
   type Answer,
@@ -114,6 +115,15 @@ describe('an upload', () => {
     const upload = remote.upload(at('/f'), BODY, { mode: { if: 'absent' } });
     expect(await clock.during(upload)).toMatchObject({ contentHash: HASH });
     expect(clock.now() - Date.UTC(2026, 0, 1)).toBe(13_950);
+  });
+
+  test('is recognised though our clock is far ahead of the service', async () => {
+    await scripted.close();
+    scripted = await openScripted({ clock: new ManualClock(Date.UTC(2100, 0, 1)) });
+    scripted.service.on('files/upload', lose, conflict).on(STAT, stored());
+    expect(await scripted.remote.upload(at('/f'), BODY, { mode: { if: 'absent' } })).toMatchObject({
+      contentHash: HASH,
+    });
   });
 
   test('that certainly did not arrive is not looked for', async () => {
