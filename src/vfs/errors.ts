@@ -1,3 +1,5 @@
+import { ApiError, type ApiFailure } from '../api/errors.ts';
+
 /** Every way in which work on a drive can fail, in the words of a file system. */
 export const FAULTS = [
   /** Nothing there, and the service said so. */
@@ -48,4 +50,63 @@ export class FileError extends Error {
   ) {
     super(message, { cause: details.cause });
   }
+}
+
+/** What each refusal of the service is to a file system, and what to tell the person about `subject`. */
+const TABLE: Record<ApiFailure, readonly [fault: Fault, message: (subject: string) => string]> = {
+  'not-found': ['not-found', (subject) => `${subject} is not there`],
+  'not-file': ['is-a-folder', (subject) => `${subject} is not a file`],
+  'not-folder': ['not-a-folder', (subject) => `${subject} is not a folder`],
+  'conflict-file': ['exists', (subject) => `there is a file at ${subject} already`],
+  'conflict-folder': ['exists', (subject) => `there is a folder at ${subject} already`],
+  'conflict-ancestor': ['parent-missing', (subject) => `${subject} would lie in a file`],
+  'malformed-path': ['bad-name', (subject) => `the storage service does not take the name of ${subject}`],
+  'disallowed-name': ['bad-name', (subject) => `the storage service does not take the name of ${subject}`],
+  'no-permission': ['forbidden', (subject) => `the account may not change ${subject}`],
+  restricted: ['forbidden', (subject) => `the storage service does not hand out ${subject}`],
+  locked: ['forbidden', (subject) => `somebody has locked ${subject} at the storage service`],
+  'insufficient-space': ['no-space', (subject) => `the account has no room for ${subject}`],
+  'too-large': ['too-large', (subject) => `${subject} is larger than the storage service takes`],
+  'too-many-files': ['too-many', (subject) => `${subject} holds more files than the service handles at once`],
+  'into-itself': ['into-itself', (subject) => `${subject} cannot go into itself`],
+  'hash-mismatch': [
+    'broken',
+    (subject) => `${subject} was damaged on its way to the service; write it again`,
+  ],
+  'incorrect-offset': [
+    'broken',
+    (subject) => `the parts of ${subject} did not arrive in order; write it again`,
+  ],
+  'session-gone': ['broken', (subject) => `the service has lost the parts of ${subject}; write it again`],
+  reset: ['busy', (subject) => `${subject} changed while it was being listed; try again`],
+  range: ['broken', (subject) => `the storage service refuses a range that lies within ${subject}`],
+  'link-exists': ['exists', (subject) => `${subject} is shared already`],
+  'link-settings': ['unsupported', (subject) => `the account may not share ${subject} with these settings`],
+  'link-gone': ['not-found', (subject) => `the link to ${subject} is gone`],
+  'not-allowed': ['forbidden', (subject) => `account or token may not do this to ${subject}`],
+  unauthorized: ['unauthorized', () => 'the storage service refuses the token of this drive'],
+  'rate-limited': ['busy', () => 'the storage service is limiting calls; try again later'],
+  unavailable: ['busy', () => 'the storage service is out of order; try again later'],
+  offline: ['offline', () => 'the storage service cannot be reached'],
+  'bad-request': [
+    'broken',
+    (subject) => `the storage service does not understand what is asked of ${subject}`,
+  ],
+};
+
+/** `error` in the words of a file system if it came from the service; anything else as it is. */
+export function fileErrorOf(error: unknown, subject: string): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const [fault, message] = TABLE[error.failure];
+  const { retryAfterMs, summary } = error.details;
+  const reason = fault === 'unsupported' || fault === 'broken' ? summary : undefined;
+  return new FileError(fault, reason ? `${message(subject)} (${reason})` : message(subject), {
+    cause: error,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+/** Whether the service refused with one of `failures`. */
+export function isApiFailure(error: unknown, ...failures: readonly ApiFailure[]): error is ApiError {
+  return error instanceof ApiError && failures.includes(error.failure);
 }

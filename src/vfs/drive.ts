@@ -1,0 +1,120 @@
+import type { Remote } from '../api/remote.ts';
+import type { DriveState } from '../state/state.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { SetAside } from './aside.ts';
+import { ChangeFeed } from './changes.ts';
+import type { BlockCache } from './content.ts';
+import { createReader } from './download.ts';
+import type { Files } from './files.ts';
+import { HeldFiles } from './holds.ts';
+import { Metadata } from './metadata.ts';
+import { isLitter, isWaiting } from './names.ts';
+import type { TreeParts } from './parts.ts';
+import { SpaceAccount } from './quota.ts';
+import { Reading } from './reading.ts';
+import { Relocating } from './relocation.ts';
+import { type DeletePolicy, Removal } from './removal.ts';
+import { SetTimes } from './set-times.ts';
+import { StepAside } from './step-aside.ts';
+import { createTree } from './tree.ts';
+import { createUploader } from './upload.ts';
+import { Writing } from './writing.ts';
+
+export interface DriveOptions {
+  readonly remote: Remote;
+  readonly state: DriveState;
+  /** Of content; it may be shared with other drives. */
+  readonly cache: BlockCache;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly deletePolicy: DeletePolicy;
+  /** Whether the litter of desktop systems is kept off the service; on when absent. */
+  readonly setAside?: boolean;
+  /** How long an empty file waits for its body, ms. */
+  readonly holdMs?: number;
+  /** How long what is known may be believed while the change feed is down, ms. */
+  readonly staleMs?: number;
+  /** What may be remembered of folders and entries together, bytes. */
+  readonly metadataBytesMax?: number;
+}
+
+export interface DriveStatus {
+  /** Whether changes made elsewhere are seen as they happen. */
+  readonly isFeedAlive: boolean;
+  readonly heldFiles: number;
+  readonly metadataBytes: number;
+}
+
+export interface OpenDrive extends Files {
+  status(): DriveStatus;
+  /** Waits for changes under way, commits what is held back and stops watching the service. */
+  close(): Promise<void>;
+}
+
+/** Finder and Explorer send the body within a second of the empty file; slow ones within a few. */
+const HOLD_MS = 5_000;
+
+/** As long as clients keep a listing themselves. */
+const STALE_MS = 10_000;
+
+/** About 100,000 entries. */
+const METADATA_BYTES_MAX = 64 * 1024 * 1024;
+
+/** One drive of the storage service as a tree of files. Calls the service, but waits for no answer. */
+export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
+  const { remote, state, cache, clock, log } = options;
+  const isSettingAside = options.setAside ?? true;
+  const times = new SetTimes(state.times);
+  const metadata: Metadata = new Metadata({
+    remote,
+    times,
+    clock,
+    isHidden: (name) => isWaiting(name) || (isSettingAside && isLitter(name)),
+    isFresh: (askedMs) => feed.isFresh(askedMs),
+    bytesMax: options.metadataBytesMax ?? METADATA_BYTES_MAX,
+  });
+  const feed = new ChangeFeed({
+    remote,
+    listener: metadata,
+    clock,
+    log,
+    staleMs: options.staleMs ?? STALE_MS,
+  });
+  const held = new HeldFiles({ store: state.holds, clock, log, commit: (hold) => writing.commitHold(hold) });
+  const parts: TreeParts = {
+    remote,
+    state,
+    metadata,
+    asides: new SetAside(state.asides, clock, isSettingAside),
+    held,
+    times,
+    uploader: createUploader({ remote, log }),
+    reader: createReader({ remote, cache, clock, log }),
+    space: new SpaceAccount(remote, clock, log),
+    clock,
+    log,
+  };
+  const reading = new Reading(parts);
+  const writing: Writing = new Writing(parts, reading, options.holdMs ?? HOLD_MS);
+  const removal = new Removal(parts, options.deletePolicy);
+  const stepAside = new StepAside(parts);
+  const relocating = new Relocating(parts, reading, writing, removal, stepAside);
+  const tree = createTree({ parts, reading, writing, removal, relocating });
+
+  feed.start();
+  stepAside
+    .repair()
+    .catch((error) => log.error('what a kill left half done is not known', { reason: String(error) }));
+  await held.start();
+  return {
+    ...tree,
+    status: () => ({ isFeedAlive: feed.isAlive, heldFiles: held.count, metadataBytes: metadata.sizeBytes }),
+    async close() {
+      await tree.idle();
+      await held.close();
+      await stepAside.close();
+      await feed.close();
+    },
+  };
+}

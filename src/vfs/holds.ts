@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import type { Hold, Holds } from '../state/holds.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { keyOf, nameOf, type Path, ROOT } from '../util/path.ts';
+import type { FileEntry } from './files.ts';
+
+export interface HeldFilesParts {
+  readonly store: Holds;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Makes the held file a real one, or finds that the service has one already; then the hold is forgotten. */
+  readonly commit: (hold: Hold) => Promise<void>;
+}
+
+/** After a commit that failed, until the next try. */
+const RETRY_MS = 5_000;
+
+/** Timers of Node hold no more than 24 days; a wait is cut into such pieces. */
+const SLEEP_MS_MAX = 3_600_000;
+
+const ID = 'held:';
+
+/**
+ * Empty files that were acknowledged and wait for the body that is about to follow: the first half of a
+ * create by Finder and Explorer. Those of which no body came are committed when they are due.
+ */
+export class HeldFiles {
+  readonly #due = new Map<string, { readonly path: Path; readonly untilMs: number }>();
+  /** Held files whose body is on its way, or that are being replaced: how many do so. */
+  readonly #taken = new Map<string, number>();
+  readonly #commits = new Map<string, Promise<void>>();
+  readonly #stop = new AbortController();
+  #alarm = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(private readonly parts: HeldFilesParts) {}
+
+  get count(): number {
+    return this.#due.size;
+  }
+
+  get(path: Path): Promise<Hold | undefined> {
+    return this.parts.store.get(path);
+  }
+
+  async in(folder: Path): Promise<readonly FileEntry[]> {
+    return (await this.parts.store.in(folder)).map(heldEntry);
+  }
+
+  within(path: Path): Promise<readonly Hold[]> {
+    return this.parts.store.within(path);
+  }
+
+  async make(path: Path, modifiedMs: number, untilMs: number): Promise<FileEntry> {
+    const unique = randomUUID();
+    return this.put({ path, id: `${ID}${unique}`, rev: `held-${unique}`, modifiedMs, untilMs });
+  }
+
+  /** Notes the hold, or what has changed of it. */
+  async put(hold: Hold): Promise<FileEntry> {
+    await this.parts.store.put(hold);
+    this.#due.set(keyOf(hold.path), hold);
+    this.#alarm.abort();
+    return heldEntry(hold);
+  }
+
+  async forget(path: Path): Promise<void> {
+    await this.parts.store.forget(path);
+    this.#due.delete(keyOf(path));
+  }
+
+  /** While `work` goes on, what is held at `path` and below is not committed. */
+  async keepBack<T>(path: Path, work: () => Promise<T>): Promise<T> {
+    const keys = (await this.within(path)).map((hold) => keyOf(hold.path));
+    for (const key of keys) this.#taken.set(key, (this.#taken.get(key) ?? 0) + 1);
+    try {
+      await Promise.allSettled(keys.map((key) => this.#commits.get(key)));
+      return await work();
+    } finally {
+      for (const key of keys) this.#release(key);
+      this.#alarm.abort();
+    }
+  }
+
+  /** Commits what is held at `path`, if anything, unless its body is on its way. */
+  async settle(path: Path): Promise<void> {
+    const key = keyOf(path);
+    if (this.#taken.has(key)) return;
+    const commit = this.#commits.get(key) ?? this.#commit(path).finally(() => this.#commits.delete(key));
+    this.#commits.set(key, commit);
+    await commit;
+  }
+
+  /** Commits what is held at `path` and below. */
+  async settleWithin(path: Path): Promise<void> {
+    const holds = await this.within(path);
+    await Promise.all(holds.map((hold) => this.settle(hold.path)));
+  }
+
+  /** Begins to commit what is due, first of all what a kill left behind. */
+  async start(): Promise<void> {
+    for (const { path } of await this.within(ROOT)) this.#due.set(keyOf(path), { path, untilMs: 0 });
+    this.#running = this.#run(this.#stop.signal);
+  }
+
+  /** Commits all that is held; what cannot be committed now is when davgate starts again. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    this.#alarm.abort();
+    await this.#running;
+    for (const { path } of [...this.#due.values()]) await this.settle(path).catch(() => {});
+  }
+
+  #release(key: string): void {
+    const others = (this.#taken.get(key) ?? 1) - 1;
+    if (others > 0) this.#taken.set(key, others);
+    else this.#taken.delete(key);
+  }
+
+  async #commit(path: Path): Promise<void> {
+    const hold = await this.get(path);
+    if (!hold) return;
+    try {
+      await this.parts.commit(hold);
+    } catch (error) {
+      this.parts.log.warn('an empty file that was held back is not committed yet', { reason: String(error) });
+      this.#due.set(keyOf(path), { path, untilMs: this.parts.clock.now() + RETRY_MS });
+      throw error;
+    }
+  }
+
+  async #run(stop: AbortSignal): Promise<void> {
+    const { clock } = this.parts;
+    while (!stop.aborted) {
+      this.#alarm = new AbortController();
+      const waiting = [...this.#due].filter(([key]) => !this.#taken.has(key)).map(([, due]) => due);
+      const due = waiting.filter(({ untilMs }) => untilMs <= clock.now());
+      if (due.length > 0) {
+        await Promise.all(due.map(({ path }) => this.settle(path).catch(() => {})));
+        continue;
+      }
+      const nextMs = Math.min(...waiting.map(({ untilMs }) => untilMs));
+      await this.#sleepUntil(nextMs, this.#alarm.signal);
+    }
+  }
+
+  async #sleepUntil(untilMs: number, alarm: AbortSignal): Promise<void> {
+    const { clock } = this.parts;
+    if (untilMs !== Number.POSITIVE_INFINITY) {
+      const waitMs = Math.min(SLEEP_MS_MAX, untilMs - clock.now());
+      return clock.sleep(waitMs, alarm).catch(() => {});
+    }
+    await new Promise<void>((resolve) => alarm.addEventListener('abort', () => resolve(), { once: true }));
+  }
+}
+
+/** A held file as it is shown. */
+export function heldEntry({ path, id, rev, modifiedMs }: Hold): FileEntry {
+  const name = nameOf(path);
+  return { kind: 'file', id, path, name, rev, sizeBytes: 0, modifiedMs, committedMs: modifiedMs };
+}
+
+export function isHeld(entry: { readonly id: string }): boolean {
+  return entry.id.startsWith(ID);
+}

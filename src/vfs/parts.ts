@@ -1,0 +1,48 @@
+import type { Entry, Remote } from '../api/remote.ts';
+import type { DriveState } from '../state/state.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { join, type Path, parentOf } from '../util/path.ts';
+import type { SetAside } from './aside.ts';
+import type { Reader } from './download.ts';
+import { FileError } from './errors.ts';
+import type { FolderEntry } from './files.ts';
+import type { HeldFiles } from './holds.ts';
+import type { Metadata } from './metadata.ts';
+import type { SpaceAccount } from './quota.ts';
+import type { SetTimes } from './set-times.ts';
+import type { Uploader } from './upload.ts';
+
+/** What the operations on a tree work with. */
+export interface TreeParts {
+  readonly remote: Remote;
+  readonly state: DriveState;
+  readonly metadata: Metadata;
+  readonly asides: SetAside;
+  readonly held: HeldFiles;
+  readonly times: SetTimes;
+  readonly uploader: Uploader;
+  readonly reader: Reader;
+  readonly space: SpaceAccount;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The folder that holds `path`. Throws `parent-missing`: the service would make it, and nobody asked for that. */
+export async function parentFolder(
+  { metadata, asides }: TreeParts,
+  path: Path,
+  signal?: AbortSignal,
+): Promise<FolderEntry> {
+  const folder = parentOf(path);
+  const parent = asides.keeps(folder) ? await asides.stat(folder) : await metadata.stat(folder, signal);
+  if (parent?.kind === 'folder') return parent;
+  const why = parent ? 'is a file' : 'is not there';
+  throw new FileError('parent-missing', `${folder}, which should hold ${path}, ${why}`);
+}
+
+/** `entry` where it lies in `folder`: the service may know the names above it in another letter case. */
+export function placedIn<E extends Entry>(folder: Path, entry: E): E {
+  const path = join(folder, entry.name);
+  return path === entry.path ? entry : { ...entry, path };
+}

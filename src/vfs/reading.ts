@@ -1,0 +1,85 @@
+import { foldName, type Path } from '../util/path.ts';
+import type { ByteRange } from '../util/ranges.ts';
+import { isAside } from './aside.ts';
+import { FileError } from './errors.ts';
+import type { Entry, FileEntry, Listing } from './files.ts';
+import { heldEntry, isHeld } from './holds.ts';
+import { isWithinWaiting } from './names.ts';
+import type { TreeParts } from './parts.ts';
+
+/** What is seen: the service's entries, and what is kept beside them. */
+export class Reading {
+  /** What was last shown of a listing, and with what beside it: the same again must be the same object. */
+  readonly #shown = new WeakMap<Listing, { readonly extra: string; readonly listing: Listing }>();
+
+  constructor(private readonly parts: TreeParts) {}
+
+  async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
+    const { metadata, asides, held } = this.parts;
+    if (isWithinWaiting(path)) return undefined;
+    if (asides.keeps(path)) return asides.stat(path);
+    const entry = await metadata.stat(path, signal);
+    if (entry) return entry;
+    const hold = await held.get(path);
+    if (hold) return heldEntry(hold);
+    // A held file that was committed while we asked is known by now.
+    const known = metadata.peek(path);
+    return known === 'absent' ? undefined : known;
+  }
+
+  async list(path: Path, signal?: AbortSignal): Promise<Listing> {
+    const { metadata, asides, held } = this.parts;
+    if (isWithinWaiting(path)) throw new FileError('not-found', `${path} is not there`);
+    if (asides.keeps(path)) return this.#listAside(path);
+    // Held files first: one that is committed meanwhile is then found twice, and not never.
+    const heldFiles = await held.in(path);
+    const litter = await asides.in(path);
+    return this.#with(await metadata.list(path, signal), heldFiles, litter);
+  }
+
+  async *walk(path: Path, signal?: AbortSignal): AsyncIterable<Listing> {
+    const pending: Path[] = [path];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      const listing = await this.#listIfThere(next, path, signal);
+      if (!listing) continue;
+      yield listing;
+      for (const child of listing.children) if (child.kind === 'folder') pending.push(child.path);
+    }
+  }
+
+  async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    if (isHeld(file)) return;
+    if (isAside(file)) yield await this.parts.asides.read(file, range);
+    else yield* this.parts.reader.read(file, range, signal);
+  }
+
+  /** A folder that went away while its parent was being shown is none; the one that was asked for is. */
+  async #listIfThere(path: Path, top: Path, signal: AbortSignal | undefined): Promise<Listing | undefined> {
+    try {
+      return await this.list(path, signal);
+    } catch (error) {
+      if (path === top || !(error instanceof FileError)) throw error;
+      if (error.fault !== 'not-found' && error.fault !== 'not-a-folder') throw error;
+      return undefined;
+    }
+  }
+
+  async #listAside(path: Path): Promise<Listing> {
+    const folder = await this.parts.asides.stat(path);
+    if (!folder) throw new FileError('not-found', `${path} is not there`);
+    if (folder.kind === 'file') throw new FileError('not-a-folder', `${path} is not a folder`);
+    return { folder, children: await this.parts.asides.in(path) };
+  }
+
+  #with(base: Listing, heldFiles: readonly FileEntry[], litter: readonly Entry[]): Listing {
+    if (heldFiles.length + litter.length === 0) return base;
+    const extra = JSON.stringify([heldFiles, litter]);
+    const shown = this.#shown.get(base);
+    if (shown?.extra === extra) return shown.listing;
+    const there = new Set(base.children.map((child) => foldName(child.name)));
+    const beside = [...heldFiles, ...litter].filter(({ name }) => !there.has(foldName(name)));
+    const listing = { folder: base.folder, children: [...base.children, ...beside] };
+    this.#shown.set(base, { extra, listing });
+    return listing;
+  }
+}

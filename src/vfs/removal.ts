@@ -1,0 +1,95 @@
+import { join, nameOf, type Path, parentOf, ROOT } from '../util/path.ts';
+import { FileError, isApiFailure } from './errors.ts';
+import type { Entry } from './files.ts';
+import { appleDoubleName, isWithinWaiting } from './names.ts';
+import type { TreeParts } from './parts.ts';
+
+export type DeletePolicy = 'auto' | 'permanent' | 'trash';
+
+/** What is deleted, and what we kept for it. */
+export class Removal {
+  #isPermanent: boolean;
+
+  constructor(
+    private readonly parts: TreeParts,
+    private readonly policy: DeletePolicy,
+  ) {
+    this.#isPermanent = policy !== 'trash';
+  }
+
+  async remove(path: Path, options: { readonly recoverable: boolean }): Promise<void> {
+    const { asides, held, metadata } = this.parts;
+    if (path === ROOT) throw new FileError('forbidden', 'the root of the drive cannot be removed');
+    if (asides.keeps(path)) return this.#removeAside(path);
+    const entry = isWithinWaiting(path) ? undefined : await metadata.stat(path);
+    if (entry) return this.#removeEntry(entry, options);
+    const hold = await held.get(path);
+    if (!hold) throw new FileError('not-found', `${path} is not there`);
+    await held.keepBack(path, async () => {
+      // Until now it may have been committed.
+      if (!(await held.get(path))) return this.remove(path, options);
+      await held.forget(path);
+      await this.forgetKept(path, [hold.id]);
+    });
+  }
+
+  /** Forgets what we kept for what is no more at `path` and below. */
+  async forgetKept(path: Path, ids: readonly string[]): Promise<void> {
+    const { asides, held, state, times } = this.parts;
+    await state.properties.forget(ids);
+    await times.forget(ids);
+    for (const hold of await held.within(path)) {
+      await held.forget(hold.path);
+      await state.properties.forget([hold.id]);
+    }
+    await asides.forget(path);
+    await asides.forget(join(parentOf(path), appleDoubleName(nameOf(path))));
+  }
+
+  /** The ids of `entry` and, as far as they are known, of all below it. */
+  idsWithin(entry: Entry): string[] {
+    if (entry.kind === 'file') return [entry.id];
+    const folders = this.parts.metadata.cachedWithin(entry.path);
+    return [entry.id, ...folders.flatMap((folder) => [...folder.entries()].map(({ id }) => id))];
+  }
+
+  async #removeAside(path: Path): Promise<void> {
+    const { asides } = this.parts;
+    if (!(await asides.stat(path))) throw new FileError('not-found', `${path} is not there`);
+    await asides.forget(path);
+  }
+
+  async #removeEntry(entry: Entry, { recoverable }: { readonly recoverable: boolean }): Promise<void> {
+    const { held, space } = this.parts;
+    const ids = this.idsWithin(entry);
+    // A held file that is committed after its folder has gone would bring the folder back.
+    await held.keepBack(entry.path, () => this.#removeAndTell(entry, recoverable));
+    if (entry.kind === 'file') space.add(-entry.sizeBytes);
+    await this.forgetKept(entry.path, ids);
+  }
+
+  async #removeAndTell(entry: Entry, recoverable: boolean): Promise<void> {
+    const { metadata } = this.parts;
+    const change = metadata.begin([entry.path], { tree: entry.kind === 'folder' });
+    let isGone = false;
+    try {
+      await this.#removeAtService(entry, recoverable);
+      isGone = true;
+    } finally {
+      change.end(isGone ? [[entry.path, 'absent']] : []);
+    }
+  }
+
+  async #removeAtService({ path, id }: Entry, recoverable: boolean): Promise<void> {
+    const { remote, log } = this.parts;
+    const permanent = this.#isPermanent && !recoverable;
+    try {
+      await remote.remove(path, { permanent, id });
+    } catch (error) {
+      if (!permanent || this.policy !== 'auto' || !isApiFailure(error, 'not-allowed')) throw error;
+      log.info('the service does not allow permanent deletion here: deleted files go to its trash');
+      this.#isPermanent = false;
+      await remote.remove(path, { permanent: false, id });
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import { AsideTooLarge } from '../state/asides.ts';
+import type { Path } from '../util/path.ts';
+import { FileError, fileErrorOf } from './errors.ts';
+import type { Entry, Files } from './files.ts';
+import { replaceLink, revokeLink } from './links.ts';
+import type { TreeParts } from './parts.ts';
+import type { Reading } from './reading.ts';
+import type { Relocating } from './relocation.ts';
+import type { Removal } from './removal.ts';
+import type { Writing } from './writing.ts';
+
+export interface Operations {
+  readonly parts: TreeParts;
+  readonly reading: Reading;
+  readonly writing: Writing;
+  readonly removal: Removal;
+  readonly relocating: Relocating;
+}
+
+export interface Tree extends Files {
+  /** Resolves when no change is under way any more. */
+  idle(): Promise<void>;
+}
+
+/** The drive as `Files`: each operation in its own room, and here what the service said becomes a `FileError`. */
+export function createTree({ parts, reading, writing, removal, relocating }: Operations): Tree {
+  const { remote, asides, held, space } = parts;
+  const underWay = new Set<Promise<unknown>>();
+
+  const change = <T>(path: Path, work: () => Promise<T>): Promise<T> => {
+    const done = named(path, work);
+    underWay.add(done);
+    const land = () => underWay.delete(done);
+    done.then(land, land);
+    return done;
+  };
+
+  /** What can have a link: it has to be at the service. */
+  const shareable = async (path: Path): Promise<Entry> => {
+    if (asides.keeps(path))
+      throw new FileError('unsupported', `${path} is kept on this machine and cannot be shared`);
+    await held.settle(path);
+    const entry = await reading.stat(path);
+    if (!entry) throw new FileError('not-found', `${path} is not there`);
+    return entry;
+  };
+
+  return {
+    stat: (path, signal) => named(path, () => reading.stat(path, signal)),
+    list: (path, signal) => named(path, () => reading.list(path, signal)),
+    walk: (path, signal) => namedAll(path, reading.walk(path, signal)),
+    read: (file, range, signal) => namedAll(file.path, reading.read(file, range, signal)),
+    write: (path, body, options, signal) => change(path, () => writing.write(path, body, options, signal)),
+    hold: (path, untilMs) => change(path, () => writing.hold(path, untilMs)),
+    settle: (path) => change(path, () => held.settle(path)),
+    createFolder: (path) => change(path, () => writing.createFolder(path)),
+    remove: (path, options) => change(path, () => removal.remove(path, options)),
+    copy: (from, to, options) => change(from, () => relocating.copy(from, to, options)),
+    move: (from, to, options) => change(from, () => relocating.move(from, to, options)),
+    setModified: (path, modifiedMs) => change(path, () => writing.setModified(path, modifiedMs)),
+    freeSpace: (signal) => space.free(signal),
+    sharedLink: (path, signal) =>
+      named(path, async () => {
+        if (asides.keeps(path) || (await held.get(path))) return undefined;
+        return remote.sharedLink(path, signal);
+      }),
+    shareLink: (path, settings) =>
+      change(path, async () => replaceLink(remote, (await shareable(path)).path, settings)),
+    unshareLink: (path) => change(path, async () => revokeLink(remote, (await shareable(path)).path)),
+    async idle() {
+      while (underWay.size > 0) await Promise.allSettled(underWay);
+    },
+  };
+}
+
+async function named<T>(path: Path, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw translated(error, path);
+  }
+}
+
+async function* namedAll<T>(path: Path, items: AsyncIterable<T>): AsyncIterable<T> {
+  try {
+    yield* items;
+  } catch (error) {
+    throw translated(error, path);
+  }
+}
+
+function translated(error: unknown, path: Path): unknown {
+  if (error instanceof AsideTooLarge) return new FileError('too-large', error.message, { cause: error });
+  return fileErrorOf(error, path);
+}

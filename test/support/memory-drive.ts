@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openSqliteState } from '../../src/state/sqlite/state.ts';
+import type { DriveState, State } from '../../src/state/state.ts';
+import { type Log, silentLog } from '../../src/util/log.ts';
+import type { Path } from '../../src/util/path.ts';
+import { openBlockCache } from '../../src/vfs/content.ts';
+import { type DriveOptions, type OpenDrive, openDrive } from '../../src/vfs/drive.ts';
+import type { Written } from '../../src/vfs/files.ts';
+import { ManualClock } from './manual-clock.ts';
+import { MemoryRemote } from './memory-remote.ts';
+
+type Settings = Partial<Pick<DriveOptions, 'deletePolicy' | 'setAside' | 'metadataBytesMax'>>;
+
+/** A drive over a service in memory, with a real state on disk and time that a test turns by hand. */
+export class MemoryDrive {
+  readonly remote: MemoryRemote;
+  readonly clock = new ManualClock();
+  readonly warnings: string[] = [];
+  readonly #directory = mkdtempSync(join(tmpdir(), 'davgate-drive-'));
+  readonly #settings: Settings;
+  #state: State;
+  #files: OpenDrive | undefined;
+
+  private constructor(remote: MemoryRemote, settings: Settings) {
+    this.remote = remote;
+    this.#settings = settings;
+    this.#state = openSqliteState({ directory: join(this.#directory, 'state') });
+  }
+
+  /** Opened, and following the feed. */
+  static async open(remote = new MemoryRemote(), settings: Settings = {}): Promise<MemoryDrive> {
+    const drive = new MemoryDrive(remote, settings);
+    await drive.start();
+    return drive;
+  }
+
+  get files(): OpenDrive {
+    if (!this.#files) throw new Error('the drive is not open');
+    return this.#files;
+  }
+
+  get state(): DriveState {
+    return this.#state.drive('d');
+  }
+
+  async start(): Promise<void> {
+    const { remote, clock } = this;
+    const log: Log = { ...silentLog, warn: (event) => void this.warnings.push(event) };
+    const cache = await openBlockCache({
+      directory: join(this.#directory, 'cache'),
+      sizeBytesMax: 2 ** 26,
+      log,
+    });
+    const options = {
+      remote,
+      state: this.state,
+      cache,
+      clock,
+      log,
+      deletePolicy: 'auto' as const,
+      ...this.#settings,
+    };
+    this.#files = await openDrive(options);
+    if (remote.isReachable) await this.untilAlive();
+  }
+
+  /** What a kill leaves: the state, and nothing of what was in memory. */
+  kill(): void {
+    this.#files = undefined;
+    const directory = join(this.#directory, 'state');
+    void this.#state.close();
+    this.#state = openSqliteState({ directory });
+  }
+
+  /** Resolves when the feed has told all that has happened so far. */
+  async untilAlive(): Promise<void> {
+    while (!this.files.status().isFeedAlive) await turn();
+  }
+
+  write(path: Path, text: string): Promise<Written> {
+    return this.files.write(path, bodyOf(text), { mode: { if: 'any' }, sizeBytes: Buffer.byteLength(text) });
+  }
+
+  async text(path: Path): Promise<string> {
+    const entry = await this.files.stat(path);
+    if (entry?.kind !== 'file') throw new Error(`${path} is no file`);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of this.files.read(entry, undefined, new AbortController().signal))
+      chunks.push(chunk);
+    return Buffer.concat(chunks).toString();
+  }
+
+  async names(path: Path): Promise<string[]> {
+    return (await this.files.list(path)).children.map(({ name }) => name).sort();
+  }
+
+  async close(): Promise<void> {
+    await this.#files?.close();
+    await this.#state.close();
+    rmSync(this.#directory, { recursive: true });
+  }
+}
+
+export async function* bodyOf(...texts: string[]): AsyncIterable<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text);
+}
+
+/** Lets everything run that waits for nothing but its turn. */
+export async function turn(times = 1): Promise<void> {
+  for (let count = 0; count < times; count++) await new Promise<void>((resolve) => setImmediate(resolve));
+}
