@@ -48,9 +48,8 @@ export function answerMultistatus(response: ServerResponse, body: Buffer): void 
 
 /**
  * Answers with these rows, group by group. What has up to `wholeLength` characters goes out in one piece with
- * its length, and is returned; more is streamed no faster than the client reads. A group that throws before
- * anything was sent leaves the answer to the caller; later it breaks the connection, so that
- * half a listing is never taken for a whole one.
+ * its length, and is returned; more is streamed no faster than the client reads. When a group throws, the
+ * answer is left as it is: not begun, or to be broken off.
  */
 export async function sendMultistatus(
   response: ServerResponse,
@@ -58,18 +57,13 @@ export async function sendMultistatus(
   options: { readonly wholeLength: number; readonly signal: AbortSignal },
 ): Promise<Buffer | undefined> {
   let text = HEAD;
-  try {
-    for await (const rows of groups) {
-      for (const row of rows) {
-        text += row;
-        if (text.length < (response.headersSent ? PIECE_LENGTH : options.wholeLength)) continue;
-        await write(response, text, options.signal);
-        text = '';
-      }
+  for await (const rows of groups) {
+    for (const row of rows) {
+      text += row;
+      if (text.length < (response.headersSent ? PIECE_LENGTH : options.wholeLength)) continue;
+      await write(response, text, options.signal);
+      text = '';
     }
-  } catch (error) {
-    if (response.headersSent) response.destroy();
-    throw error;
   }
   text += TAIL;
   if (response.headersSent) {
