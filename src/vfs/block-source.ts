@@ -70,7 +70,7 @@ export class BlockSource implements RunKeeper {
       }
     } finally {
       this.#lastRanges.set(contentKeyOf(file), { start: range.start, end: position });
-      reader.leave(position >= range.end);
+      reader.leave(position >= range.end && !signal.aborted);
     }
   }
 

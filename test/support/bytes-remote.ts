@@ -149,10 +149,14 @@ export class BytesRemote
     signal: AbortSignal | undefined,
   ): AsyncGenerator<Uint8Array> {
     this.openDownloads++;
+    let isReleased = false;
     try {
       const stop = Math.min(end, fault.cutAt ?? end, fault.endAt ?? end);
       for (let at = start; at < stop; ) {
-        if (fault.holdAt !== undefined && at >= fault.holdAt) await this.#held(signal);
+        if (!isReleased && fault.holdAt !== undefined && at >= fault.holdAt) {
+          await this.#held(signal);
+          isReleased = true;
+        }
         signal?.throwIfAborted();
         const chunk = content.subarray(at, Math.min(at + this.chunkBytes, stop, nextHold(fault, at)));
         this.downloadedBytes += chunk.length;
