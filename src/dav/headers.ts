@@ -5,7 +5,7 @@ import { authorityOf, parseTarget, type Target } from './target.ts';
 export type Depth = '0' | '1' | 'infinity';
 
 /** RFC 4918 §10.2. Throws `DavError` 400 for a depth that the method does not know. */
-export function depthOf(headers: IncomingHttpHeaders, allowed: readonly Depth[], missing: Depth): Depth {
+export function depthOf<D extends Depth>(headers: IncomingHttpHeaders, allowed: readonly D[], missing: D): D {
   const text = String(headers['depth'] ?? missing)
     .trim()
     .toLowerCase();

@@ -3,7 +3,10 @@ import { DavError } from './errors.ts';
 /** One thing that is to hold, or with `not` is not to hold, of a resource. */
 export interface Condition {
   readonly not: boolean;
-  /** `token`: a state token without its angle brackets. `tag`: an entity tag as it stands in `ETag`. */
+  /**
+   * `token`: a state token without its angle brackets. `tag`: an entity tag as it stands in `ETag`, `''` for
+   * what is none.
+   */
   readonly kind: 'token' | 'tag';
   readonly value: string;
 }
@@ -31,7 +34,7 @@ const PIECES = {
   url: /<([^<>\s]+)>\s*/y,
   tag: /\[\s*((?:W\/)?"[^"]*")\s*\]\s*/y,
   /** A tag without its quotes is no error, and nobody's. */
-  junk: /\[([^\][]*)\]\s*/y,
+  junk: /\[[^\][]*\]\s*/y,
 };
 
 /**

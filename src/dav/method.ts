@@ -4,6 +4,7 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Path } from '../util/path.ts';
 import type { Files } from '../vfs/files.ts';
+import type { RequestBody } from './body.ts';
 import type { Client } from './clients.ts';
 import type { FailedPuts } from './failed-puts.ts';
 
@@ -29,11 +30,8 @@ export interface Context {
   readonly log: Log;
   readonly randomUuid: () => string;
   readonly failedPuts: FailedPuts;
-  /**
-   * The request's body, to be read once. Reading it tells a client that waits for leave (`Expect`) to go
-   * on; leaving it early keeps the connection, so that there can be an answer.
-   */
-  readonly body: AsyncIterable<Uint8Array>;
+  /** Read the body here, not from `request`: leaving that early closes the connection before there is an answer. */
+  readonly body: RequestBody;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
 }

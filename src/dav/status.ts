@@ -34,6 +34,11 @@ const STATUS: Readonly<Record<Fault, number | 'busy' | 'broken'>> = {
 /** In seconds; for a service that is away and did not say for how long. */
 const RETRY_AFTER_SECONDS = 10;
 
+/** Whether it is the service that fails, and not the request. */
+export function isTrouble(fault: Fault): boolean {
+  return typeof STATUS[fault] === 'string';
+}
+
 export function statusOf({ fault }: { readonly fault: Fault }, client: Client): number {
   const status = STATUS[fault];
   if (status === 'busy') return client.statusWhenBusy;

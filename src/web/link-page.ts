@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Html, html } from './html.ts';
 import { STYLE } from './link-style.ts';
+import { sizeText } from './size-text.ts';
 
 /** A file at the end of a shared link. Addresses are relative to the page. */
 export interface FilePage {
@@ -137,18 +138,6 @@ const EXTENSION_MAX_CHARACTERS = 5;
 function extensionOf(name: string): string {
   const extension = /[^.]\.([^.]+)$/.exec(name)?.[1] ?? '';
   return extension !== '' && extension.length <= EXTENSION_MAX_CHARACTERS ? extension.toUpperCase() : 'File';
-}
-
-const UNITS = ['kB', 'MB', 'GB', 'TB'];
-
-function sizeText(sizeBytes: number): string {
-  if (sizeBytes === 1) return '1 byte';
-  if (sizeBytes < 1000) return `${sizeBytes} bytes`;
-  let amount = sizeBytes / 1000;
-  let unit = 0;
-  // What would be rounded up to 1000 is one of the next unit.
-  for (; amount >= 999.5 && unit < UNITS.length - 1; unit++) amount /= 1000;
-  return `${amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${UNITS[unit]}`;
 }
 
 function dayText(ms: number): string {

@@ -41,6 +41,8 @@ export class MemoryFiles implements Files {
   space: FreeSpace | undefined = { usedBytes: 1_000, availableBytes: 9_000 };
   /** A read of a file breaks off after so many bytes. */
   readCutBytes: number | undefined;
+  /** Writes that are under way. */
+  writing = 0;
   /** Reads that were begun and not read to their end. */
   abandonedReads = 0;
 
@@ -127,12 +129,7 @@ export class MemoryFiles implements Files {
     signal?: AbortSignal,
   ): Promise<Written> {
     this.#begin('write', signal, { path, options });
-    const pieces: Uint8Array[] = [];
-    for await (const piece of body) {
-      signal?.throwIfAborted();
-      pieces.push(Buffer.from(piece));
-    }
-    const content = Buffer.concat(pieces);
+    const content = await this.#take(body, signal);
     if (options.sizeBytes !== undefined && options.sizeBytes !== content.length)
       throw new FileError('incomplete', `announced ${options.sizeBytes} bytes, got ${content.length}`);
     const old = this.#entries.get(keyOf(path));
@@ -246,6 +243,20 @@ export class MemoryFiles implements Files {
   async unshareLink(path: Path): Promise<void> {
     this.#begin('unshareLink', undefined, { path });
     this.#links.delete(this.#present(path).id);
+  }
+
+  async #take(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<Buffer> {
+    const pieces: Uint8Array[] = [];
+    this.writing += 1;
+    try {
+      for await (const piece of body) {
+        signal?.throwIfAborted();
+        pieces.push(Buffer.from(piece));
+      }
+    } finally {
+      this.writing -= 1;
+    }
+    return Buffer.concat(pieces);
   }
 
   #begin(what: keyof Files, signal: AbortSignal | undefined, call?: Omit<Call, 'what'>): void {

@@ -1,0 +1,99 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { FileError } from '../vfs/errors.ts';
+import { DavError } from './errors.ts';
+
+/** What a client says a body's checksum is. */
+interface Digest {
+  /** As it was called in the header. */
+  readonly name: string;
+  readonly algorithm: string;
+  readonly expected: Buffer;
+}
+
+/** Those we check, by what headers call them; others (Adler-32, CRC-32) are no concern of ours. */
+const ALGORITHMS: Readonly<Record<string, { readonly algorithm: string; readonly sizeBytes: number }>> = {
+  MD5: { algorithm: 'md5', sizeBytes: 16 },
+  SHA: { algorithm: 'sha1', sizeBytes: 20 },
+  SHA1: { algorithm: 'sha1', sizeBytes: 20 },
+  'SHA-256': { algorithm: 'sha256', sizeBytes: 32 },
+  SHA256: { algorithm: 'sha256', sizeBytes: 32 },
+  'SHA-512': { algorithm: 'sha512', sizeBytes: 64 },
+  SHA512: { algorithm: 'sha512', sizeBytes: 64 },
+};
+
+/**
+ * The checksums of a request's body: `OC-Checksum` (`SHA1:hex`, rclone), `Content-MD5`, `Digest` (RFC 3230),
+ * `Content-Digest` and `Repr-Digest` (RFC 9530). Throws `DavError` 400 for one that cannot be any body's.
+ */
+export function digestsIn(headers: IncomingHttpHeaders): Digest[] {
+  return [
+    ...ocChecksums(headers).map((pair) => digestOf('OC-Checksum', pair, ':', 'hex')),
+    ...list(headers['content-md5']).map((value) => digestOf('Content-MD5', `MD5=${value}`, '=', 'base64')),
+    ...list(headers['digest']).map((pair) => digestOf('Digest', pair, '=', 'base64')),
+    ...list(headers['content-digest']).map((pair) => digestOf('Content-Digest', pair, '=', 'base64')),
+    ...list(headers['repr-digest']).map((pair) => digestOf('Repr-Digest', pair, '=', 'base64')),
+  ].filter((digest) => digest !== undefined);
+}
+
+/** Each as `SHA1:da39…`. */
+export function ocChecksums(headers: IncomingHttpHeaders): string[] {
+  return String(headers['oc-checksum'] ?? '')
+    .split(/[\s,]+/)
+    .filter(Boolean);
+}
+
+/**
+ * `body`, followed by an error when it has not these checksums: a write ends only with its body, so nothing
+ * comes of it.
+ */
+export function verified(
+  body: AsyncIterable<Uint8Array>,
+  digests: readonly Digest[],
+): AsyncIterable<Uint8Array> {
+  return digests.length === 0 ? body : checked(body, digests);
+}
+
+async function* checked(
+  body: AsyncIterable<Uint8Array>,
+  digests: readonly Digest[],
+): AsyncGenerator<Uint8Array> {
+  const hashes = new Map<string, Hash>(digests.map(({ algorithm }) => [algorithm, createHash(algorithm)]));
+  for await (const piece of body) {
+    for (const hash of hashes.values()) hash.update(piece);
+    yield piece;
+  }
+  const found = new Map([...hashes].map(([algorithm, hash]) => [algorithm, hash.digest()]));
+  const wrong = digests.find(({ algorithm, expected }) => !found.get(algorithm)?.equals(expected));
+  if (wrong)
+    throw new FileError(
+      'checksum',
+      `the body does not have the checksum in ${wrong.name}; nothing was written, send it again`,
+    );
+}
+
+function list(header: string | string[] | undefined): string[] {
+  return String(header ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean);
+}
+
+/** `undefined` for an algorithm that we do not check. */
+function digestOf(
+  name: string,
+  pair: string,
+  separator: string,
+  encoding: 'hex' | 'base64',
+): Digest | undefined {
+  const at = pair.indexOf(separator);
+  const called = pair.slice(0, Math.max(0, at)).trim().toUpperCase();
+  const known = Object.hasOwn(ALGORITHMS, called) ? ALGORITHMS[called] : undefined;
+  if (!known) return undefined;
+  // RFC 9530 puts a colon on either side.
+  const value = pair.slice(at + 1).replace(/^:|:$/g, '');
+  const expected = Buffer.from(value, encoding);
+  if (expected.length !== known.sizeBytes)
+    throw new DavError(400, `${name} does not hold a checksum of the kind ${called}`);
+  return { name, algorithm: known.algorithm, expected };
+}

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { StateUnwritable } from '../state/errors.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { FileError } from '../vfs/errors.ts';
+import { ALLOWED_SOMEWHERE } from './allow.ts';
+import { answerRefusal } from './answer.ts';
+import { RequestBody } from './body.ts';
+import { type Client, clientOf } from './clients.ts';
+import { DavError } from './errors.ts';
+import { FailedPuts } from './failed-puts.ts';
+import type { Context, Drive, Method } from './method.ts';
+import { copy, move } from './methods/copy-move.ts';
+import { remove } from './methods/delete.ts';
+import { get } from './methods/get.ts';
+import { lock } from './methods/lock.ts';
+import { mkcol } from './methods/mkcol.ts';
+import { options } from './methods/options.ts';
+import { propfind } from './methods/propfind.ts';
+import { proppatch } from './methods/proppatch.ts';
+import { put } from './methods/put.ts';
+import { unlock } from './methods/unlock.ts';
+import { isTrouble, refusalOf } from './status.ts';
+import { parseTarget, type Target } from './target.ts';
+
+export interface DavHandlerParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Makes lock tokens. */
+  readonly randomUuid?: () => string;
+}
+
+/** Who asks, and of which drive. */
+export interface Access {
+  /** `''` when the drive is open to all. */
+  readonly principal: string;
+  readonly drive: Drive;
+}
+
+/**
+ * Answers one request that was let in, whatever happens; never throws. A server must hand it its `request`
+ * and its `checkContinue` events alike.
+ */
+export type DavHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  access: Access,
+) => Promise<void>;
+
+/** `ignored`: a body means nothing to the method; `own`: the method sees to it. */
+const METHODS: ReadonlyMap<string, { readonly run: Method; readonly body: 'ignored' | 'own' }> = new Map([
+  ['OPTIONS', { run: options, body: 'ignored' }],
+  ['GET', { run: get, body: 'ignored' }],
+  ['HEAD', { run: get, body: 'ignored' }],
+  ['PUT', { run: put, body: 'own' }],
+  ['DELETE', { run: remove, body: 'ignored' }],
+  ['MKCOL', { run: mkcol, body: 'own' }],
+  // RFC 2518 had a body for these, and old clients send it.
+  ['COPY', { run: copy, body: 'ignored' }],
+  ['MOVE', { run: move, body: 'ignored' }],
+  ['PROPFIND', { run: propfind, body: 'own' }],
+  ['PROPPATCH', { run: proppatch, body: 'own' }],
+  ['LOCK', { run: lock, body: 'own' }],
+  ['UNLOCK', { run: unlock, body: 'ignored' }],
+]);
+
+/** Methods of HTTP and of extensions to WebDAV that clients try out; any other is of no protocol of ours. */
+const KNOWN_ELSEWHERE = new Set(['POST', 'PATCH', 'TRACE', 'REPORT', 'SEARCH', 'ACL', 'MKCALENDAR']);
+
+/** The WebDAV protocol over any drive. */
+export function createDavHandler({ clock, log, randomUuid = randomUUID }: DavHandlerParts): DavHandler {
+  const failedPuts = new FailedPuts(clock);
+  return async (request, response, { principal, drive }) => {
+    const client = clientOf(request);
+    const body = new RequestBody(request, response);
+    const signal = signalOf(response);
+    try {
+      const { run, body: bodyUse } = methodOf(request);
+      const target = targetOf(request);
+      if (bodyUse === 'ignored') await body.ignore();
+      const parts = { principal, drive, client, body, signal, clock, log, randomUuid, failedPuts };
+      await run({ request, response, ...target, ...parts });
+    } catch (error) {
+      await answerFailure({ request, response, body, clock, client, log, signal }, error);
+    }
+  };
+}
+
+/** Aborted when the client has gone before it had its answer. */
+function signalOf(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(new Error('the client has gone'));
+  });
+  return gone.signal;
+}
+
+function methodOf({ method = '' }: IncomingMessage): {
+  readonly run: Method;
+  readonly body: 'ignored' | 'own';
+} {
+  const known = METHODS.get(method);
+  if (known) return known;
+  throw new DavError(
+    KNOWN_ELSEWHERE.has(method) ? 405 : 501,
+    `${method} is not known to this WebDAV server`,
+    {
+      headers: { Allow: ALLOWED_SOMEWHERE },
+    },
+  );
+}
+
+/** `OPTIONS *` asks about the server. */
+function targetOf({ method, url = '' }: IncomingMessage): Target {
+  return parseTarget(method === 'OPTIONS' && url === '*' ? '/' : url);
+}
+
+type Exchange = Pick<Context, 'request' | 'response' | 'body' | 'clock' | 'client' | 'log' | 'signal'>;
+
+async function answerFailure(exchange: Exchange, error: unknown): Promise<void> {
+  const { request, response, client, log, signal } = exchange;
+  if (signal.aborted || response.destroyed) return;
+  const refusal = refusalFor(error, client);
+  const isOrdinary = error instanceof DavError || (error instanceof FileError && !isTrouble(error.fault));
+  if (!isOrdinary || response.headersSent) report(log, request, refusal, error);
+  // Half an answer must not end as if it were whole.
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  await answerRefusal(exchange, refusal);
+}
+
+function refusalFor(error: unknown, client: Client): DavError {
+  if (error instanceof DavError) return withAllow(error);
+  if (error instanceof FileError) return withAllow(refusalOf(error, client));
+  if (error instanceof StateUnwritable)
+    return new DavError(507, 'davgate cannot store its locks and properties now; its log says why', {
+      cause: error,
+    });
+  return new DavError(client.statusWhenBroken, 'davgate made a mistake; its log says which', {
+    cause: error,
+  });
+}
+
+/** RFC 9110 §15.5.6 wants one with each 405. */
+function withAllow(error: DavError): DavError {
+  if (error.status !== 405 || error.headers['Allow'] !== undefined) return error;
+  const headers = { ...error.headers, Allow: ALLOWED_SOMEWHERE };
+  return new DavError(405, error.message, { headers, cause: error });
+}
+
+function report(log: Log, request: IncomingMessage, refusal: DavError, error: unknown): void {
+  const known = error instanceof DavError || error instanceof FileError;
+  log.error('a request failed', {
+    method: request.method,
+    status: refusal.status,
+    fault: error instanceof FileError ? error.fault : undefined,
+    reason: error instanceof Error && !known ? (error.stack ?? error.message) : String(error),
+  });
+}

@@ -1,0 +1,116 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import { FileError } from '../../vfs/errors.ts';
+import type { Entry, Written } from '../../vfs/files.ts';
+import { answerEmpty } from '../answer.ts';
+import { DavError } from '../errors.ts';
+import { depthOf, destinationOf, mtimeOf, overwriteOf } from '../headers.ts';
+import { hrefOf } from '../href.ts';
+import { requireLocks } from '../lock-check.ts';
+import type { Context } from '../method.ts';
+import { checkConditions } from '../preconditions.ts';
+
+/** RFC 4918 §9.8. */
+export async function copy(context: Context): Promise<void> {
+  const { drive, path } = context;
+  const { to, overwrite, source } = await prepare(context);
+  const depth =
+    source.kind === 'folder' ? depthOf(context.request.headers, ['0', 'infinity'], 'infinity') : '0';
+  if (keyOf(path) === keyOf(to)) throw new DavError(403, 'Destination is the resource itself');
+  const { tokens } = await checkConditions(context, source, to);
+  const target = await targetAt(context, to, overwrite);
+  await requireLocks(context, tokens, [{ path: to, tree: true, membership: !target }]);
+  const shallow = source.kind === 'folder' && depth === '0';
+  const written = await orExists(drive.files.copy(path, to, { overwrite, shallow }));
+  await finish(context, to, written);
+}
+
+/** RFC 4918 §9.9. */
+export async function move(context: Context): Promise<void> {
+  const { drive, path } = context;
+  if (path === ROOT) throw new DavError(403, 'the drive itself cannot be moved');
+  const { to, overwrite, source } = await prepare(context);
+  if (source.kind === 'folder') depthOf(context.request.headers, ['infinity'], 'infinity');
+  if (path === to && source.path === to) throw new DavError(403, 'Destination is the resource itself');
+  const isRename = keyOf(path) === keyOf(to);
+  const { tokens } = await checkConditions(context, source, to);
+  const target = isRename ? undefined : await targetAt(context, to, overwrite);
+  await requireLocks(context, tokens, [
+    { path, tree: true, membership: true },
+    ...(isRename ? [] : [{ path: to, tree: true, membership: !target }]),
+  ]);
+  const written = await orExists(drive.files.move(path, to, { overwrite }));
+  // Locks do not travel (§7.5); those of a name that only changed its letters stay where they are.
+  if (!isRename) await drive.state.locks.forget(path);
+  await finish(context, to, written);
+}
+
+async function prepare({ request, drive, path, signal }: Context): Promise<{
+  readonly to: Path;
+  readonly overwrite: boolean;
+  readonly source: Entry;
+}> {
+  const { path: to } = destinationOf(request);
+  const overwrite = overwriteOf(request.headers);
+  const source = await drive.files.stat(path, signal);
+  if (!source) throw new DavError(404, `there is nothing at ${path}`);
+  if (to === ROOT) throw new DavError(403, 'the drive itself cannot be replaced');
+  return { to, overwrite, source };
+}
+
+/** What is to be replaced. What may not be, or has nowhere to be, is refused before locks are looked at. */
+async function targetAt(
+  { drive, signal }: Context,
+  to: Path,
+  overwrite: boolean,
+): Promise<Entry | undefined> {
+  const target = await drive.files.stat(to, signal);
+  if (target && !overwrite) throw existsAt(to);
+  if (target) return target;
+  const parent = await drive.files.stat(parentOf(to), signal);
+  if (parent?.kind !== 'folder')
+    throw new FileError('parent-missing', `there is no folder ${parentOf(to)}; make that first`);
+  return undefined;
+}
+
+function existsAt(to: Path): DavError {
+  return new DavError(412, `there is something at ${to} already, and Overwrite is F`);
+}
+
+/** Somebody may have been quicker than our look. */
+async function orExists(outcome: Promise<Written>): Promise<Written> {
+  try {
+    return await outcome;
+  } catch (error) {
+    if (error instanceof FileError && error.fault === 'exists') throw new DavError(412, error.message);
+    throw error;
+  }
+}
+
+async function finish(context: Context, to: Path, { entry, created }: Written): Promise<void> {
+  if (!created) await forgetLocksBelow(context, to);
+  const headers: OutgoingHttpHeaders = { ...(await setTime(context, entry)) };
+  if (created) headers['Location'] = hrefOf(to, entry.kind === 'folder');
+  answerEmpty(context.response, created ? 201 : 204, headers);
+}
+
+/** The lock on what was replaced stays with its URL (§7.5); what was below it is gone, and so are its locks. */
+async function forgetLocksBelow({ drive, clock }: Context, to: Path): Promise<void> {
+  const { locks } = drive.state;
+  for (const { root, token } of await locks.within(clock.now(), to))
+    if (keyOf(root) !== keyOf(to)) await locks.release(token);
+}
+
+/** rclone sends the source's time along, and sets it in another request unless the answer says `accepted`. */
+async function setTime(context: Context, entry: Entry): Promise<OutgoingHttpHeaders> {
+  const modifiedMs = mtimeOf(context.request.headers);
+  if (modifiedMs === undefined || entry.kind !== 'file') return {};
+  try {
+    await context.drive.files.setModified(entry.path, modifiedMs);
+    return { 'X-OC-Mtime': 'accepted' };
+  } catch (error) {
+    // The copy itself is done, and this may be asked for again.
+    context.log.warn('the time of a copy could not be set', { reason: String(error) });
+    return {};
+  }
+}

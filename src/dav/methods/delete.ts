@@ -1,0 +1,21 @@
+import { ROOT } from '../../util/path.ts';
+import { answerEmpty } from '../answer.ts';
+import { DavError } from '../errors.ts';
+import { depthOf } from '../headers.ts';
+import { requireLocks } from '../lock-check.ts';
+import type { Context } from '../method.ts';
+import { checkConditions } from '../preconditions.ts';
+
+/** RFC 4918 §9.6: a file, or a folder with all below it, or nothing at all. */
+export async function remove(context: Context): Promise<void> {
+  const { drive, path, principal, request, failedPuts } = context;
+  if (path === ROOT) throw new DavError(403, 'the drive itself cannot be deleted');
+  const entry = await drive.files.stat(path, context.signal);
+  if (!entry) throw new DavError(404, `there is nothing at ${path}`);
+  if (entry.kind === 'folder') depthOf(request.headers, ['infinity'], 'infinity');
+  const { tokens } = await checkConditions(context, entry);
+  await requireLocks(context, tokens, [{ path, tree: true, membership: true }]);
+  await drive.files.remove(path, { recoverable: failedPuts.has(principal, path) });
+  await drive.state.locks.forget(path);
+  answerEmpty(context.response, 204);
+}

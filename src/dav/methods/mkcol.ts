@@ -1,0 +1,23 @@
+import { parentOf } from '../../util/path.ts';
+import { FileError } from '../../vfs/errors.ts';
+import { notAllowed } from '../allow.ts';
+import { answerEmpty } from '../answer.ts';
+import { hrefOf } from '../href.ts';
+import { requireLocks } from '../lock-check.ts';
+import type { Context } from '../method.ts';
+import { checkConditions } from '../preconditions.ts';
+
+/** RFC 4918 §9.3. rclone sends one before each write, so "there already" costs no call of the service. */
+export async function mkcol(context: Context): Promise<void> {
+  const { drive, path, signal } = context;
+  await context.body.refuse();
+  const entry = await drive.files.stat(path, signal);
+  if (entry) throw notAllowed(`there is a ${entry.kind} at ${path} already`, entry);
+  const { tokens } = await checkConditions(context, entry);
+  await requireLocks(context, tokens, [{ path, membership: true }]);
+  const parent = await drive.files.stat(parentOf(path), signal);
+  if (parent?.kind !== 'folder')
+    throw new FileError('parent-missing', `there is no folder ${parentOf(path)}; make that first`);
+  await drive.files.createFolder(path);
+  answerEmpty(context.response, 201, { Location: hrefOf(path, true) });
+}

@@ -1,0 +1,124 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { parentOf } from '../../util/path.ts';
+import { FileError } from '../../vfs/errors.ts';
+import type { Entry, FileEntry, WriteMode, Written } from '../../vfs/files.ts';
+import { notAllowed } from '../allow.ts';
+import { answerEmpty } from '../answer.ts';
+import { checksumsProperty } from '../checksums.ts';
+import { entityTagOf } from '../conditions.ts';
+import { digestsIn, ocChecksums, verified } from '../digest.ts';
+import { DavError } from '../errors.ts';
+import { httpDate, mtimeOf } from '../headers.ts';
+import { hrefOf } from '../href.ts';
+import { requireLocks } from '../lock-check.ts';
+import type { Context } from '../method.ts';
+import { type Conditions, checkConditions } from '../preconditions.ts';
+
+/** Time for the second half of a create; Explorer and Finder take a second or two. */
+const EMPTY_HOLD_MS = 60_000;
+
+/**
+ * RFC 4918 §9.7, RFC 9110 §9.3.4. All that can be refused is refused before the body is asked for. A PUT that
+ * did not succeed is remembered, as its sender may remove what it believes to have left behind.
+ */
+export async function put(context: Context): Promise<void> {
+  const { principal, path, failedPuts } = context;
+  try {
+    await store(context);
+    failedPuts.forget(principal, path);
+  } catch (error) {
+    failedPuts.note(principal, path);
+    throw error;
+  }
+}
+
+async function store(context: Context): Promise<void> {
+  const { drive, path, signal } = context;
+  refusePartial(context);
+  const entry = await drive.files.stat(path, signal);
+  if (entry?.kind === 'folder') throw notAllowed(`${path} is a folder; its content cannot be put`, entry);
+  if (context.namesCollection)
+    throw new DavError(409, 'PUT makes a file, and this name ends with a slash; leave that out');
+  const conditions = await checkConditions(context, entry);
+  await requireLocks(context, conditions.tokens, [{ path, membership: !entry }]);
+  if (!entry) await requireParent(context);
+  const written = await write(context, entry, modeOf(context, entry, conditions));
+  // `write` makes files only.
+  if (written.entry.kind !== 'file') throw new Error('a write returned a folder');
+  await keepChecksums(context, written.entry);
+  answer(context, written.entry, written.created);
+}
+
+/** What a client means as a part, or as packed, would be stored as if it were the whole file. */
+function refusePartial({ request }: Context): void {
+  if (request.headers['content-range'] !== undefined)
+    throw new DavError(400, 'PUT replaces a whole file; send it without Content-Range (RFC 9110 §14.5)');
+  const coding = String(request.headers['content-encoding'] ?? '').trim();
+  if (/^(x-)?(gzip|compress)$|^(deflate|br|zstd)$/i.test(coding))
+    throw new DavError(415, `files are stored as they come; send it without Content-Encoding: ${coding}`);
+}
+
+async function requireParent({ drive, path, signal }: Context): Promise<void> {
+  const parent = await drive.files.stat(parentOf(path), signal);
+  if (parent?.kind !== 'folder')
+    throw new FileError('parent-missing', `there is no folder ${parentOf(path)}; make that first`);
+}
+
+/** The conditions held a moment ago; with this the service holds them again in the commit itself. */
+function modeOf({ request }: Context, entry: FileEntry | undefined, conditions: Conditions): WriteMode {
+  if (entry) return conditions.pinsRevision ? { if: 'rev', rev: entry.rev } : { if: 'any' };
+  return String(request.headers['if-none-match'] ?? '').trim() === '*' ? { if: 'absent' } : { if: 'any' };
+}
+
+async function write(context: Context, entry: FileEntry | undefined, mode: WriteMode): Promise<Written> {
+  const { drive, path, body, request } = context;
+  const modifiedMs = mtimeOf(request.headers);
+  const sizeBytes = body.announcedBytes;
+  const isFirstHalf = !entry && sizeBytes === 0 && !body.isChunked && context.client.createsEmptyFirst;
+  if (isFirstHalf && modifiedMs === undefined) {
+    const held = await drive.files.hold(path, context.clock.now() + EMPTY_HOLD_MS);
+    if (held.created) return held;
+    // Somebody was quicker: then it is a file to be emptied, unless there should have been none.
+    if (mode.if === 'absent') throw new FileError('changed', `there is something at ${path} already`);
+  }
+  const options = {
+    mode,
+    ...(sizeBytes !== undefined && { sizeBytes }),
+    ...(modifiedMs !== undefined && { modifiedMs }),
+  };
+  return drive.files.write(path, verified(body, digestsIn(request.headers)), options, bodySignal(context));
+}
+
+/** A client that has gone before its body was whole ends the write; one that has sent all gets it stored. */
+function bodySignal({ request, signal }: Context): AbortSignal {
+  const controller = new AbortController();
+  const stop = () => {
+    if (!request.complete) controller.abort(signal.reason);
+  };
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
+  return controller.signal;
+}
+
+/** rclone compares what it sent with what a listing shows. The file is stored in any case. */
+async function keepChecksums({ drive, request, log }: Context, entry: Entry): Promise<void> {
+  const sent = ocChecksums(request.headers);
+  const property = entry.kind === 'file' ? checksumsProperty(entry, sent) : undefined;
+  if (!property) return;
+  try {
+    await drive.state.properties.change(entry.id, [{ set: property }]);
+  } catch (error) {
+    log.warn('the checksums of a file could not be kept', { reason: String(error) });
+  }
+}
+
+/** davfs2 and Finder ask again for what they do not find here. */
+function answer({ request, response, path }: Context, entry: FileEntry, created: boolean): void {
+  const headers: OutgoingHttpHeaders = {
+    ETag: entityTagOf(entry),
+    'Last-Modified': httpDate(entry.modifiedMs),
+  };
+  if (mtimeOf(request.headers) !== undefined) headers['X-OC-Mtime'] = 'accepted';
+  if (created) headers['Location'] = hrefOf(path, false);
+  answerEmpty(response, created ? 201 : 204, headers);
+}

@@ -1,0 +1,86 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { ByteRange } from '../util/ranges.ts';
+import { FileError } from '../vfs/errors.ts';
+import type { FileEntry } from '../vfs/files.ts';
+import type { Context } from './method.ts';
+
+/** Answers with all of `file`, with one run of its bytes, or with several as `multipart/byteranges`. */
+export async function sendFile(
+  context: Context,
+  file: FileEntry,
+  ranges: readonly ByteRange[] | undefined,
+  headers: OutgoingHttpHeaders & { readonly 'Content-Type': string },
+): Promise<void> {
+  const [range, ...more] = ranges ?? [];
+  if (range && more.length > 0) return sendParts(context, file, [range, ...more], headers);
+  const length = range ? range.end - range.start : file.sizeBytes;
+  const rangeHeader = range && { 'Content-Range': contentRange(range, file) };
+  context.response.writeHead(range ? 206 : 200, { ...headers, ...rangeHeader, 'Content-Length': length });
+  await sendBytes(context, file, range);
+  context.response.end();
+}
+
+function contentRange({ start, end }: ByteRange, { sizeBytes }: FileEntry): string {
+  return `bytes ${start}-${end - 1}/${sizeBytes}`;
+}
+
+async function sendParts(
+  context: Context,
+  file: FileEntry,
+  ranges: readonly ByteRange[],
+  headers: OutgoingHttpHeaders & { readonly 'Content-Type': string },
+): Promise<void> {
+  const { response } = context;
+  const boundary = context.randomUuid();
+  const heads = ranges.map((range) =>
+    Buffer.from(
+      `\r\n--${boundary}\r\nContent-Type: ${headers['Content-Type']}\r\n` +
+        `Content-Range: ${contentRange(range, file)}\r\n\r\n`,
+    ),
+  );
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
+  const bytes = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+  response.writeHead(206, {
+    ...headers,
+    'Content-Type': `multipart/byteranges; boundary=${boundary}`,
+    'Content-Length': heads.reduce((sum, head) => sum + head.length, bytes + tail.length),
+  });
+  for (const [index, range] of ranges.entries()) {
+    response.write(heads[index]);
+    await sendBytes(context, file, range);
+  }
+  response.end(tail);
+}
+
+/** No faster than the client reads; ends the download when the client has gone. */
+async function sendBytes(
+  { drive, response, signal }: Context,
+  file: FileEntry,
+  range: ByteRange | undefined,
+): Promise<void> {
+  let left = range ? range.end - range.start : file.sizeBytes;
+  if (left === 0) return;
+  for await (const piece of drive.files.read(file, range, signal)) {
+    left -= piece.length;
+    if (left < 0) break;
+    if (!response.write(piece)) await drained({ response, signal });
+  }
+  // What was announced cannot be taken back: the connection breaks off, and nobody takes it for the whole.
+  if (left !== 0) throw new FileError('broken', `${file.path} is not as long as it is said to be`);
+}
+
+function drained({ response, signal }: Pick<Context, 'response' | 'signal'>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const go = () => {
+      signal.removeEventListener('abort', stop);
+      resolve();
+    };
+    const stop = () => {
+      response.off('drain', go);
+      reject(signal.reason);
+    };
+    response.once('drain', go);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}

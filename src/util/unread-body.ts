@@ -1,0 +1,49 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from './clock.ts';
+
+/** A body that nobody wants is read to its end up to this size, so that the connection can be used again. */
+export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
+
+/**
+ * For so long and so many bytes a longer unwanted body is swallowed before the connection is closed: a client
+ * that sends all before it reads would lose our answer if the connection broke under it.
+ */
+const LINGER_MS = 10_000;
+const LINGER_BYTES_MAX = 256 * 1024 * 1024;
+
+/** Whether the request says that it has no body, or a small one. */
+export function isBodySmall({ headers }: IncomingMessage): boolean {
+  if (headers['transfer-encoding'] !== undefined) return false;
+  return Number(headers['content-length'] ?? 0) <= UNWANTED_BODY_BYTES_MAX;
+}
+
+/**
+ * Ends an answer whose whole content is written already, but whose request's body is not: what still comes
+ * is swallowed, so that the client gets to see the answer, and only then the connection goes on or is closed.
+ * `isBodyHeldBack`: the client waits for leave to send its body, and gets none.
+ */
+export async function endBeforeBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  clock: Clock,
+  isBodyHeldBack: boolean,
+): Promise<void> {
+  if (!isBodyHeldBack) await swallow(request, clock);
+  response.end();
+}
+
+/** Reads the body and throws it away; gives up quietly after a while or when the client has gone. */
+async function swallow(request: IncomingMessage, clock: Clock): Promise<void> {
+  if (request.destroyed || request.readableEnded) return;
+  if (request.complete && request.readableLength === 0) return;
+  const done = new AbortController();
+  const stop = () => done.abort();
+  let sizeBytes = 0;
+  request.on('data', (chunk: Buffer) => {
+    sizeBytes += chunk.length;
+    if (sizeBytes > LINGER_BYTES_MAX) stop();
+  });
+  for (const event of ['end', 'close', 'error']) request.once(event, stop);
+  request.resume();
+  await clock.sleep(LINGER_MS, done.signal).catch(() => undefined);
+}

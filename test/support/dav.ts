@@ -1,0 +1,158 @@
+import { createServer, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { createDavHandler } from '../../src/dav/handler.ts';
+import type { Drive } from '../../src/dav/method.ts';
+import type { DriveState } from '../../src/state/state.ts';
+import type { Log, LogFields } from '../../src/util/log.ts';
+import { type Path, pathOf } from '../../src/util/path.ts';
+import { ManualClock } from './manual-clock.ts';
+import { MemoryFiles } from './memory-files.ts';
+import { memoryState } from './memory-state.ts';
+
+export interface DavAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  /** The body as text. */
+  readonly text: string;
+}
+
+export interface DavRequest {
+  readonly headers?: OutgoingHttpHeaders;
+  /** A stream goes out in chunks, unless a length is among the headers. */
+  readonly body?: string | Uint8Array | Readable;
+  /** Who asks; `ann` when nobody is named. */
+  readonly user?: string;
+  readonly agent?: string;
+}
+
+/** The header by which requests of tests say who asks. */
+const USER = 'x-test-user';
+
+export interface DavServer {
+  readonly url: string;
+  readonly port: number;
+  readonly files: MemoryFiles;
+  readonly state: DriveState;
+  readonly clock: ManualClock;
+  /** What the handler logged as an error. */
+  readonly errors: LogFields[];
+  /** `target` goes out as it is. */
+  send(method: string, target: string, options?: DavRequest): Promise<DavAnswer>;
+  /** Sends bytes as they are and resolves with all that came back until the connection was closed. */
+  raw(bytes: string): Promise<string>;
+  /** A connection to play with. */
+  socket(): Socket;
+  /** Puts a file, and the folders above it, into the drive. */
+  file(path: string, content?: string | Uint8Array): Promise<void>;
+  folder(path: string): Promise<void>;
+  /** The content of a file in the drive, as text; `undefined` where there is none. */
+  content(path: string): string | undefined;
+  close(): Promise<void>;
+}
+
+/** The handler behind a real socket, on a drive in memory. Resolves once it listens. */
+export async function startDav(
+  options: { readonly wrap?: (drive: Drive) => Drive } = {},
+): Promise<DavServer> {
+  const clock = new ManualClock();
+  const state = memoryState();
+  const files = new MemoryFiles({ clock, properties: state.properties });
+  const drive = options.wrap?.({ files, state }) ?? { files, state };
+  const errors: LogFields[] = [];
+  let uuids = 0;
+  const randomUuid = () => `00000000-0000-4000-8000-${(++uuids).toString().padStart(12, '0')}`;
+  const handle = createDavHandler({ clock, log: logInto(errors), randomUuid });
+  const server = createServer();
+  for (const event of ['request', 'checkContinue'])
+    server.on(event, (request, response) => {
+      void handle(request, response, { principal: String(request.headers[USER] ?? 'ann'), drive });
+    });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // An address of a server that listens on TCP.
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    files,
+    state,
+    clock,
+    errors,
+    send: (method, target, options) => send(port, method, target, options ?? {}),
+    raw: (bytes) => raw(port, bytes),
+    socket: () => connect(port, '127.0.0.1'),
+    file: (at, content = '') => putFile(files, at, content),
+    folder: (at) => makeFolders(files, at),
+    content: (at) => files.contentAt(path(at))?.toString(),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+export function path(text: string): Path {
+  return pathOf(text.split('/').filter((name) => name !== ''));
+}
+
+function logInto(errors: LogFields[]): Log {
+  return { info() {}, warn() {}, error: (event, fields) => errors.push({ event, ...fields }) };
+}
+
+function send(port: number, method: string, target: string, options: DavRequest): Promise<DavAnswer> {
+  const { body, agent } = options;
+  const headers = {
+    ...(agent !== undefined && { 'User-Agent': agent }),
+    ...(options.user !== undefined && { [USER]: options.user }),
+    ...(typeof body === 'string' && { 'Content-Length': Buffer.byteLength(body) }),
+    ...(body instanceof Uint8Array && { 'Content-Length': body.length }),
+    ...options.headers,
+  };
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, method, path: target, headers, agent: false });
+    outgoing.once('response', (response) => {
+      buffer(response).then((content) => {
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: content,
+          text: content.toString(),
+        });
+      }, reject);
+    });
+    outgoing.once('error', reject);
+    if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) outgoing.end(body);
+    else body.pipe(outgoing);
+  });
+}
+
+function raw(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const pieces: Buffer[] = [];
+    socket.on('data', (piece) => pieces.push(piece));
+    // A connection that breaks has said all that it had to say.
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(Buffer.concat(pieces).toString('latin1')));
+    socket.write(bytes, 'latin1');
+  });
+}
+
+async function makeFolders(files: MemoryFiles, at: string): Promise<void> {
+  const names = at.split('/').filter((name) => name !== '');
+  for (let depth = 1; depth <= names.length; depth++) {
+    const folder = pathOf(names.slice(0, depth));
+    if (!(await files.stat(folder))) await files.createFolder(folder);
+  }
+}
+
+async function putFile(files: MemoryFiles, at: string, content: string | Uint8Array): Promise<void> {
+  await makeFolders(files, at.slice(0, at.lastIndexOf('/')));
+  async function* bytes() {
+    yield Buffer.from(content);
+  }
+  await files.write(path(at), bytes(), { mode: { if: 'any' } });
+}

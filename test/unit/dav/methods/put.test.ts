@@ -1,0 +1,292 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FileError } from '../../../../src/vfs/errors.ts';
+import { pseudoRandomBytes } from '../../../support/bytes.ts';
+import { type DavServer, path, startDav } from '../../../support/dav.ts';
+
+let dav: DavServer;
+
+beforeEach(async () => {
+  dav = await startDav();
+});
+afterEach(() => dav.close());
+
+const md5 = (text: string) => createHash('md5').update(text).digest('base64');
+const sha1 = (text: string) => createHash('sha1').update(text).digest('hex');
+
+describe('PUT', () => {
+  test('makes a file and says where, and what its tag and time are', async () => {
+    const answer = await dav.send('PUT', '/a%20b.txt', { body: 'hello' });
+    expect(answer.status).toBe(201);
+    const file = await dav.files.stat(path('/a b.txt'));
+    expect(answer.headers.etag).toBe(file?.kind === 'file' ? `"${file.rev}"` : 'no file');
+    expect(answer.headers['last-modified']).toBe(new Date(dav.clock.now()).toUTCString());
+    expect(answer.headers.location).toBe('/a%20b.txt');
+    expect(dav.content('/a b.txt')).toBe('hello');
+  });
+
+  test('replaces one with 204 and another tag', async () => {
+    const first = await dav.send('PUT', '/a', { body: 'one' });
+    const second = await dav.send('PUT', '/a', { body: 'two' });
+    expect(second.status).toBe(204);
+    expect(second.text).toBe('');
+    expect(second.headers.location).toBeUndefined();
+    expect(second.headers.etag).not.toBe(first.headers.etag);
+    expect(dav.content('/a')).toBe('two');
+  });
+
+  test.each([0, 1, 65_536, 3_000_000])('takes %d bytes with a length and in chunks', async (sizeBytes) => {
+    const bytes = pseudoRandomBytes(sizeBytes, 7);
+    expect((await dav.send('PUT', '/whole', { body: bytes })).status).toBe(201);
+    const body = Readable.from(sizeBytes === 0 ? [] : [bytes]);
+    expect((await dav.send('PUT', '/chunks', { body })).status).toBe(201);
+    expect(dav.files.contentAt(path('/whole'))?.equals(bytes)).toBe(true);
+    expect(dav.files.contentAt(path('/chunks'))?.equals(bytes)).toBe(true);
+  });
+
+  test('keeps the time that X-OC-Mtime gives and says so', async () => {
+    const answer = await dav.send('PUT', '/a', { body: 'x', headers: { 'X-OC-Mtime': '1600000000' } });
+    expect(answer.headers['x-oc-mtime']).toBe('accepted');
+    expect((await dav.files.stat(path('/a')))?.modifiedMs).toBe(1_600_000_000_000);
+    expect(answer.headers['last-modified']).toBe('Sun, 13 Sep 2020 12:26:40 GMT');
+  });
+
+  test.each(['yesterday', '0x5f5e1000', '', '1e9', '9'.repeat(12)])(
+    'does not promise to keep the time %j',
+    async (time) => {
+      const answer = await dav.send('PUT', '/a', { body: 'x', headers: { 'X-OC-Mtime': time } });
+      expect(answer.status).toBe(201);
+      expect(answer.headers['x-oc-mtime']).toBeUndefined();
+      expect((await dav.files.stat(path('/a')))?.modifiedMs).toBe(dav.clock.now());
+    },
+  );
+});
+
+describe('PUT is refused, and nothing is written,', () => {
+  test('on a folder', async () => {
+    await dav.folder('/f');
+    const answer = await dav.send('PUT', '/f', { body: 'x' });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.allow).not.toMatch(/\bPUT\b/);
+    expect(dav.files.paths()).toEqual(['/f/']);
+  });
+
+  test('without its folder, or with a file in the place of that', async () => {
+    await dav.file('/file');
+    for (const target of ['/none/a', '/file/a']) {
+      const answer = await dav.send('PUT', target, { body: 'x' });
+      expect(answer.status).toBe(409);
+      expect(answer.text).toContain('no folder');
+    }
+    expect(dav.files.paths()).toEqual(['/file']);
+  });
+
+  test('when its name ends with a slash', async () => {
+    const answer = await dav.send('PUT', '/a/', { body: 'x' });
+    expect(answer.status).toBe(409);
+    expect(answer.text).toContain('slash');
+    expect(dav.files.paths()).toEqual([]);
+  });
+
+  test.each([
+    ['Content-Range', 'bytes 0-0/9', 400],
+    ['Content-Encoding', 'gzip', 415],
+  ])('with %s: %s', async (name, value, status) => {
+    await dav.file('/a', 'old');
+    const answer = await dav.send('PUT', '/a', { body: 'x', headers: { [name]: value } });
+    expect(answer.status).toBe(status);
+    expect(answer.text).toContain(name);
+    expect(dav.content('/a')).toBe('old');
+  });
+
+  test.each([
+    ['Content-MD5', md5('other')],
+    ['OC-Checksum', `SHA1:${sha1('other')}`],
+    ['OC-Checksum', `MD5:${'0'.repeat(32)} SHA1:${sha1('hello')}`],
+    ['Digest', `md5=${md5('hello')}, sha-256=${Buffer.alloc(32).toString('base64')}`],
+    ['Content-Digest', `sha-512=:${Buffer.alloc(64).toString('base64')}:`],
+    ['Repr-Digest', `sha-256=:${Buffer.alloc(32).toString('base64')}:`],
+    ['Content-MD5', 'not a checksum'],
+    ['OC-Checksum', 'SHA1:abc'],
+  ])('with a checksum of another body in %s: %s', async (name, value) => {
+    await dav.file('/a', 'old');
+    const answer = await dav.send('PUT', '/a', { body: 'hello', headers: { [name]: value } });
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain(name);
+    expect(dav.content('/a')).toBe('old');
+  });
+
+  test.each([
+    ['Content-MD5', md5('hello')],
+    ['OC-Checksum', `SHA1:${sha1('hello')}`],
+    ['OC-Checksum', 'ADLER32:062c0215'],
+    ['Digest', `MD5=${md5('hello')},unixsum=30637`],
+    ['Content-Digest', `sha-256=:${createHash('sha256').update('hello').digest('base64')}:`],
+  ])('but not with the right checksum in %s: %s', async (name, value) => {
+    const answer = await dav.send('PUT', '/a', { body: 'hello', headers: { [name]: value } });
+    expect(answer.status).toBe(201);
+    expect(dav.content('/a')).toBe('hello');
+  });
+
+  test('when Finder announces another length than its chunks have', async () => {
+    await dav.file('/a', 'old');
+    for (const expected of ['4', '6']) {
+      const headers = { 'X-Expected-Entity-Length': expected };
+      const answer = await dav.send('PUT', '/a', { body: Readable.from(['hello']), headers });
+      expect(answer.status).toBe(400);
+      expect(dav.content('/a')).toBe('old');
+    }
+    const headers = { 'X-Expected-Entity-Length': '5' };
+    expect((await dav.send('PUT', '/a', { body: Readable.from(['hello']), headers })).status).toBe(204);
+  });
+
+  test.each([
+    ['Content-Length: 10\r\n', 'hello'],
+    ['Transfer-Encoding: chunked\r\n', '5\r\nhello\r\n'],
+  ])('when the connection ends before the body does (%j)', async (header, body) => {
+    await dav.file('/a', 'old');
+    const socket = dav.socket();
+    const writing = untilWriting(dav);
+    socket.write(`PUT /a HTTP/1.1\r\nHost: localhost\r\n${header}\r\n${body}`);
+    await writing;
+    socket.destroy();
+    await untilFailed(dav);
+    expect(dav.content('/a')).toBe('old');
+  });
+});
+
+describe('conditions on PUT are part of the commit', () => {
+  test.each([
+    [{ 'If-Match': '"nothing"' }, 412],
+    [{ 'If-Match': 'unquoted' }, 412],
+    [{ 'If-None-Match': '*' }, 412],
+    [{ 'If-Match': '*' }, 204],
+    [{ 'If-None-Match': '"nothing"' }, 204],
+    [{ 'If-None-Match': 'JoplinIgnore-1234' }, 204],
+    [{ 'If-Unmodified-Since': 'Fri, 01 Jan 2010 00:00:00 GMT' }, 412],
+    [{ 'If-Unmodified-Since': 'Fri, 01 Jan 2100 00:00:00 GMT' }, 204],
+    [{ 'If-Unmodified-Since': 'some day' }, 204],
+    [{ 'If-Modified-Since': 'Fri, 01 Jan 2100 00:00:00 GMT' }, 204],
+    [{ If: '(["nothing"])' }, 412],
+    [{ If: '(Not ["nothing"])' }, 204],
+  ])('%j on a file: %d', async (headers, status) => {
+    await dav.file('/a', 'old');
+    expect((await dav.send('PUT', '/a', { body: 'new', headers })).status).toBe(status);
+    expect(dav.content('/a')).toBe(status === 204 ? 'new' : 'old');
+  });
+
+  test.each([
+    [{ 'If-Match': '*' }, 412],
+    [{ 'If-Match': '"nothing"' }, 412],
+    [{ 'If-None-Match': '*' }, 201],
+    [{ 'If-Unmodified-Since': 'Fri, 01 Jan 2100 00:00:00 GMT' }, 412],
+  ])('%j where nothing is: %d', async (headers, status) => {
+    expect((await dav.send('PUT', '/a', { body: 'new', headers })).status).toBe(status);
+    expect(dav.content('/a')).toBe(status === 201 ? 'new' : undefined);
+  });
+
+  test.each(['%s', 'W/%s', '"other", %s', '"a,b" , W/%s'])('If-Match: %s holds', async (form) => {
+    const { headers } = await dav.send('PUT', '/a', { body: 'old' });
+    const ifMatch = form.replace('%s', String(headers.etag));
+    const answer = await dav.send('PUT', '/a', { body: 'new', headers: { 'If-Match': ifMatch } });
+    expect(answer.status).toBe(204);
+  });
+
+  test.each([
+    ['If-Match', (tag: string) => tag],
+    ['If', (tag: string) => `([${tag}])`],
+  ])('who comes second after the check of %s still loses', async (name, condition) => {
+    const { headers } = await dav.send('PUT', '/a', { body: 'old' });
+    const socket = dav.socket();
+    const answered = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
+    const header = `${name}: ${condition(String(headers.etag))}`;
+    const writing = untilWriting(dav);
+    socket.write(`PUT /a HTTP/1.1\r\nHost: x\r\n${header}\r\nContent-Length: 3\r\n\r\nne`);
+    await writing;
+    await dav.file('/a', 'meanwhile');
+    socket.write('w');
+    expect(await answered).toMatch(/^HTTP\/1.1 412 /);
+    expect(dav.content('/a')).toBe('meanwhile');
+    socket.destroy();
+  });
+
+  test('of two who make the same new file, one is told so', async () => {
+    const socket = dav.socket();
+    const answered = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
+    socket.write('PUT /a HTTP/1.1\r\nHost: x\r\nIf-None-Match: *\r\nContent-Length: 3\r\n\r\none');
+    const second = await dav.send('PUT', '/a', { body: 'two', headers: { 'If-None-Match': '*' } });
+    const first = Number((await answered).slice(9, 12));
+    expect([first, second.status].sort()).toEqual([201, 412]);
+    expect(dav.content('/a')).toBe(first === 201 ? 'one' : 'two');
+    socket.destroy();
+  });
+});
+
+describe('Expect: 100-continue', () => {
+  const ask = (target: string, more = '') =>
+    `PUT ${target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n${more}\r\n`;
+
+  test('gets leave once all that can be checked is checked', async () => {
+    const socket = dav.socket();
+    const pieces: string[] = [];
+    const next = () =>
+      new Promise<void>((resolve) => socket.once('data', (piece) => resolve(void pieces.push(`${piece}`))));
+    const leave = next();
+    socket.write(ask('/a'));
+    await leave;
+    expect(pieces.join('')).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    const answer = next();
+    socket.write('hello');
+    await answer;
+    expect(pieces[1]).toMatch(/^HTTP\/1.1 201 /);
+    expect(dav.content('/a')).toBe('hello');
+    socket.destroy();
+  });
+
+  test('gets the refusal in its place, and the connection is closed', async () => {
+    expect(await dav.raw(ask('/none/a'))).toMatch(/^HTTP\/1.1 409 [\s\S]*Connection: close/);
+    await dav.file('/a', 'old');
+    expect(await dav.raw(ask('/a', 'If-None-Match: *\r\n'))).toMatch(/^HTTP\/1.1 412 /);
+    expect(await dav.raw(ask('/%zz'))).toMatch(/^HTTP\/1.1 400 /);
+    expect(dav.content('/a')).toBe('old');
+  });
+});
+
+describe('a PUT that is refused before its body was read', () => {
+  const SIZE_BYTES = 8 * 1024 * 1024;
+
+  test('is answered although the client sends all of a large body first', async () => {
+    const answer = await dav.send('PUT', '/none/a', { body: Buffer.alloc(SIZE_BYTES) });
+    expect(answer.status).toBe(409);
+    expect(answer.headers.connection).toBe('close');
+  });
+
+  test('keeps the connection when the body is small', async () => {
+    const refused = 'PUT /none/a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello';
+    const next = 'OPTIONS / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+    expect(await dav.raw(refused + next)).toMatch(/^HTTP\/1.1 409 [\s\S]*HTTP\/1.1 200 OK/);
+  });
+
+  test('is answered when the drive fails in the middle of the body', async () => {
+    dav.files.failNext('write', new FileError('no-space', 'the drive is full'));
+    const answer = await dav.send('PUT', '/a', { body: Buffer.alloc(SIZE_BYTES) });
+    expect(answer.status).toBe(507);
+    expect(answer.text).toContain('the drive is full');
+  });
+});
+
+/** A body is being read that was not when this was called. */
+async function untilWriting({ files }: DavServer): Promise<void> {
+  const before = files.calls.length;
+  while (!files.calls.slice(before).some(({ what }) => what === 'write')) await tick();
+}
+
+/** The write that was under way has ended. */
+async function untilFailed({ files }: DavServer): Promise<void> {
+  while (files.writing > 0) await tick();
+}
+
+function tick(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
