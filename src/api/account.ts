@@ -40,6 +40,7 @@ export function accountOf({ caller }: Client): AccountCalls {
   };
 }
 
+/** Of several limits the nearest counts; of a kind of account that we do not know there is none to tell. */
 function quotaOf({ used, allocation }: SpaceUsage): Quota | undefined {
   if (!Number.isFinite(used)) throw new TypeError('no used');
   switch (allocation['.tag']) {

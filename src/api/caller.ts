@@ -68,6 +68,7 @@ export class Caller {
 
   constructor(private readonly world: CallerWorld) {}
 
+  /** A call whose answer is read whole. */
   async call<T>(call: Call<T>): Promise<T> {
     const life = this.#life(call.signal);
     try {
@@ -90,7 +91,7 @@ export class Caller {
   ): Promise<T> {
     const life = this.#life(call.signal);
     try {
-      return await this.#persist({ ...call, lane: call.lane }, life.signal, async (request, signal) => {
+      return await this.#persist(call, life.signal, async (request, signal) => {
         const answer = await this.world.http.open(request, signal);
         this.#note(answer);
         if ('text' in answer) throw this.#failure(answer, request);
@@ -112,6 +113,7 @@ export class Caller {
     return ms + this.#serviceAheadMs;
   }
 
+  /** Tries until there is a result, a last word, or no more time; finds out what became of tries without an answer. */
   async #persist<T>(
     call: Omit<Call<T>, 'read'>,
     signal: AbortSignal,
@@ -163,6 +165,7 @@ export class Caller {
     return verdict;
   }
 
+  /** What the call itself can find out about a try that failed. */
   async #resolve<T>(
     call: Omit<Call<T>, 'read'>,
     situation: Situation,
@@ -179,6 +182,7 @@ export class Caller {
     }
   }
 
+  /** One try, in its turn. What another try could change comes back; all else is thrown. */
   async #try<T>(
     call: Omit<Call<T>, 'read'>,
     signal: AbortSignal,
@@ -215,6 +219,7 @@ export class Caller {
     }
   }
 
+  /** What the answer means, with our token taken out of it. */
   #failure(answer: HttpAnswer, request: CallRequest): CallFailure {
     const token = request.headers['authorization']?.slice(BEARER.length);
     // Some refusals quote the header.
@@ -222,6 +227,7 @@ export class Caller {
     return failureOfAnswer({ ...answer, text }, request.route, this.world.clock.now());
   }
 
+  /** Service and gateway need not agree on the time. */
   #note(head: HttpHead): void {
     const saidMs = Date.parse(head.header('date') ?? '');
     if (!Number.isNaN(saidMs)) this.#serviceAheadMs = saidMs - this.world.clock.now();
@@ -232,17 +238,21 @@ export class Caller {
     // Not `AbortSignal.any`: on Node 20 it keeps what hangs on a signal that lives as long as the process.
     const life = new AbortController();
     const sources = outer ? [outer, this.world.signal] : [this.world.signal];
+    const release = () => {
+      for (const unlink of links.splice(0)) unlink();
+    };
     const links = sources.map((source) => {
       // Many calls may hang on one signal: that is no leak, as each lets go when it ends.
       setMaxListeners(0, source);
-      const stop = () => life.abort(source.reason);
-      if (source.aborted) stop();
+      const stop = () => {
+        life.abort(source.reason);
+        // A download that nobody began to read is released by nobody else.
+        release();
+      };
+      if (source.aborted) life.abort(source.reason);
       source.addEventListener('abort', stop, { once: true });
       return () => source.removeEventListener('abort', stop);
     });
-    const release = () => {
-      for (const unlink of links) unlink();
-    };
     return { signal: life.signal, release };
   }
 }
@@ -260,6 +270,7 @@ function withToken(request: CallRequest, token: string): CallRequest {
   return { ...request, headers: { ...request.headers, authorization: BEARER + token } };
 }
 
+/** A 200 that cannot be read: a proxy's page, or half an answer. What was asked for may have been done. */
 function readOr<T>(read: () => T, head: HttpHead, route: string): T {
   try {
     return read();

@@ -1,5 +1,5 @@
 /** What the service refused or why it could not be reached, in our words: one for each way to react. */
-export const API_FAILURES = [
+const API_FAILURES = [
   'not-found',
   'not-file',
   'not-folder',

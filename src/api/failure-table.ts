@@ -67,6 +67,7 @@ const BODY: Record<TagOf<BodyError>, ApiFailure> = {
   content_hash_mismatch: 'hash-mismatch',
 };
 
+/** What was asked for could not be found, or is not what it should be. */
 const LOOKUP: Record<TagOf<LookupError>, ApiFailure> = {
   malformed_path: 'malformed-path',
   not_found: 'not-found',
@@ -77,6 +78,7 @@ const LOOKUP: Record<TagOf<LookupError>, ApiFailure> = {
   locked: 'locked',
 };
 
+/** What cannot be written, by upload, commit, new folder, or at the target of a move. */
 const WRITE: Record<TagOf<WriteError>, ApiFailure> = {
   malformed_path: 'malformed-path',
   conflict: 'conflict-file',
@@ -92,6 +94,7 @@ const WRITE: Record<TagOf<WriteError>, ApiFailure> = {
 /** Members that only hold another error: what lies inside has the row. */
 type Holder = 'path' | 'path_lookup' | 'path_write' | 'from_lookup' | 'from_write' | 'to';
 
+/** move_v2, copy_v2, delete_v2, permanently_delete */
 const TREE: Record<Exclude<TagOf<DeleteError | RelocationError>, Holder>, ApiFailure> = {
   too_many_write_operations: 'rate-limited',
   too_many_files: 'too-many-files',
@@ -126,6 +129,7 @@ type LinkError =
   | RevokeSharedLinkError
   | SharedLinkSettingsError;
 
+/** sharing/* */
 const LINK: Record<Exclude<TagOf<LinkError>, Holder>, ApiFailure> = {
   reset: 'reset',
   shared_link_already_exists: 'link-exists',
@@ -151,6 +155,7 @@ type SessionError =
   | UploadSessionLookupError
   | UploadSessionFinishError;
 
+/** upload_session/*, also inside `lookup_failed` */
 const SESSION_OWN: Record<Exclude<TagOf<SessionError>, Holder | 'lookup_failed'>, ApiFailure> = {
   ...BODY,
   not_found: 'session-gone',

@@ -81,6 +81,7 @@ interface ErrorFacts {
   readonly retryAfterSeconds?: number;
 }
 
+/** An error union: in a whole answer or in one entry of a batch. */
 function refusal(facts: ErrorFacts, route: string, head: HttpHead): CallFailure {
   if (facts.summary.startsWith('range/not_satisfiable'))
     return new CallFailure('refused', apiError('range', head, route, facts));
@@ -94,12 +95,14 @@ function refusal(facts: ErrorFacts, route: string, head: HttpHead): CallFailure 
   return new CallFailure('refused', error);
 }
 
+/** The body may be anything and is not read: 5xx come from whatever stands in front of the service. */
 function serverFailure(answer: HttpAnswer, route: string, retryAfterMs: number | undefined): CallFailure {
   const message = `${route}: the storage service failed with status ${answer.status}`;
   const error = new ApiError('unavailable', message, requestIdOf(answer));
   return new CallFailure('server', error, { outcomeUnknown: true, retryAfterMs });
 }
 
+/** 401. Only a new token can change what is wrong with an old one. */
 function authFailure(answer: HttpAnswer, route: string, facts: ErrorFacts | undefined): CallFailure {
   const tag = facts?.tags[0];
   const stale = tag === 'expired_access_token' || tag === 'invalid_access_token';
@@ -152,6 +155,7 @@ function retryAfterOf(head: HttpHead, nowMs: number): number | undefined {
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
 }
 
+/** `undefined` when the text is no error body. */
 function errorBodyOf(text: string): ErrorFacts | undefined {
   let body: Partial<ErrorBody<unknown>> | null;
   try {
@@ -164,6 +168,7 @@ function errorBodyOf(text: string): ErrorFacts | undefined {
   return errorOf(body.error, typeof said === 'string' ? said.replace(/\/\.{0,3}$/, '') : undefined);
 }
 
+/** Walks down a union from tag to tag: the inner one lies under the outer one's name. */
 function errorOf(error: unknown, summary?: string): ErrorFacts {
   const tags: string[] = [];
   let correctOffset: number | undefined;

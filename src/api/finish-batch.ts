@@ -50,6 +50,7 @@ interface Entry {
   refusal?: CallFailure;
 }
 
+/** One `finish_batch_v2`, over as many calls as it takes to give each entry its outcome. */
 class Batch {
   readonly #entries: readonly Entry[];
   #pending: readonly Entry[];
@@ -77,6 +78,7 @@ class Batch {
     return this.#entries.map(({ outcome }) => outcome ?? new Error('an entry without an outcome'));
   }
 
+  /** Returns when every entry has an outcome or a refusal; those that never got one have the call's. */
   async #send(): Promise<void> {
     const request = () => this.#request;
     try {
@@ -138,6 +140,7 @@ class Batch {
     return this.#pending.length === 0 ? { result: undefined } : undefined;
   }
 
+  /** A refusal may be of our own commit: of a session that it used up, or a file that it made. */
   async #settle(entry: Entry): Promise<void> {
     if (!entry.refusal) return;
     try {
@@ -153,6 +156,7 @@ class Batch {
     return resolveCommit(this.client, commit, about, this.signal);
   }
 
+  /** What is left to be sent. */
   #keep(open: readonly Entry[]): void {
     if (open.length === this.#pending.length) return;
     this.#pending = open;

@@ -69,6 +69,7 @@ export async function statOf(
   }
 }
 
+/** A page may be empty and not be the last: only `has_more` tells. */
 async function* pagesOf(
   client: Client,
   folder: Path,
@@ -98,6 +99,7 @@ interface PageOptions {
   readonly recursive?: boolean;
 }
 
+/** One page of a listing or of the change feed. */
 function page(
   { caller, root, log }: Client,
   route: string,
@@ -135,6 +137,7 @@ function isItself(change: Change, folder: Path | undefined): boolean {
   return folder !== undefined && change.kind === 'put' && keyOf(change.entry.path) === keyOf(folder);
 }
 
+/** A cursor for all that happens in the drive from now on. */
 function latestCursor(client: Client, signal: AbortSignal | undefined): Promise<string> {
   return client.caller.call({
     request: rpcRequest('files/list_folder/get_latest_cursor', scopeOf(client, ROOT, true)),

@@ -21,6 +21,7 @@ type Sessions = Pick<Remote, 'startSession' | 'appendSession' | 'finishSession' 
 export function sessionsOf(client: Client): Sessions {
   const { caller } = client;
   return {
+    // Lost, it leaves an empty session behind, which lapses: another one does as well.
     startSession(signal) {
       const arg: UploadSessionStartArg = { session_type: { '.tag': 'concurrent' } };
       return caller.call({
@@ -61,6 +62,7 @@ function isClosed(failure: CallFailure): boolean {
   return failure.error.details.summary === 'closed';
 }
 
+/** The session is used up by its commit, so a second try can only tell that there was a first. */
 async function finish(
   client: Client,
   session: SessionCommit,

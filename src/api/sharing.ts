@@ -72,6 +72,7 @@ async function sharedLink(
   });
 }
 
+/** The wire's settings; their names are the ones that every version of the service takes. */
 function settingsOf({ visibility, password, expiresMs }: LinkSettings): SharedLinkSettings {
   return {
     ...(visibility !== undefined && { requested_visibility: visibility }),
@@ -80,6 +81,7 @@ function settingsOf({ visibility, password, expiresMs }: LinkSettings): SharedLi
   };
 }
 
+/** What of a link is shown. Anything but a password counts as public, as whoever has the address gets in. */
 function linkOf({ url, expires, link_permissions: permissions }: SharedLinkMetadata): SharedLink {
   if (typeof url !== 'string') throw new TypeError('a link without url');
   const visibility = permissions?.resolved_visibility?.['.tag'];

@@ -31,6 +31,7 @@ export function treeOf(client: Client): Tree {
 
 type Signal = AbortSignal | undefined;
 
+/** Nothing tells a folder from one that another made in that moment: after a lost answer both are ours. */
 async function createFolder(client: Client, path: Path, signal: Signal): Promise<FolderEntry> {
   const { caller, root } = client;
   const arg: CreateFolderArg = { path: root.belowRoot(path), autorename: false };
@@ -71,10 +72,12 @@ async function remove(
   });
 }
 
+/** `delete_v2` answers with what was there. */
 function readDeleted({ text }: { readonly text: string }): undefined {
   if (typeof parsed<DeleteResult>(text).metadata.name !== 'string') throw new TypeError('no metadata');
 }
 
+/** A copy has an id of its own, so content and age tell whether it is ours. */
 async function copy(client: Client, from: Path, to: Path, signal: Signal): Promise<Entry> {
   const startedMs = client.clock.now();
   return client.caller.call({
@@ -110,6 +113,7 @@ async function move(client: Client, { from, to, id }: Move, signal: Signal): Pro
   });
 }
 
+/** What move and copy have in common on the wire. Neither overwrites. */
 function relocation({ root }: Client, route: string, from: Path, to: Path) {
   const arg: RelocationArg = {
     from_path: root.belowRoot(from),
