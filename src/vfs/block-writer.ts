@@ -15,12 +15,6 @@ export interface WaitingBlock {
 const WAITING_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * What passes, and says nothing of the disk: no more file handles for now, or someone deleted the cache
- * between two steps.
- */
-const PASSING = new Set(['EMFILE', 'ENFILE', 'ENOENT']);
-
-/**
  * Writes blocks behind the back of those who read them, one at a time, each under a name of its own first: a
  * file with a block's name is whole. A disk that refuses is warned of once and left alone from then on.
  */
@@ -102,9 +96,20 @@ export class BlockWriter {
     return header.length + bytes.length;
   }
 
-  #failed(failure: NodeJS.ErrnoException): undefined {
-    if (!PASSING.has(failure.code ?? '')) this.disable(failure);
+  #failed(failure: unknown): undefined {
+    // Missing: someone deleted the cache between two steps.
+    if (!isOutOfHandles(failure) && codeOf(failure) !== 'ENOENT') this.disable(failure);
   }
+}
+
+/** Whether the process has no more file handles for now: that passes, and says nothing of the disk. */
+export function isOutOfHandles(failure: unknown): boolean {
+  const code = codeOf(failure);
+  return code === 'EMFILE' || code === 'ENFILE';
+}
+
+function codeOf(failure: unknown): unknown {
+  return failure instanceof Error && 'code' in failure ? failure.code : undefined;
 }
 
 async function writeWhole(path: string, parts: readonly Uint8Array[]): Promise<void> {
@@ -123,7 +128,7 @@ async function again<Value>(folder: string, work: () => Promise<Value>): Promise
   try {
     return await work();
   } catch (failure) {
-    if (!(failure instanceof Error && 'code' in failure && failure.code === 'ENOENT')) throw failure;
+    if (codeOf(failure) !== 'ENOENT') throw failure;
     await mkdir(folder, { recursive: true, mode: 0o700 });
     return await work();
   }

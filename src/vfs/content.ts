@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import type { Log } from '../util/log.ts';
 import { DamagedFileError, fileBytesOf, readBlockFile } from './block-file.ts';
-import { BlockWriter } from './block-writer.ts';
+import { BlockWriter, isOutOfHandles } from './block-writer.ts';
 import type { BlockKey } from './blocks.ts';
 
 /**
@@ -109,7 +109,7 @@ class DiskCache implements BlockCache {
     } catch (failure) {
       if (failure instanceof DamagedFileError)
         this.log.warn('a cached block was damaged and is fetched again', { block: name });
-      this.index.delete(name);
+      if (!isOutOfHandles(failure)) this.index.delete(name);
       return undefined;
     }
   }

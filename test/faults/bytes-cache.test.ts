@@ -237,6 +237,16 @@ describe('a disk that refuses', () => {
   });
 });
 
+test('running out of file handles costs no block', async () => {
+  await store(block);
+  const cache = await openCache();
+  const reads = vi.spyOn(Object.getPrototypeOf(await handleOf()), 'read');
+  reads.mockRejectedValue(Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }));
+  expect(await read(cache)).toBeUndefined();
+  reads.mockRestore();
+  expect((await read(cache))?.equals(bytes)).toBe(true);
+});
+
 async function handleOf() {
   const handle = await open('/dev/null');
   await handle.close();

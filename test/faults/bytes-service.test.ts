@@ -1,0 +1,144 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRemote } from '../../src/api/client.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
+import { silentLog } from '../../src/util/log.ts';
+import { pathOf } from '../../src/util/path.ts';
+import { type BlockCache, openBlockCache } from '../../src/vfs/content.ts';
+import { createReader } from '../../src/vfs/download.ts';
+import { createUploader } from '../../src/vfs/upload.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { collect } from '../support/readers.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+/** A line to the service that breaks after so many bytes from it, once for each number. */
+class BreakingLine {
+  readonly breaks: number[] = [];
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+
+  constructor(private readonly port: number) {
+    this.#server = createServer((socket) => this.#join(socket));
+  }
+
+  async open(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #join(socket: Socket): void {
+    const service = connect(this.port, '127.0.0.1');
+    let passedBytes = 0;
+    for (const [one, other] of [
+      [socket, service],
+      [service, socket],
+    ] as const) {
+      this.#sockets.add(one);
+      one.on('error', () => {});
+      one.on('close', () => other.destroy());
+    }
+    socket.pipe(service);
+    service.on('data', (chunk) => {
+      passedBytes += chunk.length;
+      const limit = this.breaks[0];
+      if (limit !== undefined && passedBytes > limit) {
+        this.breaks.shift();
+        socket.destroy();
+      } else if (!socket.write(chunk)) {
+        service.pause();
+        socket.once('drain', () => service.resume());
+      }
+    });
+  }
+}
+
+let service: TestService;
+let line: BreakingLine;
+let remote: ReturnType<typeof createRemote>;
+let cache: BlockCache;
+let directory: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  line = new BreakingLine(Number(new URL(service.url).port));
+  const url = await line.open();
+  remote = createRemote({
+    apiUrl: url,
+    contentUrl: url,
+    notifyUrl: url,
+    credentials: { token: service.token },
+    root: '',
+    clock: systemClock,
+    log: silentLog,
+  });
+  directory = await mkdtemp(join(tmpdir(), 'davgate-bytes-'));
+  cache = await openBlockCache({ directory, sizeBytesMax: 1024 ** 3, log: silentLog });
+});
+
+afterAll(async () => {
+  await cache.close();
+  await remote.close();
+  await line.close();
+  await service.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += 100_000) yield bytes.subarray(at, at + 100_000);
+}
+
+const { signal } = new AbortController();
+const parts = () => ({ remote, cache, clock: systemClock, log: silentLog });
+
+async function store(name: string, bytes: Uint8Array) {
+  return await createUploader(parts()).store(pathOf([name]), pieces(bytes), { mode: { if: 'any' } });
+}
+
+describe('over a real line to the real service', () => {
+  test.each([0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 30_000_000])(
+    '%d bytes come back as they went',
+    async (sizeBytes) => {
+      const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
+      const entry = await store(`of ${sizeBytes}`, bytes);
+      expect(entry.sizeBytes).toBe(sizeBytes);
+      const reader = createReader(parts());
+      expect((await collect(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
+      if (sizeBytes < 2) return;
+      const range = { start: 1, end: sizeBytes };
+      expect((await collect(reader.read(entry, range, signal))).equals(bytes.subarray(1))).toBe(true);
+    },
+  );
+
+  test('a line that breaks again and again costs no byte of a download', async () => {
+    const bytes = pseudoRandomBytes(20 * BLOCK_BYTES, 5);
+    const entry = await store('broken', bytes);
+    const reader = createReader(parts());
+    for (const range of [undefined, { start: 5, end: bytes.length - 5 }]) {
+      line.breaks.push(100_000, 9_000_000, 1_000_000);
+      const read = await collect(reader.read(entry, range, signal));
+      expect(read.equals(bytes.subarray(range?.start ?? 0, range?.end))).toBe(true);
+      expect(line.breaks).toEqual([]);
+    }
+  });
+
+  test('a line that breaks costs no byte of an upload', async () => {
+    const bytes = pseudoRandomBytes(15 * BLOCK_BYTES + 9, 6);
+    // Right before the answers of the first calls.
+    line.breaks.push(0, 0, 0);
+    const entry = await store('sent', bytes);
+    expect(line.breaks).toEqual([]);
+    expect((await collect(createReader(parts()).read(entry, undefined, signal))).equals(bytes)).toBe(true);
+  });
+});
