@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../util/clock.ts';
+import { endBeforeBody, isBodySmall } from '../util/unread-body.ts';
 
 /** What is answered: headers in lower case; `body` may be a stream. */
 export interface Answer {
@@ -12,12 +14,6 @@ export interface Content {
   readonly sizeBytes: number;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
-
-/**
- * A client that is told no in the middle of its upload may only listen when it has sent all: so much of
- * what it still sends is taken and thrown away before the connection is cut.
- */
-const DISCARDED_MAX_BYTES = 512 * 1024 * 1024;
 
 /** The client went away before all of its body had come. Nothing that was asked for may happen. */
 export class ClientGone extends Error {
@@ -36,6 +32,7 @@ export class Exchange {
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
     readonly requestId: string,
+    readonly clock: Clock,
     /** The client waits to be told `100 Continue` before it sends its body. */
     readonly expectsContinue: boolean,
   ) {
@@ -69,16 +66,16 @@ export class Exchange {
   async answer({ status, headers, body }: Answer): Promise<void> {
     const { request, response } = this;
     const sizeBytes = typeof body === 'object' ? body.sizeBytes : Buffer.byteLength(body ?? '');
-    // Only a new connection can tell whether a body that was never asked for will still come.
-    if (this.expectsContinue && !this.#bodyTaken) response.setHeader('connection', 'close');
+    const isBodyHeldBack = this.expectsContinue && !this.#bodyTaken;
+    if (!request.complete && (isBodyHeldBack || !isBodySmall(request))) response.shouldKeepAlive = false;
     response.writeHead(status, {
       ...headers,
       ...(hasLength(status) && { 'content-length': String(sizeBytes) }),
     });
     if (typeof body === 'object') await this.#send(body);
     else if (request.method !== 'HEAD' && body) response.write(body);
-    if (!request.complete) await this.#discardRest();
-    response.end();
+    if (request.complete) response.end();
+    else await endBeforeBody(request, response, this.clock, isBodyHeldBack);
   }
 
   /** Ends the connection, as there is no one to answer. */
@@ -122,21 +119,6 @@ export class Exchange {
       response.once('drain', go);
       signal.addEventListener('abort', go, { once: true });
       if (signal.aborted) go();
-    });
-  }
-
-  async #discardRest(): Promise<void> {
-    const { request } = this;
-    if (request.destroyed || (this.expectsContinue && !this.#bodyTaken)) return;
-    let discardedBytes = 0;
-    await new Promise<void>((resolve) => {
-      request.once('end', resolve);
-      request.once('close', resolve);
-      request.on('data', (chunk: Buffer) => {
-        discardedBytes += chunk.length;
-        if (discardedBytes > DISCARDED_MAX_BYTES) request.destroy();
-      });
-      request.resume();
     });
   }
 }

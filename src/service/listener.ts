@@ -83,7 +83,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
 }
 
 async function serve(
-  { answer, log }: ListenerOptions,
+  { answer, log, clock }: ListenerOptions,
   request: IncomingMessage,
   response: ServerResponse,
   expectsContinue: boolean,
@@ -91,7 +91,7 @@ async function serve(
 ): Promise<void> {
   const requestId = randomBytes(16).toString('hex');
   response.setHeader('x-dropbox-request-id', requestId);
-  const exchange = new Exchange(request, response, requestId, expectsContinue);
+  const exchange = new Exchange(request, response, requestId, clock, expectsContinue);
   try {
     const answered = await answer(exchange);
     if (isClosing()) response.setHeader('connection', 'close');
