@@ -5,7 +5,7 @@ import type { PropertySet } from './property-set.ts';
 /** Whole answers kept: a listing of 10,000 rows takes about 5 MB. */
 const ANSWERS_BYTES_MAX = 32 * 1024 * 1024;
 /** Rows kept, in characters, over all kinds of PROPFIND. */
-const ROWS_LENGTH_MAX = 16 * 1024 * 1024;
+const ROWS_LENGTH_MAX = 24 * 1024 * 1024;
 
 /**
  * Answers and rows made before. Entries and listings are immutable, so what was made from one stays right
@@ -42,7 +42,8 @@ export class MultistatusCache {
     const rows = this.#rowsOf(set);
     const known = rows.get(entry);
     if (known !== undefined) return known;
-    const row = make();
+    // A string made of pieces stays a tree of them until it is copied: flat, it is sent three times as fast.
+    const row = Buffer.from(make()).toString();
     rows.set(entry, row);
     this.#rowsLength += row.length;
     // A weak map cannot tell what it still holds, so all start anew.

@@ -18,13 +18,21 @@ export function propertyKey({ namespace, name }: PropertyName): string {
   return `${name} ${namespace}`;
 }
 
-/** The property's element around `inner`, for a document that binds `D` to `DAV:` and has no default namespace. */
-export function propertyXml(property: PropertyName, inner: string): string {
-  const { tag, declaration } = written(property);
-  return inner === '' ? `<${tag}${declaration}/>` : `<${tag}${declaration}>${inner}</${tag}>`;
+/** A property's element, in a document that binds `D` to `DAV:` and has no default namespace. */
+export interface PropertyTags {
+  readonly open: string;
+  readonly close: string;
+  readonly empty: string;
 }
 
-function written({ namespace, name }: PropertyName): { readonly tag: string; readonly declaration: string } {
-  if (namespace === DAV_NAMESPACE) return { tag: `D:${name}`, declaration: '' };
-  return { tag: name, declaration: namespace === '' ? '' : ` xmlns="${escapeAttribute(namespace)}"` };
+export function propertyTags({ namespace, name }: PropertyName): PropertyTags {
+  const isDav = namespace === DAV_NAMESPACE;
+  const tag = isDav ? `D:${name}` : name;
+  const start = isDav || namespace === '' ? tag : `${tag} xmlns="${escapeAttribute(namespace)}"`;
+  return { open: `<${start}>`, close: `</${tag}>`, empty: `<${start}/>` };
+}
+
+/** The property's element with nothing in it. */
+export function emptyProperty(property: PropertyName): string {
+  return propertyTags(property).empty;
 }

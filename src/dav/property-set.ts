@@ -11,7 +11,14 @@ import {
   Withheld,
 } from './live-props.ts';
 import { propstatXml } from './multistatus.ts';
-import { MICROSOFT_NAMESPACE, type PropertyName, propertyKey, propertyXml } from './property-names.ts';
+import {
+  emptyProperty,
+  MICROSOFT_NAMESPACE,
+  type PropertyName,
+  type PropertyTags,
+  propertyKey,
+  propertyTags,
+} from './property-names.ts';
 import type { PropertyRequest } from './property-request.ts';
 
 /** How the asker wants to be answered. */
@@ -21,11 +28,16 @@ export interface Taste {
   readonly minimal: boolean;
 }
 
+interface Shown {
+  readonly property: LiveProperty;
+  readonly tags: PropertyTags;
+}
+
 /** One kind of PROPFIND, worked out once: which properties a row shows and what must be known for that. */
 export class PropertySet {
   readonly needsDead: boolean;
   readonly #kind: PropertyRequest['kind'];
-  readonly #live: readonly LiveProperty[];
+  readonly #live: readonly Shown[];
   readonly #dead: readonly PropertyName[];
   readonly #deadOfAll: (property: DeadProperty) => boolean;
   readonly #missing: readonly PropertyName[];
@@ -38,7 +50,9 @@ export class PropertySet {
     const unasked = LIVE_PROPERTIES.filter((property) => isUnasked(property, request.kind, taste));
     this.#kind = request.kind;
     this.#minimal = taste.minimal;
-    this.#live = [...new Set([...unasked, ...named])].filter(tellable);
+    this.#live = [...new Set([...unasked, ...named])]
+      .filter(tellable)
+      .map((property) => ({ property, tags: propertyTags(property) }));
     this.#missing = named.filter((property) => !tellable(property));
     this.#dead = names.filter((name) => !liveProperty(name));
     this.#deadOfAll = taste.client.allprop === 'lean' ? isMicrosofts : () => true;
@@ -46,25 +60,25 @@ export class PropertySet {
   }
 
   needs(what: Need): boolean {
-    return this.#live.some((property) => property.need === what);
+    return this.#live.some(({ property }) => property.need === what);
   }
 
   /** The `propstat`s of one resource: what it has first, then, unless the answer is to be brief, what it has not. */
   propstats(entry: Entry, dead: readonly DeadProperty[], facts: Facts): string {
     if (this.#kind === 'propname') return this.#names(entry, dead, facts);
     let found = '';
-    let missing = this.#missing.map((name) => propertyXml(name, '')).join('');
+    let missing = this.#missing.map((name) => emptyProperty(name)).join('');
     let withheld = '';
-    for (const property of this.#live) {
+    for (const { property, tags } of this.#live) {
       const value = property.value(entry, facts, dead);
-      if (typeof value === 'string') found += propertyXml(property, value);
-      else if (value) withheld += propstatXml(value.status, propertyXml(property, ''), value.reason);
-      else if (this.#isNamed(property)) missing += propertyXml(property, '');
+      if (typeof value === 'string') found += value === '' ? tags.empty : tags.open + value + tags.close;
+      else if (value) withheld += propstatXml(value.status, tags.empty, value.reason);
+      else if (this.#isNamed(property)) missing += tags.empty;
     }
     for (const name of this.#dead) {
       const property = dead.find((one) => one.name === name.name && one.namespace === name.namespace);
       if (property) found += property.xml;
-      else missing += propertyXml(name, '');
+      else missing += emptyProperty(name);
     }
     found += this.#remainingDead(dead);
     return this.#answer(found, missing, withheld);
@@ -94,12 +108,12 @@ export class PropertySet {
   }
 
   #names(entry: Entry, dead: readonly DeadProperty[], facts: Facts): string {
-    const live = this.#live.filter((property) => {
+    const live = this.#live.filter(({ property }) => {
       const value = property.value(entry, facts, dead);
       return value !== undefined && !(value instanceof Withheld);
     });
     const stored = dead.filter((property) => !isChecksums(property));
-    return propstatXml(200, [...live, ...stored].map((property) => propertyXml(property, '')).join(''));
+    return propstatXml(200, live.map(({ tags }) => tags.empty).join('') + stored.map(emptyProperty).join(''));
   }
 }
 

@@ -34,13 +34,14 @@ export async function factsOf(
   ]);
   if (locks.length === 0 && !space && !set.needs('link')) return NO_FACTS;
   const locksOf = lockLookup(locks);
+  const isPlain = !space && !set.needs('link');
   return {
     nowMs: context.clock.now(),
     locksOf,
     lockHref,
     space,
     linkOf: (entry) => (links ? links.get(entry.id) : TOO_MANY_LINKS),
-    isPlain: (entry) => !space && !set.needs('link') && locksOf(entry).length === 0,
+    isPlain: (entry) => isPlain && locksOf(entry).length === 0,
   };
 }
 
@@ -70,19 +71,22 @@ function lockLookup(locks: readonly Lock[]): (entry: Entry) => readonly Lock[] {
     const found = byRoot.get(keyOf(path));
     return found ? [...found.values()] : NO_LOCKS;
   };
-  // Children of one folder inherit the same.
-  const inherited = new Map<Path, readonly Lock[]>();
-  const inheritedIn = (folder: Path): readonly Lock[] => {
-    const known = inherited.get(folder);
-    if (known) return known;
-    const above = folder === ROOT ? NO_LOCKS : inheritedIn(parentOf(folder));
-    const deep = [...at(folder).filter((lock) => lock.depth === 'infinity'), ...above];
-    inherited.set(folder, deep);
-    return deep;
+  const inheritedIn = (folder: Path): readonly Lock[] => [
+    ...at(folder).filter((lock) => lock.depth === 'infinity'),
+    ...(folder === ROOT ? NO_LOCKS : inheritedIn(parentOf(folder))),
+  ];
+  // Rows come folder by folder, and all in one inherit the same.
+  let before: { readonly start: string; readonly locks: readonly Lock[] } | undefined;
+  const inheritedAt = (path: Path): readonly Lock[] => {
+    if (path === ROOT) return NO_LOCKS;
+    const slash = path.lastIndexOf('/');
+    if (!before || before.start.length !== slash || !path.startsWith(before.start))
+      before = { start: path.slice(0, slash), locks: inheritedIn(parentOf(path)) };
+    return before.locks;
   };
   return ({ path }) => {
-    const above = path === ROOT ? NO_LOCKS : inheritedIn(parentOf(path));
     const own = at(path);
+    const above = inheritedAt(path);
     return own.length === 0 ? above : [...own, ...above];
   };
 }

@@ -6,7 +6,7 @@ import { requireLocks } from '../lock-check.ts';
 import type { Context } from '../method.ts';
 import { answerMultistatus, multistatusBody, propstatXml, responseXml } from '../multistatus.ts';
 import { checkConditions } from '../preconditions.ts';
-import { MICROSOFT_NAMESPACE, type PropertyName, propertyKey, propertyXml } from '../property-names.ts';
+import { emptyProperty, MICROSOFT_NAMESPACE, type PropertyName, propertyKey } from '../property-names.ts';
 import { type Refusal, type Step, stepOf } from '../property-step.ts';
 import { type Instruction, instructionsOf, nameOfProperty } from '../property-update.ts';
 import { requestHref } from '../request-href.ts';
@@ -127,12 +127,12 @@ function propstatsOf(outcome: readonly Planned[]): string {
     if (step.kind === 'refused' && !refusals.has(propertyKey(name))) refusals.set(propertyKey(name), step);
   const names = [...new Map(outcome.map(({ name }) => [propertyKey(name), name])).values()];
   const rest = names.filter((name) => !refusals.has(propertyKey(name)));
-  const xmlOf = (some: readonly PropertyName[]) => some.map((name) => propertyXml(name, '')).join('');
+  const xmlOf = (some: readonly PropertyName[]) => some.map(emptyProperty).join('');
   if (refusals.size === 0) return propstatXml(200, xmlOf(rest));
   const refused = names.flatMap((name) => {
     const refusal = refusals.get(propertyKey(name));
     return refusal
-      ? [propstatXml(refusal.status, propertyXml(name, ''), refusal.reason, refusal.condition)]
+      ? [propstatXml(refusal.status, emptyProperty(name), refusal.reason, refusal.condition)]
       : [];
   });
   return refused.join('') + (rest.length > 0 ? propstatXml(424, xmlOf(rest)) : '');
