@@ -33,7 +33,7 @@ export interface ListenerOptions {
 
 /** Opens the port. Rejects with Node's error if it cannot. */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
-  const busy = new Map<Socket, number>();
+  const busy = new WeakMap<Socket, number>();
   const underWay = new Set<Promise<void>>();
   let closing = false;
 
