@@ -18,16 +18,18 @@ import { type Conditions, checkConditions } from '../preconditions.ts';
 const EMPTY_HOLD_MS = 60_000;
 
 /**
- * RFC 4918 §9.7, RFC 9110 §9.3.4. All that can be refused is refused before the body is asked for. A PUT that
- * did not succeed is remembered, as its sender may remove what it believes to have left behind.
+ * RFC 4918 §9.7, RFC 9110 §9.3.4. All that can be refused is refused before the body is asked for. A PUT whose
+ * sender does not know that it succeeded is remembered, as it may remove what it believes to have left behind.
  */
 export async function put(context: Context): Promise<void> {
-  const { principal, path, failedPuts } = context;
+  const { principal, path, failedPuts, signal } = context;
+  const note = () => failedPuts.note(principal, path);
+  signal.addEventListener('abort', note, { once: true });
   try {
     await store(context);
-    failedPuts.forget(principal, path);
+    if (!signal.aborted) failedPuts.forget(principal, path);
   } catch (error) {
-    failedPuts.note(principal, path);
+    note();
     throw error;
   }
 }
