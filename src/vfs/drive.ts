@@ -8,6 +8,7 @@ import type { BlockCache } from './content.ts';
 import { createReader } from './download.ts';
 import type { Files } from './files.ts';
 import { HeldFiles } from './holds.ts';
+import { KnownTree } from './known-tree.ts';
 import { Metadata } from './metadata.ts';
 import { isLitter, isWaiting } from './names.ts';
 import type { TreeParts } from './parts.ts';
@@ -66,14 +67,10 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const { remote, state, cache, clock, log } = options;
   const isSettingAside = options.setAside ?? true;
   const times = new SetTimes(state.times);
-  const metadata: Metadata = new Metadata({
-    remote,
-    times,
-    clock,
-    isHidden: (name) => isWaiting(name) || (isSettingAside && isLitter(name)),
-    isFresh: (askedMs) => feed.isFresh(askedMs),
-    bytesMax: options.metadataBytesMax ?? METADATA_BYTES_MAX,
-  });
+  const bytesMax = options.metadataBytesMax ?? METADATA_BYTES_MAX;
+  const known = new KnownTree(clock, bytesMax, (askedMs): boolean => feed.isFresh(askedMs));
+  const isHidden = (name: string) => isWaiting(name) || (isSettingAside && isLitter(name));
+  const metadata = new Metadata({ remote, known, times, clock, isHidden });
   const feed = new ChangeFeed({
     remote,
     listener: metadata,
@@ -109,11 +106,12 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   await held.start();
   return {
     ...tree,
-    status: () => ({ isFeedAlive: feed.isAlive, heldFiles: held.count, metadataBytes: metadata.sizeBytes }),
+    status: () => ({ isFeedAlive: feed.isAlive, heldFiles: held.count, metadataBytes: known.sizeBytes }),
     async close() {
       await tree.idle();
       await held.close();
       await stepAside.close();
+      await metadata.subtrees.close();
       await feed.close();
     },
   };

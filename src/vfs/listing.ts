@@ -21,8 +21,8 @@ export class CachedFolder {
   #whole = false;
   #listing: Listing | undefined;
   sizeBytes = FOLDER_BYTES;
-  /** How often a name was asked for that is not known here. */
-  misses = 0;
+  /** How many single names of it the service was asked for. */
+  questions = 0;
 
   constructor(
     /** In display case. */

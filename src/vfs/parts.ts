@@ -1,8 +1,8 @@
-import type { Entry, Remote } from '../api/remote.ts';
+import type { Remote } from '../api/remote.ts';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { join, type Path, parentOf } from '../util/path.ts';
+import { type Path, parentOf } from '../util/path.ts';
 import type { SetAside } from './aside.ts';
 import type { Reader } from './download.ts';
 import { FileError } from './errors.ts';
@@ -39,10 +39,4 @@ export async function parentFolder(
   if (parent?.kind === 'folder') return parent;
   const why = parent ? 'is a file' : 'is not there';
   throw new FileError('parent-missing', `${folder}, which should hold ${path}, ${why}`);
-}
-
-/** `entry` where it lies in `folder`: the service may know the names above it in another letter case. */
-export function placedIn<E extends Entry>(folder: Path, entry: E): E {
-  const path = join(folder, entry.name);
-  return path === entry.path ? entry : { ...entry, path };
 }

@@ -38,12 +38,18 @@ export class Reading {
   }
 
   async *walk(path: Path, signal?: AbortSignal): AsyncIterable<Listing> {
+    const { subtrees } = this.parts.metadata;
     const pending: Path[] = [path];
+    let mayFetch = true;
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       const listing = await this.#listIfThere(next, path, signal);
       if (!listing) continue;
       yield listing;
-      for (const child of listing.children) if (child.kind === 'folder') pending.push(child.path);
+      const folders = listing.children.filter((child) => child.kind === 'folder').map((child) => child.path);
+      // One recursive listing for all of them; what is too large for that is listed folder by folder.
+      if (mayFetch && folders.filter((folder) => this.#isCold(folder)).length > 1)
+        mayFetch = await subtrees.fetch(listing.folder, { ahead: false }, signal);
+      pending.push(...folders.reverse());
     }
   }
 
@@ -51,6 +57,10 @@ export class Reading {
     if (isHeld(file)) return;
     if (isAside(file)) yield await this.parts.asides.read(file, range);
     else yield* this.parts.reader.read(file, range, signal);
+  }
+
+  #isCold(folder: Path): boolean {
+    return !this.parts.asides.keeps(folder) && this.parts.metadata.isCold(folder);
   }
 
   /** A folder that went away while its parent was being shown is none; the one that was asked for is. */

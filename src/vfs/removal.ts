@@ -49,7 +49,7 @@ export class Removal {
   /** The ids of `entry` and, as far as they are known, of all below it. */
   idsWithin(entry: Entry): string[] {
     if (entry.kind === 'file') return [entry.id];
-    const folders = this.parts.metadata.cachedWithin(entry.path);
+    const folders = this.parts.metadata.foldersWithin(entry.path);
     return [entry.id, ...folders.flatMap((folder) => [...folder.entries()].map(({ id }) => id))];
   }
 

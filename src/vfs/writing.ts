@@ -4,8 +4,9 @@ import { holds } from './aside.ts';
 import { FileError, isApiFailure } from './errors.ts';
 import type { Entry, FileEntry, FolderEntry, WriteOptions, Written } from './files.ts';
 import { heldEntry } from './holds.ts';
+import { placedIn } from './known-tree.ts';
 import { isDoubtful, isWithinWaiting } from './names.ts';
-import { parentFolder, placedIn, type TreeParts } from './parts.ts';
+import { parentFolder, type TreeParts } from './parts.ts';
 import type { Reading } from './reading.ts';
 
 const NOTHING = new Uint8Array(0);

@@ -172,10 +172,7 @@ export class MemoryRemote implements Remote {
     return this.#call('awaitChange', cursor, signal, async () => {
       while (this.#isFeedHeld || Number(cursor) >= this.#journal.length) {
         this.#mustBeReachable();
-        await new Promise<void>((resolve, reject) => {
-          this.#wake.push(resolve);
-          signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-        });
+        await aborted(signal, new Promise<void>((resolve) => this.#wake.push(resolve)));
       }
       return true;
     });
@@ -466,16 +463,27 @@ export class Gate {
 
   async pass(signal: AbortSignal | undefined): Promise<void> {
     this.#reach();
-    await new Promise<void>((resolve, reject) => {
-      signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-      this.#open.then(resolve);
-    });
+    await aborted(signal, this.#open);
   }
 }
 
 /** The path of a text like `/a/b`. */
 export function at(text: string): Path {
   return text === '/' ? ROOT : pathOf(text.slice(1).split('/'));
+}
+
+/** Waits for `work`, or rejects with the reason of `signal`. */
+async function aborted(signal: AbortSignal | undefined, work: Promise<void>): Promise<void> {
+  let leave = () => {};
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(signal?.reason);
+    signal?.addEventListener('abort', leave, { once: true });
+  });
+  try {
+    await Promise.race([work, left]);
+  } finally {
+    signal?.removeEventListener('abort', leave);
+  }
 }
 
 async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
