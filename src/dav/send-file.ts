@@ -15,8 +15,9 @@ export async function sendFile(
   if (range && more.length > 0) return sendParts(context, file, [range, ...more], headers);
   const length = range ? range.end - range.start : file.sizeBytes;
   const rangeHeader = range && { 'Content-Range': contentRange(range, file) };
-  context.response.writeHead(range ? 206 : 200, { ...headers, ...rangeHeader, 'Content-Length': length });
-  await sendBytes(context, file, range);
+  await sendBytes(context, file, range, () =>
+    context.response.writeHead(range ? 206 : 200, { ...headers, ...rangeHeader, 'Content-Length': length }),
+  );
   context.response.end();
 }
 
@@ -40,33 +41,42 @@ async function sendParts(
   );
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`);
   const bytes = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
-  response.writeHead(206, {
-    ...headers,
-    'Content-Type': `multipart/byteranges; boundary=${boundary}`,
-    'Content-Length': heads.reduce((sum, head) => sum + head.length, bytes + tail.length),
-  });
+  const begin = () =>
+    response.writeHead(206, {
+      ...headers,
+      'Content-Type': `multipart/byteranges; boundary=${boundary}`,
+      'Content-Length': heads.reduce((sum, head) => sum + head.length, bytes + tail.length),
+    });
   for (const [index, range] of ranges.entries()) {
-    response.write(heads[index]);
-    await sendBytes(context, file, range);
+    await sendBytes(context, file, range, () => {
+      if (index === 0) begin();
+      response.write(heads[index]);
+    });
   }
   response.end(tail);
 }
 
-/** No faster than the client reads; ends the download when the client has gone. */
+/**
+ * No faster than the client reads; ends the download when the client has gone. `begin` is called once the
+ * first bytes are there: until then a failure can still be told by its status.
+ */
 async function sendBytes(
   { drive, response, signal }: Context,
   file: FileEntry,
   range: ByteRange | undefined,
+  begin: () => void,
 ): Promise<void> {
-  let left = range ? range.end - range.start : file.sizeBytes;
-  if (left === 0) return;
+  const length = range ? range.end - range.start : file.sizeBytes;
+  if (length === 0) return begin();
+  let sent = 0;
   for await (const piece of drive.files.read(file, range, signal)) {
-    left -= piece.length;
-    if (left < 0) break;
+    if (sent === 0) begin();
+    sent += piece.length;
+    if (sent > length) break;
     if (!response.write(piece)) await drained({ response, signal });
   }
   // What was announced cannot be taken back: the connection breaks off, and nobody takes it for the whole.
-  if (left !== 0) throw new FileError('broken', `${file.path} is not as long as it is said to be`);
+  if (sent !== length) throw new FileError('broken', `${file.path} is not as long as it is said to be`);
 }
 
 function drained({ response, signal }: Pick<Context, 'response' | 'signal'>): Promise<void> {

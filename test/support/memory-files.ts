@@ -43,7 +43,9 @@ export class MemoryFiles implements Files {
   readCutBytes: number | undefined;
   /** Writes that are under way. */
   writing = 0;
-  /** Reads that were begun and not read to their end. */
+  /** Reads that are under way. */
+  openReads = 0;
+  /** Reads that ended before their last byte. */
   abandonedReads = 0;
 
   readonly #entries = new Map<string, Entry>();
@@ -112,14 +114,19 @@ export class MemoryFiles implements Files {
     const content = this.#contents.get(file.rev);
     if (!content) throw new FileError('not-found', `the revision of ${file.path} is gone`);
     const { start, end } = range ?? { start: 0, end: content.length };
-    this.abandonedReads += 1;
-    for (let at = start; at < end; at += PIECE_BYTES) {
-      signal.throwIfAborted();
-      if (this.readCutBytes !== undefined && at - start >= this.readCutBytes)
-        throw new FileError('broken', 'the stored bytes are damaged');
-      yield content.subarray(at, Math.min(at + PIECE_BYTES, end));
+    let at = start;
+    this.openReads += 1;
+    try {
+      for (; at < end; at += PIECE_BYTES) {
+        signal.throwIfAborted();
+        if (this.readCutBytes !== undefined && at - start >= this.readCutBytes)
+          throw new FileError('broken', 'the stored bytes are damaged');
+        yield content.subarray(at, Math.min(at + PIECE_BYTES, end));
+      }
+    } finally {
+      this.openReads -= 1;
+      if (at < end) this.abandonedReads += 1;
     }
-    this.abandonedReads -= 1;
   }
 
   async write(
