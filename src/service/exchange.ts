@@ -76,6 +76,7 @@ export class Exchange {
     else if (request.method !== 'HEAD' && body) response.write(body);
     if (request.complete) response.end();
     else await endBeforeBody(request, response, this.clock, isBodyHeldBack);
+    await handedOver(response);
   }
 
   /** Ends the connection, as there is no one to answer. */
@@ -121,6 +122,15 @@ export class Exchange {
       if (signal.aborted) go();
     });
   }
+}
+
+/** A service that closes cuts connections: not before the system has taken all that is to be sent. */
+function handedOver(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (response.writableFinished || response.closed) return resolve();
+    response.once('finish', resolve);
+    response.once('close', resolve);
+  });
 }
 
 function hasLength(status: number): boolean {

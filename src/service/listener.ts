@@ -27,7 +27,7 @@ export interface ListenerOptions {
   readonly listen: { readonly host: string; readonly port: number };
   readonly clock: Clock;
   readonly log: Log;
-  /** Never throws; throws `ClientGone` where there is no one to answer. */
+  /** Throws nothing but `ClientGone`, where there is no one to answer. */
   readonly answer: (exchange: Exchange) => Promise<Answer>;
 }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Log } from '../../src/util/log.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -234,6 +234,20 @@ describe('closing', () => {
     await closed;
     await expect(fetch(closing.url)).rejects.toThrow();
     await closing.close();
+  });
+
+  test('lets a slow reader have all of its download', async () => {
+    const closing = await startTestService({ clock: new ManualClock() });
+    await put(closing, '/large', Buffer.alloc(32 * 1024 * 1024, 7));
+    const response = await new Promise<IncomingMessage>((resolve) => {
+      const headers = { authorization: `Bearer ${closing.token}`, 'dropbox-api-arg': '{"path":"/large"}' };
+      request(`${closing.url}/2/files/download`, { method: 'POST', headers }, resolve).end();
+    });
+    const closed = closing.close();
+    let sizeBytes = 0;
+    for await (const chunk of response) sizeBytes += chunk.length;
+    expect(sizeBytes).toBe(32 * 1024 * 1024);
+    await closed;
   });
 
   test('does not wait for ever', async () => {
