@@ -60,7 +60,7 @@ describe('what davgate cannot start with: exit code 2, one line that names it an
     ]);
     holder.close();
     expect(output).toContain(`127.0.0.1:${port}`);
-    expect(output).toMatch(/in use.*--listen/);
+    expect(output).toMatch(/another program uses that port; .*--listen/);
     expect(output.trim().split('\n')).toHaveLength(1);
     expect(code).toBe(2);
   });

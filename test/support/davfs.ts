@@ -21,6 +21,9 @@ export async function mountDavfs(drive: {
   const path = join(home, 'mount');
   await mkdir(path);
   await mkdir(join(home, 'cache'));
+  // davfs2 gives root's rights up and writes its cache as a user of its own.
+  await chmod(home, 0o755);
+  await chmod(join(home, 'cache'), 0o777);
   const secrets = join(home, 'secrets');
   await writeFile(secrets, `"${drive.url}" "${drive.user}" "${drive.password}"\n`);
   await chmod(secrets, 0o600);

@@ -27,14 +27,18 @@ export interface ProgramOptions {
   readonly dataDirectory: string;
   /** A restart on the same port, for clients that hold the address. */
   readonly port?: number;
+  /** `false`: a drive that is open to all. */
+  readonly login?: boolean;
   readonly args?: readonly string[];
 }
 
 /** Starts the program and resolves when it says that it serves. */
-export async function startProgram({ dataDirectory, port = 0, args = [] }: ProgramOptions): Promise<Program> {
+export async function startProgram(options: ProgramOptions): Promise<Program> {
+  const { dataDirectory, port = 0, login = true, args = [] } = options;
   const { child, output } = spawnProgram([
     ...['--listen', `127.0.0.1:${port}`, '--data-dir', dataDirectory],
-    ...['--cache-dir', join(dataDirectory, 'cache'), '--user', 'tester', '--password', PASSWORD],
+    ...['--cache-dir', join(dataDirectory, 'cache')],
+    ...(login ? ['--user', 'tester', '--password', PASSWORD] : ['--no-auth']),
     ...args,
   ]);
   const url = await matchOutput(child, output, /https?:\/\/127\.0\.0\.1:\d+\//);
