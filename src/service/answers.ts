@@ -6,14 +6,17 @@ import type { Content, Result } from './route.ts';
 const JSON_TYPE = 'application/json';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
+/** An answer of JSON; members that are `undefined` are left out. */
 export function json(status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
   return { status, headers: { 'content-type': JSON_TYPE, ...headers }, body: JSON.stringify(value) };
 }
 
+/** A sentence for people; what the service says where it has no error union. */
 export function text(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
   return { status, headers: { 'content-type': TEXT_TYPE, ...headers }, body };
 }
 
+/** 200 of an RPC- or upload-style function; `null` where it has nothing to say. */
 export function resultAnswer(result: Result): Answer {
   return json(200, result);
 }

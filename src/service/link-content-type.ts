@@ -30,10 +30,12 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const TEXT = 'text/plain; charset=utf-8';
 
+/** What people write and programs read, HTML and scripts among it: shown as it is written. */
 const TEXT_ENDINGS = new Set(
   'txt text log md csv tsv json yaml yml toml ini html htm xhtml xml css js mjs ts c h py sh'.split(' '),
 );
 
+/** The type that `raw=1` is sent with. */
 export function inlineType(name: string): string {
   const ending = endingOf(name);
   return TEXT_ENDINGS.has(ending) ? TEXT : (typeOf(ending) ?? 'application/octet-stream');

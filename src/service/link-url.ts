@@ -29,6 +29,7 @@ export function parseLinkAddress(pathname: string, query: URLSearchParams): Link
 
 const PREFIX = '/scl/';
 
+/** Whether a path is for the shared links' pages to answer, even if only to say that nothing is there. */
 export function isLinkPath(pathname: string): boolean {
   return pathname.startsWith(PREFIX);
 }

@@ -13,14 +13,17 @@ export interface Field<T> {
   readonly absent?: { readonly value: T };
 }
 
+/** Must be there. */
 export function required<T>(schema: Schema<T>): Field<T> {
   return { schema };
 }
 
+/** May be absent, and is `undefined` then. */
 export function optional<T>(schema: Schema<T>): Field<T | undefined> {
   return { schema, absent: { value: undefined } };
 }
 
+/** May be absent, and is `value` then. */
 export function withDefault<T>(schema: Schema<T>, value: T): Field<T> {
   return { schema, absent: { value } };
 }
@@ -71,6 +74,7 @@ export const boolean: Schema<boolean> = (value) => {
   return value;
 };
 
+/** A whole number within these limits, both included, that JavaScript holds exactly. */
 export function integer(limits: { readonly min: number; readonly max: number }): Schema<number> {
   return (value) => {
     if (typeof value !== 'number' || !Number.isSafeInteger(value))
@@ -101,6 +105,7 @@ export function string({ minLength = 0, maxLength, pattern }: StringLimits = {})
   };
 }
 
+/** A list of at most `max` such items. */
 export function list<T>(item: Schema<T>, limits: { readonly max: number }): Schema<readonly T[]> {
   return (value) => {
     if (!Array.isArray(value)) throw new BadCall(`expected list, got ${kindOf(value)}`);

@@ -6,6 +6,7 @@ const derive = promisify<string, Uint8Array, number, Buffer>(scrypt);
 /** 256 bits: beyond guessing, so that a plain SHA-256 of it is a safe thing to store. */
 const SECRET_BYTES = 32;
 
+/** A new token or app secret, good in headers and addresses as it is. */
 export function newSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
 }
@@ -15,6 +16,7 @@ export function hashOfSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
+/** In a time that tells nothing of how much of it is right. */
 export function isSecret(secret: string, hash: Uint8Array): boolean {
   return timingSafeEqual(hashOfSecret(secret), hash);
 }
@@ -28,6 +30,7 @@ export async function hashOfPassword(password: string): Promise<Buffer> {
   return Buffer.concat([salt, await derive(password, salt, PASSWORD_HASH_BYTES)]);
 }
 
+/** Whether `hashOfPassword` made this of the password; takes as long whether or not. */
 export async function isPassword(password: string, stored: Uint8Array): Promise<boolean> {
   const hash = await derive(password, stored.subarray(0, SALT_BYTES), PASSWORD_HASH_BYTES);
   return timingSafeEqual(hash, stored.subarray(SALT_BYTES));

@@ -9,6 +9,7 @@ import { download, type Route } from '../route.ts';
 import { optional, required } from '../schema.ts';
 import { StorageError } from '../storage/storage.ts';
 
+/** The bytes of the revision that was current, or named, when the call came: a later write does not mix in. */
 const downloadFile = download({
   name: 'files/download',
   scope: 'files.content.read',

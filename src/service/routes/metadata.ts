@@ -17,6 +17,7 @@ import {
 } from '../schema.ts';
 import type { ListingScope, StoredPage } from '../storage/storage.ts';
 
+/** Media, sharing members and property groups are accepted and never there: nothing here has any. */
 const getMetadata = rpc({
   name: 'files/get_metadata',
   scope: 'files.metadata.read',
@@ -38,6 +39,7 @@ const LIST_LIMIT_MAX = 2000;
 /** Of the real service, when no limit is given. */
 const LIST_LIMIT_DEFAULT = 500;
 
+/** ListFolderArg: get_latest_cursor takes the same. */
 const listArgument = {
   path: required(pathOrRoot),
   recursive: withDefault(boolean, false),
@@ -71,6 +73,7 @@ const latestCursor = rpc({
   }),
 });
 
+/** The rest of a listing, and after it what changed since. */
 const listContinue = rpc({
   name: 'files/list_folder/continue',
   scope: 'files.metadata.read',
@@ -79,6 +82,7 @@ const listContinue = rpc({
   handle: ({ argument, caller, storage }) => listing(storage.listContinue(caller.owner, argument.cursor)),
 });
 
+/** Without the real service's jitter, which spares a fleet of servers and not one. */
 const POLL_SECONDS_MIN = 30;
 const POLL_SECONDS_MAX = 480;
 

@@ -12,6 +12,7 @@ import { hashOfPassword, isPassword } from '../secrets.ts';
 import { isExpired, itemOf, linkMetadata, type OpenLink, openLink } from '../sharing.ts';
 import { StorageError, type Stored } from '../storage/storage.ts';
 
+/** An item has one link; asking for a second is an error that brings the first along. */
 const createLink = rpc({
   name: 'sharing/create_shared_link_with_settings',
   scope: 'sharing.write',
@@ -39,8 +40,10 @@ const createLink = rpc({
   },
 });
 
+/** Of a listing without a path. */
 const LINKS_PER_PAGE = 200;
 
+/** Of one item (and the folders above it), or in pages of the whole account. */
 const listLinks = rpc({
   name: 'sharing/list_shared_links',
   scope: 'sharing.read',
@@ -60,6 +63,7 @@ const listLinks = rpc({
   },
 });
 
+/** Whoever has the address finds nothing from now on. */
 const revokeLink = rpc({
   name: 'sharing/revoke_shared_link',
   scope: 'sharing.write',
@@ -76,6 +80,7 @@ const revokeLink = rpc({
   },
 });
 
+/** Also of others' links, for who has the address and, where there is one, the password. */
 const linkMetadataOf = rpc({
   name: 'sharing/get_shared_link_metadata',
   scope: 'sharing.read',

@@ -6,6 +6,7 @@ import { CREATE, DELETE, RELOCATE, RESTORE, REVISIONS } from '../refusals.ts';
 import { type Route, rpc } from '../route.ts';
 import { boolean, integer, optional, required, union, withDefault } from '../schema.ts';
 
+/** Makes the folders above it too. */
 const createFolder = rpc({
   name: 'files/create_folder_v2',
   scope: 'files.content.write',
@@ -18,8 +19,10 @@ const createFolder = rpc({
   },
 });
 
+/** `parent_rev`: only if the file is still this revision. */
 const deleteArgument = { path: required(writePathOrId), parent_rev: optional(rev) };
 
+/** Can be undone: `restore` brings files back. */
 const remove = rpc({
   name: 'files/delete_v2',
   scope: 'files.content.write',
@@ -32,6 +35,7 @@ const remove = rpc({
   },
 });
 
+/** With all revisions, and also of what was deleted before. */
 const permanentlyDelete = rpc({
   name: 'files/permanently_delete',
   scope: 'files.permanent_delete',
@@ -45,6 +49,7 @@ const permanentlyDelete = rpc({
   },
 });
 
+/** The two flags speak of shared folders and owners, which are not here; they change nothing. */
 const relocationFields = {
   from_path: required(writePathOrId),
   to_path: required(writePathOrId),
@@ -72,6 +77,7 @@ function relocation(name: string, copy: boolean): Route {
 const REVISIONS_MAX = 100;
 const REVISIONS_DEFAULT = 10;
 
+/** Newest first; works on what was deleted. */
 const listRevisions = rpc({
   name: 'files/list_revisions',
   scope: 'files.metadata.read',
@@ -100,6 +106,7 @@ const listRevisions = rpc({
   },
 });
 
+/** An old revision's content as a new revision. */
 const restore = rpc({
   name: 'files/restore',
   scope: 'files.content.write',

@@ -7,6 +7,7 @@ import { type Route, rpc, upload } from '../route.ts';
 import { boolean, integer, list, optional, required, string, struct, union, withDefault } from '../schema.ts';
 import { type Commit, StorageError, type StoredFile } from '../storage/storage.ts';
 
+/** One call, one commit: nothing is stored unless the whole body came and its hash is right. */
 const uploadFile = upload({
   name: 'files/upload',
   scope: 'files.content.write',
@@ -19,6 +20,7 @@ const uploadFile = upload({
   },
 });
 
+/** The first bytes may come with it; those of a concurrent session may not. */
 const start = upload({
   name: 'files/upload_session/start',
   scope: 'files.content.write',
@@ -38,11 +40,13 @@ const start = upload({
   },
 });
 
+/** UploadSessionCursor: `offset` is how much the client believes to have sent. */
 const cursor = struct({
   session_id: required(string()),
   offset: required(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
 });
 
+/** Sent again after a lost answer, a part is refused with the right offset, or is taken as the same. */
 const append = upload({
   name: 'files/upload_session/append_v2',
   scope: 'files.content.write',
@@ -60,6 +64,7 @@ const append = upload({
   },
 });
 
+/** May bring the last bytes of a sequential session. */
 const finish = upload({
   name: 'files/upload_session/finish',
   scope: 'files.content.write',
@@ -77,6 +82,7 @@ const finish = upload({
   },
 });
 
+/** As many as the real service takes. */
 const BATCH_MAX_ENTRIES = 1000;
 
 const batchEntry = struct({
@@ -85,6 +91,7 @@ const batchEntry = struct({
   content_hash: optional(contentHash),
 });
 
+/** Answers at once, unlike its first version; sessions must have been closed. */
 const finishBatch = rpc({
   name: 'files/upload_session/finish_batch_v2',
   scope: 'files.content.write',

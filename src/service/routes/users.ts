@@ -2,6 +2,7 @@ import { NO_REFUSALS } from '../refusals.ts';
 import { type Route, rpc } from '../route.ts';
 import { string, withDefault } from '../schema.ts';
 
+/** An individual account whose links may have passwords and ends, which `basic` ones may not. */
 const currentAccount = rpc({
   name: 'users/get_current_account',
   scope: 'account_info.read',
@@ -46,6 +47,7 @@ const spaceUsage = rpc({
 
 const QUERY_MAX_CHARACTERS = 500;
 
+/** Says what it is told: whether service and token are well. */
 const checkUser = rpc({
   name: 'check/user',
   scope: 'account_info.read',
@@ -54,6 +56,7 @@ const checkUser = rpc({
   handle: ({ argument }) => ({ result: argument.query }),
 });
 
+/** Also ends the refresh token that the token came from, and its siblings. */
 const revokeToken = rpc({
   name: 'auth/token/revoke',
   scope: undefined,
