@@ -90,8 +90,13 @@ export function createDavHandler({ clock, log, randomUuid = randomUUID }: DavHan
 /** Aborted when the client has gone before it had its answer. */
 function signalOf(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
+  let sent = false;
+  response.once('finish', () => {
+    sent = true;
+  });
+  // `writableFinished` is no help: it also holds when there was no connection to write to any more.
   response.once('close', () => {
-    if (!response.writableFinished) gone.abort(new Error('the client has gone'));
+    if (!sent) gone.abort(new Error('the client has gone'));
   });
   return gone.signal;
 }

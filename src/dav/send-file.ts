@@ -70,6 +70,7 @@ async function sendBytes(
   if (length === 0) return begin();
   let sent = 0;
   for await (const piece of drive.files.read(file, range, signal)) {
+    if (piece.length === 0) continue;
     if (sent === 0) begin();
     sent += piece.length;
     if (sent > length) break;

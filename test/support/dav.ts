@@ -45,6 +45,8 @@ export interface DavServer {
   raw(bytes: string): Promise<string>;
   /** A connection to play with. */
   socket(): Socket;
+  /** Resolves once the server has noticed that all clients are gone. */
+  untilAlone(): Promise<void>;
   /** Puts a file, and the folders above it, into the drive. */
   file(path: string, content?: string | Uint8Array): Promise<void>;
   folder(path: string): Promise<void>;
@@ -83,6 +85,10 @@ export async function startDav(
     send: (method, target, options) => send(port, method, target, options ?? {}),
     raw: (bytes) => raw(port, bytes),
     socket: () => connect(port, '127.0.0.1'),
+    async untilAlone() {
+      const count = () => new Promise<number>((resolve) => server.getConnections((_, some) => resolve(some)));
+      while ((await count()) > 0) await new Promise((resolve) => setImmediate(resolve));
+    },
     file: (at, content = '') => putFile(files, at, content),
     folder: (at) => makeFolders(files, at),
     content: (at) => files.contentAt(path(at))?.toString(),

@@ -43,6 +43,8 @@ export class MemoryFiles implements Files {
   readCutBytes: number | undefined;
   /** Writes that are under way. */
   writing = 0;
+  /** A write whose body is whole waits for this before it is committed. */
+  commitGate: Promise<void> | undefined;
   /** Reads that are under way. */
   openReads = 0;
   /** Reads that ended before their last byte. */
@@ -260,6 +262,8 @@ export class MemoryFiles implements Files {
         signal?.throwIfAborted();
         pieces.push(Buffer.from(piece));
       }
+      await this.commitGate;
+      signal?.throwIfAborted();
     } finally {
       this.writing -= 1;
     }
