@@ -7,7 +7,7 @@ import { codeOf, DamagedBlockError } from './errors.ts';
  * Blocks up to this size live in SQLite, where many of them share one fsync of its log; larger ones are
  * files, as SQLite would write them twice (log and main file).
  */
-export const INLINE_BYTES_MAX = 64 * 1024;
+const INLINE_BYTES_MAX = 64 * 1024;
 
 /** Bytes gathered before they are written to a file: one system call for many network chunks. */
 const FLUSH_BYTES = 1024 * 1024;
@@ -50,7 +50,7 @@ export class BlockFiles {
   #nextSync: Promise<void> | undefined;
 
   constructor(
-    dataDirectory: string,
+    private readonly dataDirectory: string,
     private readonly disk: Disk,
     /** Whether the database has this block as a file: then it is durable already. */
     private readonly isStored: (hash: Buffer) => boolean,
@@ -63,6 +63,7 @@ export class BlockFiles {
   async prepare(): Promise<void> {
     await this.disk.makeFolder(this.#folder);
     await this.disk.makeFolder(this.#incoming);
+    await this.disk.syncFolder(this.dataDirectory);
     for await (const name of this.disk.names(this.#incoming))
       await this.disk.remove(join(this.#incoming, name));
   }

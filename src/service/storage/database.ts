@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { codeOf, DataDirectoryError } from './errors.ts';
 import { MIGRATIONS } from './migrations.ts';
@@ -17,6 +18,7 @@ const CACHE_KIB = 32 * 1024;
 export function openDatabase(file: string): Database.Database {
   let database: Database.Database | undefined;
   try {
+    makePrivate(file);
     database = new Database(file, { timeout: 0 });
     // Exclusive: the kernel frees the lock with the process, so a kill leaves no stale lock file.
     database.pragma('locking_mode = EXCLUSIVE');
@@ -30,6 +32,18 @@ export function openDatabase(file: string): Database.Database {
   } catch (failure) {
     database?.close();
     throw explained(failure, file);
+  }
+}
+
+/**
+ * The data is for its user alone, whatever the folder's rights. A file that is there is not touched: closing
+ * any handle on it would free the locks this process may hold on it (POSIX).
+ */
+function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (failure) {
+    if (codeOf(failure) !== 'EEXIST') throw failure;
   }
 }
 
@@ -60,7 +74,7 @@ function explained(failure: unknown, file: string): unknown {
     return new DataDirectoryError('damaged', `${file} is damaged: put it back from a backup`, {
       cause: failure,
     });
-  if (code.startsWith('SQLITE_'))
+  if (code !== '')
     return new DataDirectoryError(
       'unusable',
       `${file} cannot be opened (${code}): check the folder and its rights`,

@@ -10,7 +10,7 @@ import { below } from './tree-rows.ts';
 const STEP_REVISIONS = 200;
 
 /** How long a deletion that is told only to cursors is kept, ms; older cursors start over. */
-export const FORGOTTEN_LIFE_MS = 30 * 24 * 60 * 60 * 1000;
+const FORGOTTEN_LIFE_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** Old deletions that one removal clears away: more than it adds, so that they do not pile up. */
 const PRUNED_MAX = 1000;

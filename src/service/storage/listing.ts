@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../util/clock.ts';
 import { type CursorState, type Cursors, ownerDigest, refused } from './cursors.ts';
 import type { Database } from './database.ts';
@@ -16,6 +17,9 @@ const PAGE_MAX = 2000;
 /** Entries a page has when only a latest cursor was asked for, which names no number. */
 const PAGE_DEFAULT = 500;
 
+/** Cursors whose quiet is remembered: those of the folders that are polled. */
+const UNCHANGED_MAX = 10_000;
+
 /** The position before the first entry. */
 const START = { parent: '', nameKey: '' };
 
@@ -26,6 +30,8 @@ const START = { parent: '', nameKey: '' };
 export class Listings {
   readonly #feed: Feed;
   readonly #horizon: (ns: number) => number | undefined;
+  /** Up to which number nothing had changed for a cursor when it was last asked about. */
+  readonly #unchanged = new LRUCache<string, number>({ max: UNCHANGED_MAX });
 
   constructor(
     database: Database,
@@ -60,7 +66,7 @@ export class Listings {
   async awaitChange(cursor: string, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const { state } = this.#decode(cursor);
     signal.throwIfAborted();
-    if (this.#isBehind(state)) return true;
+    if (this.#isBehind(cursor, state)) return true;
     const done = new AbortController();
     let woken: boolean | undefined;
     const forget = this.watchers.add(state, (changed) => {
@@ -94,11 +100,14 @@ export class Listings {
     return decoded;
   }
 
-  #isBehind(state: CursorState): boolean {
+  /** A cursor is polled again and again: only what came since the last time is looked through. */
+  #isBehind(cursor: string, state: CursorState): boolean {
     if (state.after) return true;
     const row = state.key === '' ? undefined : this.store.tree.find(state.ns, splitKey(state.key));
     if (state.key !== '' && row?.revision !== null) return true;
-    return this.#feed.hasChanged(state, state.seq);
+    const changed = this.#feed.hasChanged(state, this.#unchanged.get(cursor) ?? state.seq);
+    if (!changed) this.#unchanged.set(cursor, this.ticks.last);
+    return changed;
   }
 
   #page(owner: string, state: CursorState): StoredPage {

@@ -4,7 +4,7 @@ import type { Background } from './background.ts';
 import type { BlockFiles } from './blocks.ts';
 import type { Committer } from './committer.ts';
 import type { Database } from './database.ts';
-import { asRefusal, notFound } from './errors.ts';
+import { asRefusal, DamagedBlockError, notFound } from './errors.ts';
 import { restoreRevision, revisionsOf } from './history.ts';
 import type { Listings } from './listing.ts';
 import { malformed } from './names.ts';
@@ -133,7 +133,7 @@ function stat(store: Store, ns: number, address: string, includeDeleted: boolean
 }
 
 async function* read(
-  { files, store, committer }: Parts,
+  { files, store, committer, log }: Parts,
   file: StoredFile,
   range: ByteRange | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
@@ -148,6 +148,10 @@ async function* read(
   contents.startReading(content);
   try {
     yield* readContent(files, contents, content, { start, end });
+  } catch (failure) {
+    if (failure instanceof DamagedBlockError)
+      log.error('stored bytes are damaged', { hash: failure.hash, reason: failure.message });
+    throw failure;
   } finally {
     // After `close` the next start collects it.
     if (contents.stopReading(content) && !committer.isClosed)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { Background } from './background.ts';
@@ -39,7 +39,7 @@ const REMOVALS_AT_ONCE = 2;
 /** Opens a data directory, empty or not. Throws `DataDirectoryError`. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { dataDirectory, clock, log, mintId = randomId, disk = localDisk } = options;
-  makeDirectory(dataDirectory);
+  await makeDirectory(dataDirectory, disk);
   const database = openDatabase(join(dataDirectory, 'storage.sqlite'));
   try {
     const settings = settingsOf(database);
@@ -87,13 +87,17 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   }
 }
 
-function makeDirectory(dataDirectory: string): void {
+/** Makes the folder, and sees to it that a loss of power does not take it back. */
+async function makeDirectory(dataDirectory: string, disk: Disk): Promise<void> {
+  const directory = resolve(dataDirectory);
   try {
-    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+    const first = mkdirSync(directory, { recursive: true, mode: 0o700 });
+    for (let made = directory; first && made.length >= first.length; made = dirname(made))
+      await disk.syncFolder(dirname(made));
   } catch (failure) {
     throw new DataDirectoryError(
       'unusable',
-      `${dataDirectory} cannot be made (${codeOf(failure)}): name a folder that this user may write to`,
+      `${directory} cannot be made (${codeOf(failure)}): name a folder that this user may write to`,
       { cause: failure },
     );
   }

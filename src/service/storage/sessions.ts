@@ -8,7 +8,7 @@ import { type PieceRow, type SessionRow, sessionStatements } from './session-row
 import { StorageError, type StorageRefusal } from './storage.ts';
 
 /** How long a session lives from its start, ms (service-api.md §9.5). */
-export const SESSION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;
+const SESSION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** The longest file there may be. */
 const FILE_BYTES_MAX = 2 ** 41 - 2 ** 22;

@@ -140,7 +140,10 @@ export interface RevisionPage {
 }
 
 export interface Storage {
-  /** Makes an empty namespace; `limitBytes` bounds what its live files and their history may take. */
+  /**
+   * Makes an empty namespace, or gives one that exists another limit. `limitBytes` bounds what its live files
+   * and their history may take.
+   */
   createNamespace(namespace: string, limitBytes: number): void;
   /** `address` is a path, `id:…` or `rev:…`. */
   stat(namespace: string, address: string, includeDeleted: boolean): Stored | StoredDeletion;
@@ -153,6 +156,10 @@ export interface Storage {
    */
   awaitChange(cursor: string, timeoutMs: number, signal: AbortSignal): Promise<boolean>;
 
+  /**
+   * Resolves once the file would survive a loss of power. Chunks of a body are kept by reference: they must
+   * not be written to again. A refused commit names the upload session that keeps the bytes.
+   */
   upload(namespace: string, commit: Commit, body: Incoming): Promise<StoredFile>;
   /** The session's id. */
   startSession(
@@ -179,7 +186,10 @@ export interface Storage {
     entries: readonly { readonly session: string; readonly offset: number; readonly commit: Commit }[],
   ): Promise<readonly (StoredFile | StorageError)[]>;
 
-  /** The bytes of one revision, each block checked against its hash as it is read. */
+  /**
+   * The bytes of one revision, each block checked against its hash as it is read: damage throws
+   * `DamagedBlockError`, maybe after good bytes. A file removed meanwhile is still read to its end.
+   */
   read(file: StoredFile, range: ByteRange | undefined): AsyncIterable<Uint8Array>;
 
   createFolder(namespace: string, path: string, autorename: boolean): Promise<StoredFolder>;
@@ -200,6 +210,7 @@ export interface Storage {
     options: { readonly by: 'path' | 'id'; readonly limit: number; readonly beforeRev?: string },
   ): RevisionPage;
   restore(namespace: string, path: string, rev: string): Promise<StoredFile>;
+  /** Each content counts once, however many files and revisions have it: what the disk holds. */
   usage(namespace: string): { readonly usedBytes: number; readonly limitBytes: number };
   close(): Promise<void>;
 }

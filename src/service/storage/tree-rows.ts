@@ -62,7 +62,7 @@ export const SELECT_DELETION = `
     deleted_ms AS deletedMs
   FROM deletion`;
 
-export const SELECT_REVISION = `
+const SELECT_REVISION = `
   SELECT number, ns, parent, name_key AS nameKey, name, path, revision.id, content, content.hash,
     content.size AS sizeBytes, client_ms AS clientMs, server_ms AS serverMs
   FROM revision JOIN content ON content.id = revision.content`;

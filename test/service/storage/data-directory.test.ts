@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
@@ -53,14 +53,16 @@ test('a newer schema, a damaged file and a folder that cannot be are told apart'
   await expect(reopen(join(damaged, 'file', 'data'))).rejects.toMatchObject({ reason: 'unusable' });
 });
 
-test('the data is for its user alone', async () => {
+test('the data is for its user alone, whatever the rights of a folder that was there', async () => {
   const parent = await temporaryFolder();
-  const storage = await opened({ dataDirectory: join(parent, 'new', 'data') });
-  await put(storage, '/a', randomBytes(100_000));
-  const listing = execFileSync('find', [join(parent, 'new', 'data'), '-perm', '/077', '-type', 'd'], {
-    encoding: 'utf8',
-  });
-  expect(listing).toBe('');
+  await mkdir(join(parent, 'shared'), { mode: 0o755 });
+  for (const dataDirectory of [join(parent, 'new', 'data'), join(parent, 'shared')]) {
+    const storage = await opened({ dataDirectory });
+    await put(storage, '/a', randomBytes(100_000));
+    for (const name of await readdir(dataDirectory))
+      expect((await stat(join(dataDirectory, name))).mode & 0o077, name).toBe(0);
+  }
+  expect((await stat(join(parent, 'new', 'data'))).mode & 0o077).toBe(0);
 });
 
 test('what a crash left behind goes away at the next start, and nothing else', async () => {

@@ -35,7 +35,7 @@ export function body(...pieces: (string | Uint8Array)[]): Incoming {
   return { bytes: streamOf(pieces), maxBytes: 2 ** 40 };
 }
 
-export async function* streamOf(pieces: Iterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* streamOf(pieces: Iterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
   for (const piece of pieces) yield Buffer.from(piece);
 }
 
