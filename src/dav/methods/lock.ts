@@ -92,7 +92,7 @@ async function refresh(context: Context, entry: Entry | undefined): Promise<void
 
 /** The lock in question comes first: some clients look no further. */
 async function answerLocks(
-  { response, drive, clock }: Context,
+  { response, drive, clock, path }: Context,
   status: number,
   first: Lock,
   entry: Entry | undefined,
@@ -101,7 +101,7 @@ async function answerLocks(
   const covering = await drive.state.locks.covering(clock.now(), first.root);
   const locks = [first, ...covering.filter(({ token }) => token !== first.token)];
   const href = ({ root }: Lock) =>
-    hrefOf(root, keyOf(root) === keyOf(first.root) ? entry?.kind === 'folder' : true);
+    hrefOf(root, keyOf(root) === keyOf(path) ? entry?.kind === 'folder' : true);
   const xml = `<D:prop xmlns:D="DAV:"><D:lockdiscovery>${lockDiscoveryXml(locks, href, clock.now())}</D:lockdiscovery></D:prop>`;
   // A refreshed lock keeps its token, and the header is for new ones (§10.5).
   answerXml(response, status, xml, isRefresh ? {} : { 'Lock-Token': `<${first.token}>` });
