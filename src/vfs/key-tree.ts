@@ -40,6 +40,11 @@ export class KeyTree {
     return found;
   }
 
+  /** The keys directly below `key` that are or lead to members. */
+  below(key: string): string[] {
+    return [...(this.#below.get(key) ?? [])];
+  }
+
   clear(): void {
     this.#members.clear();
     this.#below.clear();

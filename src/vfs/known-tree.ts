@@ -52,8 +52,12 @@ export class KnownTree {
     return this.#folders.within(key);
   }
 
-  /** Takes over a listing that was just read. */
+  /** Takes over a listing that was just read; of what is in it no folder any more nothing is known inside. */
   keepFolder(key: string, folder: CachedFolder): void {
+    for (const below of this.#folders.below(key)) {
+      const name = nameOf(below as Path);
+      this.#dropUnless(below, this.at(below), folder.get(name));
+    }
     this.#folders.keep(key, folder);
   }
 
@@ -74,7 +78,9 @@ export class KnownTree {
     const parentKey = parentKeyOf(key);
     const folder = this.#folders.find(parentKey) ?? new CachedFolder(parentPath, this.clock.now());
     const name = nameOf(key as Path);
-    folder.set(name, known === 'absent' ? known : withTimeOf(folder.get(name), known));
+    const before = folder.get(name);
+    this.#dropUnless(key, before, known);
+    folder.set(name, known === 'absent' ? known : withTimeOf(before, known));
     this.#folders.keep(parentKey, folder);
   }
 
@@ -115,6 +121,14 @@ export class KnownTree {
     const parent = this.peek(parentKeyOf(key));
     if (parent !== undefined && parent !== 'absent' && parent.kind === 'folder')
       this.adorn({ ...parent, modifiedMs: this.clock.now() });
+  }
+
+  /** What is known inside a folder is so of this folder only. */
+  #dropUnless(key: string, before: Known | undefined, now: Known | undefined): void {
+    if (now === undefined) return;
+    const isFolder = now !== 'absent' && now.kind === 'folder';
+    const isAnother = isFolder && before !== undefined && before !== 'absent' && before.id !== now.id;
+    if (!isFolder || isAnother) this.drop(key);
   }
 
   reset(): void {

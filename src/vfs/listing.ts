@@ -135,19 +135,18 @@ export class FolderCache {
   }
 
   /** Drops what is known of what lies in `key` and below; what `key` itself is stays known. */
-  dropWithin(key: string): CachedFolder[] {
-    const dropped: CachedFolder[] = [];
-    for (const each of this.#keys.within(key)) {
-      const folder = this.#folders.peek(each)?.folder;
-      if (folder) dropped.push(folder);
-      this.#folders.delete(each);
-    }
-    return dropped;
+  dropWithin(key: string): void {
+    for (const each of this.#keys.within(key)) this.#folders.delete(each);
   }
 
   /** The folders that are known, at `key` and below. */
   within(key: string): CachedFolder[] {
     return this.#keys.within(key).flatMap((each) => this.#folders.peek(each)?.folder ?? []);
+  }
+
+  /** The keys directly below `key` at or below which something is known. */
+  below(key: string): string[] {
+    return this.#keys.below(key);
   }
 
   clear(): void {

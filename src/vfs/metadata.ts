@@ -145,6 +145,8 @@ export class Metadata {
     const verdict = this.#own.judge(key, told);
     const before = known.at(key);
     const isNews = before === undefined || stateOf(before) !== stateOf(told);
+    // No news for us, but it may be for a question that was asked before.
+    if (!isNews) known.fetches.changed(key, before);
     if (!isNews || verdict === 'ignore') return;
     if (doubted || verdict === 'doubt' || isOlder(told, before)) {
       known.forget(key);

@@ -5,6 +5,7 @@ import type {
   Entry,
   FileEntry,
   FolderEntry,
+  LinkSettings,
   Page,
   Quota,
   Remote,
@@ -43,7 +44,8 @@ export class MemoryRemote implements Remote {
   readonly calls: { readonly call: Call; readonly path: string }[] = [];
   pageEntries = 1000;
   permanentAllowed = true;
-  quotaNow: Quota | undefined = { usedBytes: 0, allocatedBytes: 1_000_000 };
+  /** `undefined`: the service names no limit. */
+  allocatedBytes: number | undefined = 1_000_000_000;
   /** What was removed so that it can be recovered. */
   readonly trash: Entry[] = [];
   readonly #tree = new Map<string, Stored>();
@@ -122,6 +124,15 @@ export class MemoryRemote implements Remote {
     this.#relocate(from, to, true);
   }
 
+  /** Calls that have not come yet are not held any more. */
+  forgetGates(): void {
+    this.#gates.length = 0;
+  }
+
+  entryAt(path: Path): Entry | undefined {
+    return this.#tree.get(keyOf(path))?.entry;
+  }
+
   text(path: Path): string | undefined {
     const stored = this.#tree.get(keyOf(path));
     return stored?.entry.kind === 'file' ? Buffer.from(stored.content).toString() : undefined;
@@ -182,6 +193,7 @@ export class MemoryRemote implements Remote {
     return this.#call('changesSince', cursor, signal, () => {
       this.#mustBeReachable();
       const start = Number(cursor);
+      if (!Number.isInteger(start)) throw new ApiError('reset', 'no such cursor');
       const end = this.#isFeedHeld ? start : Math.min(this.#journal.length, start + this.pageEntries);
       const hasMore = !this.#isFeedHeld && end < this.#journal.length;
       return { changes: this.#journal.slice(start, end), cursor: `${end}`, hasMore };
@@ -239,6 +251,7 @@ export class MemoryRemote implements Remote {
 
   createFolder(path: Path, signal?: AbortSignal) {
     return this.#call('createFolder', path, signal, () => {
+      mustBeTaken(path);
       this.#mustBeFree(path);
       return this.#makeFolder(path);
     });
@@ -247,37 +260,45 @@ export class MemoryRemote implements Remote {
   remove(path: Path, { permanent, id }: { permanent: boolean; id?: string }, signal?: AbortSignal) {
     return this.#call('remove', path, signal, () => {
       if (permanent && !this.permanentAllowed) throw new ApiError('not-allowed', 'not for this account');
+      mustBeTaken(path);
       const stored = this.#existing(path);
       if (id !== undefined && stored.entry.id !== id) throw new ApiError('not-found', 'another one is there');
       if (!permanent) this.trash.push(stored.entry);
+      for (const entry of permanent ? [stored.entry, ...this.#within(path)] : [])
+        if (entry.kind === 'file') this.#contents.delete(entry.rev);
       this.#remove(path);
     });
   }
 
-  copy(from: Path, to: Path, signal?: AbortSignal) {
+  readonly copy = (from: Path, to: Path, signal?: AbortSignal) => {
     return this.#call('copy', `${from} → ${to}`, signal, () => this.#relocate(from, to, false));
-  }
+  };
 
-  move(from: Path, to: Path, signal?: AbortSignal) {
+  readonly move = (from: Path, to: Path, signal?: AbortSignal) => {
     return this.#call('move', `${from} → ${to}`, signal, () => this.#relocate(from, to, true));
-  }
+  };
 
   quota(signal?: AbortSignal) {
-    return this.#call('quota', ROOT, signal, () => this.quotaNow);
+    return this.#call('quota', ROOT, signal, (): Quota | undefined => {
+      const { allocatedBytes } = this;
+      const sizes = [...this.#tree.values()].map(({ content }) => content.byteLength);
+      const usedBytes = sizes.reduce((sum, size) => sum + size, 0);
+      return allocatedBytes === undefined ? undefined : { usedBytes, allocatedBytes };
+    });
   }
 
   sharedLink(path: Path, signal?: AbortSignal) {
     return this.#call('sharedLink', path, signal, () => this.#links.get(this.#existing(path).entry.id));
   }
 
-  createSharedLink(path: Path, settings: { visibility?: 'public' | 'password' }, signal?: AbortSignal) {
+  createSharedLink(path: Path, settings: LinkSettings, signal?: AbortSignal) {
     return this.#call('createSharedLink', path, signal, () => {
       const { id } = this.#existing(path).entry;
       if (this.#links.has(id)) throw new ApiError('link-exists', 'there is one');
-      const link = {
-        url: `https://links.example/${this.#unique('l')}`,
-        visibility: settings.visibility ?? 'public',
-      };
+      const { visibility = 'public', password, expiresMs } = settings;
+      if (visibility === 'password' && !password) throw new ApiError('link-settings', 'no password');
+      const url = `https://links.example/${this.#unique('l')}`;
+      const link = { url, visibility, ...(expiresMs !== undefined && { expiresMs }) };
       this.#links.set(id, link);
       return link;
     });
@@ -319,6 +340,7 @@ export class MemoryRemote implements Remote {
   }
 
   #commit(path: Path, content: Uint8Array, { mode, modifiedMs }: CommitOptions): FileEntry {
+    mustBeTaken(path);
     const old = this.#tree.get(keyOf(path))?.entry;
     if (old?.kind === 'folder') throw new ApiError('conflict-folder', `a folder is at ${path}`);
     if (mode.if === 'absent' && old) throw new ApiError('conflict-file', `a file is at ${path}`);
@@ -360,6 +382,8 @@ export class MemoryRemote implements Remote {
   }
 
   #relocate(from: Path, to: Path, isMove: boolean): Entry {
+    mustBeTaken(from);
+    mustBeTaken(to);
     const source = this.#existing(from);
     // Like the service, which does not change only the case of a name.
     if (isMove && keyOf(from) === keyOf(to)) return source.entry;
@@ -472,11 +496,20 @@ export function at(text: string): Path {
   return text === '/' ? ROOT : pathOf(text.slice(1).split('/'));
 }
 
+/** Refuses what the service refuses to make, change or remove. */
+function mustBeTaken(path: Path): void {
+  const name = nameOf(path);
+  if (path === ROOT) throw new ApiError('no-permission', 'not the root');
+  if (/^(\.ds_store|thumbs\.db|desktop\.ini)$/i.test(name)) throw new ApiError('disallowed-name', name);
+  if (/\\|\s$/.test(name) || name.length > 255) throw new ApiError('malformed-path', name);
+}
+
 /** Waits for `work`, or rejects with the reason of `signal`. */
 async function aborted(signal: AbortSignal | undefined, work: Promise<void>): Promise<void> {
   let leave = () => {};
   const left = new Promise<never>((_, reject) => {
     leave = () => reject(signal?.reason);
+    if (signal?.aborted) leave();
     signal?.addEventListener('abort', leave, { once: true });
   });
   try {

@@ -154,6 +154,19 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.files.stat(at('/Docs/a.txt'))).toEqual(newer);
   });
 
+  test('a listing that is late does not hide what the feed told and we knew already', async () => {
+    const gate = remote.holdNext('list', 'end');
+    const early = drive.files.list(ROOT);
+    await gate.reached;
+    remote.holdFeed();
+    remote.putFile(at('/New/x'), 'x');
+    expect(await drive.files.stat(at('/New'))).toBeDefined();
+    await feedTold();
+    gate.release();
+    await early;
+    expect(await drive.names(ROOT)).toEqual(['Docs', 'New']);
+  });
+
   test('the feed tells of a state before our write', async () => {
     await drive.files.list(at('/Docs'));
     remote.holdFeed();
@@ -279,6 +292,14 @@ describe('changes made elsewhere', () => {
     expect(await drive.names(ROOT)).toEqual(['Texts']);
     expect(await drive.files.stat(at('/Docs/a.txt'))).toBeUndefined();
     expect(await drive.names(at('/Texts'))).toEqual(['a.txt', 'b.txt']);
+  });
+
+  test('a listing that shows a folder no more, before the feed does: nothing is in it', async () => {
+    await drive.files.stat(at('/Docs/a.txt'));
+    remote.holdFeed();
+    remote.delete(at('/Docs'));
+    expect(await drive.names(ROOT)).toEqual([]);
+    expect(await drive.files.stat(at('/Docs/a.txt'))).toBeUndefined();
   });
 
   test('a folder shows when a name came or went', async () => {
