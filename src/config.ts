@@ -89,7 +89,7 @@ export function resolveConfig(
 }
 
 /** Loopback is safe without a password and without encryption. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }
 

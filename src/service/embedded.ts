@@ -26,7 +26,7 @@ export type FromThread =
     };
 
 /** The service could not start; `reason` is the name of the error that says why. */
-export class EmbeddedServiceFailure extends Error {
+class EmbeddedServiceFailure extends Error {
   override readonly name = 'EmbeddedServiceFailure';
 
   constructor(

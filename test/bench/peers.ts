@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +22,7 @@ const LOGIN = { authorization: `Basic ${Buffer.from('bench:bench').toString('bas
 export function startDavgate(home: string): Promise<Peer> {
   const folders = ['--data-dir', join(home, 'davgate'), '--cache-dir', join(home, 'davgate-cache')];
   const login = ['--user', 'bench', '--password', 'bench'];
-  return start('davgate', LOGIN, (port) => [
+  return start(home, 'davgate', LOGIN, (port) => [
     process.execPath,
     join(PROJECT_ROOT, 'dist/cli/main.js'),
     ...['--listen', `127.0.0.1:${port}`, ...folders, ...login],
@@ -31,7 +31,7 @@ export function startDavgate(home: string): Promise<Peer> {
 
 export function startRclone(home: string): Promise<Peer> {
   const root = folder(home, 'rclone');
-  return start('rclone serve webdav', {}, (port) => [
+  return start(home, 'rclone serve webdav', {}, (port) => [
     ...['rclone', 'serve', 'webdav', root, '--addr', `127.0.0.1:${port}`, '--config', join(home, 'none')],
   ]);
 }
@@ -39,7 +39,7 @@ export function startRclone(home: string): Promise<Peer> {
 export function startApache(home: string): Promise<Peer> {
   const root = folder(home, 'apache');
   folder(home, 'apache-run');
-  return start('Apache mod_dav', {}, (port) => {
+  return start(home, 'Apache mod_dav', {}, (port) => {
     const file = join(home, 'apache.conf');
     writeFileSync(file, apacheConfiguration(port, root, join(home, 'apache-run')));
     return ['apache2', '-f', file, '-DFOREGROUND'];
@@ -78,7 +78,7 @@ export function startWebdavServer(home: string): Promise<Peer> {
      const server = new v2.WebDAVServer({ port: Number(process.argv[2]), hostname: '127.0.0.1' });
      server.setFileSystem('/', new v2.PhysicalFileSystem(${JSON.stringify(root)}), () => server.start(() => {}));`,
   );
-  return start('webdav-server', {}, (port) => [process.execPath, script, String(port)]);
+  return start(home, 'webdav-server', {}, (port) => [process.execPath, script, String(port)]);
 }
 
 /** No WebDAV: one node:http server that hands a file on, the most that such a server can reach here. */
@@ -93,7 +93,7 @@ export function startPlainPipe(home: string, file: string): Promise<Peer> {
        createReadStream(${JSON.stringify(file)}).pipe(response);
      }).listen(Number(process.argv[2]), '127.0.0.1');`,
   );
-  return start('plain node:http pipe', {}, (port) => [process.execPath, script, String(port)]);
+  return start(home, 'plain node:http pipe', {}, (port) => [process.execPath, script, String(port)]);
 }
 
 function folder(home: string, name: string): string {
@@ -103,13 +103,16 @@ function folder(home: string, name: string): string {
 }
 
 async function start(
+  home: string,
   name: string,
   headers: Readonly<Record<string, string>>,
   commandFor: (port: number) => string[],
 ): Promise<Peer> {
   const port = await freePort();
   const [program = '', ...args] = commandFor(port);
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  // A log to a file, as in real use; davgate is the only one that writes a line for each request.
+  const log = openSync(join(home, `${program.replaceAll('/', '-')}-${port}.log`), 'w');
+  const child = spawn(program, args, { stdio: ['ignore', log, log] });
   const url = `http://127.0.0.1:${port}/`;
   await answering(url, child);
   return {

@@ -38,7 +38,7 @@ export async function digestTree(root: string): Promise<Map<string, string>> {
   return digests;
 }
 
-export async function digestFile(path: string): Promise<string> {
+async function digestFile(path: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer); // no encoding set: buffers
   return hash.digest('hex');
