@@ -32,7 +32,7 @@ export interface DavHandlerParts {
 }
 
 /** Who asks, and of which drive. */
-export interface Access {
+interface Access {
   /** `''` when the drive is open to all. */
   readonly principal: string;
   readonly drive: Drive;

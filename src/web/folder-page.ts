@@ -9,7 +9,7 @@ export interface DrivePage {
   readonly items: readonly DrivePageItem[];
 }
 
-export interface DrivePageItem {
+interface DrivePageItem {
   readonly kind: 'file' | 'folder';
   readonly name: string;
   /** Percent-encoded. */

@@ -17,8 +17,12 @@ import type {
   WriteOptions,
   Written,
 } from '../../src/vfs/files.ts';
+import { MemoryTree } from './memory-tree.ts';
 
 const PIECE_BYTES = 64 * 1024;
+
+/** Of those that the service refuses. */
+const UNWANTED_NAME = /\\|^.{256}/su;
 
 /** A call that changes something, as the protocol made it. */
 export interface Call {
@@ -37,7 +41,7 @@ export interface MemoryFilesParts {
 export class MemoryFiles implements Files {
   /** All changing calls so far. */
   readonly calls: Call[] = [];
-  /** What `freeSpace` tells. */
+  /** What `freeSpace` tells of an empty drive. */
   space: FreeSpace | undefined = { usedBytes: 1_000, availableBytes: 9_000 };
   /** A read of a file breaks off after so many bytes. */
   readCutBytes: number | undefined;
@@ -50,9 +54,7 @@ export class MemoryFiles implements Files {
   /** Reads that ended before their last byte. */
   abandonedReads = 0;
 
-  readonly #entries = new Map<string, Entry>();
-  readonly #children = new Map<string, Set<string>>();
-  readonly #listings = new Map<string, Listing>();
+  readonly #tree = new MemoryTree();
   readonly #contents = new Map<string, Buffer>();
   readonly #held = new Set<string>();
   readonly #links = new Map<string, SharedLink>();
@@ -60,7 +62,7 @@ export class MemoryFiles implements Files {
   #made = 0;
 
   constructor(private readonly parts: MemoryFilesParts) {
-    this.#put({ kind: 'folder', id: 'id:root', path: ROOT, name: '' });
+    this.#tree.put({ kind: 'folder', id: 'id:root', path: ROOT, name: '' });
   }
 
   /** The next call of `what` fails with `error`, before it does anything. */
@@ -70,13 +72,14 @@ export class MemoryFiles implements Files {
 
   /** The content at `path`; `undefined` where there is no file. */
   contentAt(path: Path): Buffer | undefined {
-    const entry = this.#entries.get(keyOf(path));
+    const entry = this.#tree.get(path);
     return entry?.kind === 'file' ? this.#contents.get(entry.rev) : undefined;
   }
 
   /** All paths but the root's, sorted; folders end with a slash. */
   paths(): string[] {
-    return [...this.#entries.values()]
+    return this.#tree
+      .all()
       .filter((entry) => entry.path !== ROOT)
       .map((entry) => (entry.kind === 'folder' ? `${entry.path}/` : entry.path))
       .sort();
@@ -88,7 +91,7 @@ export class MemoryFiles implements Files {
 
   async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
     this.#begin('stat', signal);
-    return this.#entries.get(keyOf(path));
+    return this.#tree.get(path);
   }
 
   async list(folder: Path, signal?: AbortSignal): Promise<Listing> {
@@ -141,7 +144,7 @@ export class MemoryFiles implements Files {
     const content = await this.#take(body, signal);
     if (options.sizeBytes !== undefined && options.sizeBytes !== content.length)
       throw new FileError('incomplete', `announced ${options.sizeBytes} bytes, got ${content.length}`);
-    const old = this.#entries.get(keyOf(path));
+    const old = this.#tree.get(path);
     this.#checkMode(path, old, options.mode);
     this.#held.delete(keyOf(path));
     return { entry: this.#putFile(path, content, options.modifiedMs), created: old === undefined };
@@ -149,7 +152,7 @@ export class MemoryFiles implements Files {
 
   async hold(path: Path, untilMs: number): Promise<Written> {
     this.#begin('hold', undefined, { path, options: { untilMs } });
-    const old = this.#entries.get(keyOf(path));
+    const old = this.#tree.get(path);
     if (old?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
     if (old) return { entry: old, created: false };
     this.#parent(path);
@@ -164,7 +167,7 @@ export class MemoryFiles implements Files {
 
   async createFolder(path: Path): Promise<FolderEntry> {
     this.#begin('createFolder', undefined, { path });
-    if (this.#entries.has(keyOf(path))) throw new FileError('exists', `${path} is there already`);
+    if (this.#tree.get(path)) throw new FileError('exists', `${path} is there already`);
     const folder: FolderEntry = {
       kind: 'folder',
       id: this.#newId(),
@@ -172,13 +175,13 @@ export class MemoryFiles implements Files {
       name: nameOf(path),
       modifiedMs: this.parts.clock.now(),
     };
-    this.#put(folder);
+    this.#tree.put(folder);
     return folder;
   }
 
   async remove(path: Path, options: { readonly recoverable: boolean }): Promise<void> {
     this.#begin('remove', undefined, { path, options });
-    if (path === ROOT) throw new FileError('forbidden', 'the root cannot be removed');
+    notTheRoot(path);
     this.#present(path);
     const gone = this.#removeTree(path);
     await this.parts.properties?.forget(gone.map((entry) => entry.id));
@@ -190,30 +193,32 @@ export class MemoryFiles implements Files {
     options: { readonly overwrite: boolean; readonly shallow: boolean },
   ): Promise<Written> {
     this.#begin('copy', undefined, { path: from, options: { to, ...options } });
-    const sources = options.shallow ? [this.#present(from)] : this.#tree(this.#present(from).path);
+    notTheRoot(from, to);
+    const sources = options.shallow ? [this.#present(from)] : this.#tree.at(this.#present(from).path);
     const created = this.#makeRoom(from, to, options.overwrite);
     const root = this.#placeOf(to);
     const copies = sources.map((source): [Entry, Entry] => {
       const path = relocate(source.path, this.#present(from).path, root);
       return [source, { ...source, id: this.#newId(), path, name: nameOf(path), ...this.#copiedRev(source) }];
     });
-    for (const [, copy] of copies) this.#put(copy);
+    for (const [, copy] of copies) this.#tree.put(copy);
     for (const [source, copy] of copies) await this.parts.properties?.copy(source.id, copy.id);
     return { entry: this.#present(to), created };
   }
 
   async move(from: Path, to: Path, options: { readonly overwrite: boolean }): Promise<Written> {
     this.#begin('move', undefined, { path: from, options: { to, ...options } });
+    notTheRoot(from, to);
     const old = this.#present(from).path;
     const isSame = keyOf(from) === keyOf(to);
     if (isSame && old === to) throw new FileError('into-itself', `${from} cannot be moved onto itself`);
     const created = isSame || this.#makeRoom(from, to, options.overwrite);
     const root = this.#placeOf(to);
-    const moved = this.#tree(old);
+    const moved = this.#tree.at(old);
     for (const entry of moved) this.#drop(entry);
     for (const entry of moved) {
       const path = relocate(entry.path, old, root);
-      this.#put({ ...entry, path, name: nameOf(path) });
+      this.#tree.put({ ...entry, path, name: nameOf(path) });
     }
     return { entry: this.#present(to), created };
   }
@@ -221,13 +226,21 @@ export class MemoryFiles implements Files {
   async setModified(path: Path, modifiedMs: number): Promise<Entry> {
     this.#begin('setModified', undefined, { path, options: { modifiedMs } });
     const entry = { ...this.#present(path), modifiedMs };
-    this.#put(entry);
+    this.#tree.put(entry);
     return entry;
   }
 
   async freeSpace(signal?: AbortSignal): Promise<FreeSpace | undefined> {
     this.#begin('freeSpace', signal);
-    return this.space;
+    const storedBytes = this.#tree
+      .all()
+      .reduce((sum, entry) => sum + (entry.kind === 'file' ? entry.sizeBytes : 0), 0);
+    return (
+      this.space && {
+        usedBytes: this.space.usedBytes + storedBytes,
+        availableBytes: this.space.availableBytes - storedBytes,
+      }
+    );
   }
 
   async sharedLink(path: Path, signal?: AbortSignal): Promise<SharedLink | undefined> {
@@ -238,6 +251,8 @@ export class MemoryFiles implements Files {
   async shareLink(path: Path, settings: LinkSettings): Promise<SharedLink> {
     this.#begin('shareLink', undefined, { path, options: settings });
     const { id, name } = this.#present(path);
+    if (settings.visibility === 'password' && settings.password === undefined)
+      throw new FileError('unsupported', 'a link with a password needs one');
     const visibility = settings.visibility ?? (settings.password === undefined ? 'public' : 'password');
     const expires = settings.expiresMs === undefined ? {} : { expiresMs: settings.expiresMs };
     const link = {
@@ -278,15 +293,19 @@ export class MemoryFiles implements Files {
   }
 
   #present(path: Path): Entry {
-    const entry = this.#entries.get(keyOf(path));
+    const entry = this.#tree.get(path);
     if (!entry) throw new FileError('not-found', `there is nothing at ${path}`);
     return entry;
   }
 
+  /** The folder that is to hold `path`. */
   #parent(path: Path): FolderEntry {
-    const parent = this.#entries.get(keyOf(parentOf(path)));
-    if (parent?.kind === 'folder') return parent;
-    throw new FileError('parent-missing', `there is no folder ${parentOf(path)}`);
+    const parent = this.#tree.get(parentOf(path));
+    if (parent?.kind !== 'folder')
+      throw new FileError('parent-missing', `there is no folder ${parentOf(path)}`);
+    if (UNWANTED_NAME.test(nameOf(path)))
+      throw new FileError('bad-name', `the service does not take the name of ${path}`);
+    return parent;
   }
 
   /** `path` with the letter case that its parents have. */
@@ -297,19 +316,12 @@ export class MemoryFiles implements Files {
   #listing(path: Path): Listing {
     const folder = this.#present(path);
     if (folder.kind !== 'folder') throw new FileError('not-a-folder', `${path} is a file`);
-    const key = keyOf(path);
-    const known = this.#listings.get(key);
-    if (known) return known;
-    const children = [...(this.#children.get(key) ?? [])].flatMap((child) => this.#entries.get(child) ?? []);
-    const listing = { folder, children };
-    this.#listings.set(key, listing);
-    return listing;
+    return this.#tree.listing(folder);
   }
 
-  #tree(path: Path): Entry[] {
-    const entry = this.#present(path);
-    const below = [...(this.#children.get(keyOf(path)) ?? [])];
-    return [entry, ...below.flatMap((child) => this.#tree(child as Path))];
+  #drop(entry: Entry): void {
+    this.#tree.drop(entry);
+    this.#held.delete(keyOf(entry.path));
   }
 
   #checkMode(path: Path, old: Entry | undefined, mode: WriteMode): void {
@@ -321,7 +333,7 @@ export class MemoryFiles implements Files {
   }
 
   #putFile(path: Path, content: Buffer, modifiedMs = this.parts.clock.now()): FileEntry {
-    const old = this.#entries.get(keyOf(path));
+    const old = this.#tree.get(path);
     const place = old?.path ?? this.#placeOf(path);
     const entry: FileEntry = {
       kind: 'file',
@@ -334,7 +346,7 @@ export class MemoryFiles implements Files {
       modifiedMs,
       committedMs: this.parts.clock.now(),
     };
-    this.#put(entry);
+    this.#tree.put(entry);
     return entry;
   }
 
@@ -343,39 +355,16 @@ export class MemoryFiles implements Files {
     if (isWithin(to, from) || isWithin(from, to))
       throw new FileError('into-itself', `${from} and ${to} lie within each other`);
     this.#parent(to);
-    if (!this.#entries.has(keyOf(to))) return true;
+    if (!this.#tree.get(to)) return true;
     if (!overwrite) throw new FileError('exists', `${to} is there already`);
     this.#removeTree(to);
     return false;
   }
 
   #removeTree(path: Path): Entry[] {
-    const gone = this.#tree(path);
+    const gone = this.#tree.at(path);
     for (const entry of gone) this.#drop(entry);
     return gone;
-  }
-
-  #put(entry: Entry): void {
-    const key = keyOf(entry.path);
-    this.#entries.set(key, entry);
-    if (entry.path !== ROOT) {
-      const parent = keyOf(parentOf(entry.path));
-      this.#children.set(parent, (this.#children.get(parent) ?? new Set()).add(key));
-    }
-    this.#forgetListings(entry.path);
-  }
-
-  #drop(entry: Entry): void {
-    const key = keyOf(entry.path);
-    this.#entries.delete(key);
-    this.#held.delete(key);
-    this.#children.get(keyOf(parentOf(entry.path)))?.delete(key);
-    this.#forgetListings(entry.path);
-  }
-
-  #forgetListings(path: Path): void {
-    this.#listings.delete(keyOf(path));
-    this.#listings.delete(keyOf(parentOf(path)));
   }
 
   #copiedRev(source: Entry): { rev?: string; committedMs?: number } {
@@ -393,4 +382,8 @@ export class MemoryFiles implements Files {
     this.#contents.set(rev, content);
     return rev;
   }
+}
+
+function notTheRoot(...paths: readonly Path[]): void {
+  if (paths.includes(ROOT)) throw new FileError('forbidden', 'the root stays where it is');
 }
