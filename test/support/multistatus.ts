@@ -1,7 +1,7 @@
 import { childrenOf, davChild, isDav, textOf, type XmlElement } from '../../src/dav/xml-element.ts';
 import { readXml } from '../../src/dav/xml-read.ts';
 
-export interface ShownProperty {
+interface ShownProperty {
   readonly status: string;
   readonly text: string;
   readonly element: XmlElement;

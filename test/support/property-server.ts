@@ -6,7 +6,7 @@ import type { ManualClock } from './manual-clock.ts';
 import type { MemoryFiles } from './memory-files.ts';
 import { parseMultistatus, type Row } from './multistatus.ts';
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
