@@ -7,7 +7,6 @@ export type {
   FileEntry,
   FolderEntry,
   LinkSettings,
-  LinkVisibility,
   SharedLink,
   WriteMode,
 } from '../api/remote.ts';
