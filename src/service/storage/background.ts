@@ -20,6 +20,7 @@ export class Background {
     this.#running.add(running);
   }
 
+  /** Resolves when nothing runs any more. */
   async ended(): Promise<void> {
     await Promise.all(this.#running);
   }

@@ -73,6 +73,7 @@ export class BlockFiles {
     return this.disk.names(this.#folder);
   }
 
+  /** Keeps the file of a hash, there or to come, from being removed; as often as `unpin` is called. */
   pin(hash: string): void {
     this.#pins.set(hash, (this.#pins.get(hash) ?? 0) + 1);
   }
@@ -84,6 +85,7 @@ export class BlockFiles {
     this.#placed.delete(hash);
   }
 
+  /** Whether some upload is still under way. */
   get hasPins(): boolean {
     return this.#pins.size > 0;
   }
@@ -98,6 +100,7 @@ export class BlockFiles {
     return this.disk.create(path).then((file) => ({ path, file }));
   }
 
+  /** Closes and removes a file that will be no block; closing twice does no harm. */
   async dropIncoming(incoming: IncomingFile): Promise<void> {
     try {
       await incoming.file.close();
@@ -124,6 +127,7 @@ export class BlockFiles {
     });
   }
 
+  /** Whether the file is there already: then the new one, which is equal, need not be made durable. */
   #isWhole(hash: Buffer, hex: string): boolean {
     return this.#placed.has(hex) || (this.isStored(hash) && !this.#damaged.has(hex));
   }
@@ -139,6 +143,7 @@ export class BlockFiles {
     return this.#nextSync;
   }
 
+  /** Begins a sync of the folder; those who come while it runs wait for the next. */
   #startSync(): Promise<void> {
     this.#nextSync = undefined;
     this.#syncing = this.disk.syncFolder(this.#folder).finally(() => {
@@ -240,6 +245,7 @@ export class BlockWriter {
     if (this.#incoming) await this.files.dropIncoming(this.#incoming);
   }
 
+  /** Brings the bytes to the disk and the file to its name; on a failure nothing of it stays. */
   async #place(hash: Buffer): Promise<void> {
     try {
       await this.#flush();
@@ -250,6 +256,7 @@ export class BlockWriter {
     if (this.#incoming) await this.files.place(hash, this.#incoming);
   }
 
+  /** Writes what was gathered; a block that stays small never gets here. */
   async #flush(): Promise<void> {
     const chunks = this.#chunks;
     this.#chunks = [];

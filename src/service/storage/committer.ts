@@ -69,6 +69,7 @@ export class Committer {
     });
   }
 
+  /** Whether `run` takes no more. */
   get isClosed(): boolean {
     return this.#closed;
   }
@@ -79,12 +80,14 @@ export class Committer {
     if (this.#scheduled) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
+  /** One turn of the event loop gathers what arrives together, and lets reads in between two batches. */
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(() => this.#flush());
   }
 
+  /** Commits the next batch. Runs to its end without giving way: no reader sees half a transaction. */
   #flush(): void {
     const nowMs = this.clock.now();
     const batch: Waiting[] = [];
@@ -98,6 +101,7 @@ export class Committer {
     else for (const resolve of this.#idle.splice(0)) resolve();
   }
 
+  /** Commits a batch, or, when the database cannot take it as a whole, each of its operations alone. */
   #commit(batch: readonly Waiting[], nowMs: number): void {
     const transaction: Transaction = { nowMs, ticks: this.ticks, changes: [], orphans: [] };
     let answers: (() => void)[];

@@ -26,6 +26,7 @@ export class Contents {
     this.#sql = statements(database);
   }
 
+  /** The block with these bytes, if there is one. */
   block(hash: Buffer): BlockRow | undefined {
     return this.#sql.blockByHash.get(hash);
   }
@@ -92,10 +93,6 @@ export class Contents {
     return this.#sql.unheld.all().map(({ id }) => id);
   }
 
-  blockById(id: number): BlockRow | undefined {
-    return this.#sql.blockById.get(id);
-  }
-
   /** Up to `count` blocks of a content, in order. */
   blocksOf(content: number, from: number, count: number): BlockRow[] {
     return this.#sql.blocksOf.all(content, from, count);
@@ -106,10 +103,12 @@ export class Contents {
     return this.#sql.bytesOf.get(block)?.bytes;
   }
 
+  /** A content that is read stays until `stopReading`, whatever is removed. */
   startReading(content: number): void {
     this.#readers.set(content, (this.#readers.get(content) ?? 0) + 1);
   }
 
+  /** Whether something is being read. */
   get hasReaders(): boolean {
     return this.#readers.size > 0;
   }
@@ -125,11 +124,11 @@ export class Contents {
 
 const BLOCK_COLUMNS = 'block.id, block.hash, block.size AS sizeBytes, block.inline';
 
+/** Prepared statements over blocks, contents and who holds them. */
 function statements(database: Database) {
   type Id = { id: number };
   return {
     blockByHash: database.prepare<[Buffer], BlockRow>(`SELECT ${BLOCK_COLUMNS} FROM block WHERE hash = ?`),
-    blockById: database.prepare<[number], BlockRow>(`SELECT ${BLOCK_COLUMNS} FROM block WHERE id = ?`),
     addBlock: database.prepare<[Buffer, number, number]>(
       'INSERT INTO block (hash, size, inline) VALUES (?, ?, ?)',
     ),

@@ -28,6 +28,7 @@ export class Cursors {
     private readonly directoryTag: string,
   ) {}
 
+  /** The text of a position; `owner` is an `ownerDigest`. */
   encode(owner: string, { ns, key, recursive, includeDeleted, seq, limit, after }: CursorState): string {
     const flags = (recursive ? 1 : 0) + (includeDeleted ? 2 : 0);
     const fields = [owner, ns, key, flags, seq, limit, ...(after ? [after.parent, after.nameKey] : [])];
@@ -49,6 +50,7 @@ export class Cursors {
     return parsed(payload);
   }
 
+  /** Short, as a cursor is checked by us alone and guessing has to ask us each time. */
   #mac(payload: Buffer): Buffer {
     return createHmac('sha256', this.key).update(payload).digest().subarray(0, MAC_BYTES);
   }
@@ -62,6 +64,7 @@ export function ownerDigest({ namespace, account, app }: CursorOwner): string {
     .slice(0, 16);
 }
 
+/** The refusal of a cursor: one that never was, or one that has to start over. */
 export function refused(tag: 'reset' | 'malformed'): StorageError {
   return new StorageError({ kind: 'cursor', tag });
 }

@@ -47,6 +47,7 @@ function makePrivate(file: string): void {
   }
 }
 
+/** Takes the steps of `MIGRATIONS` that are missing, all in one transaction. */
 function migrate(database: Database.Database, file: string): void {
   // Taking the write lock at once is what finds a second process.
   database.exec('BEGIN IMMEDIATE');
@@ -62,6 +63,7 @@ function migrate(database: Database.Database, file: string): void {
   database.exec('COMMIT');
 }
 
+/** The failure to open, in words for whoever starts the program. */
 function explained(failure: unknown, file: string): unknown {
   const code = codeOf(failure);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED'))

@@ -25,14 +25,17 @@ export class DamagedBlockError extends Error {
   }
 }
 
+/** Nothing is there; `side` tells of which of two paths. */
 export function notFound(side?: 'from' | 'to'): StorageError {
   return new StorageError({ kind: 'lookup', tag: 'not_found' }, side);
 }
 
+/** Something else is there already. */
 export function conflict(tag: 'file' | 'folder' | 'file_ancestor', side?: 'from' | 'to'): StorageError {
   return new StorageError({ kind: 'conflict', tag }, side);
 }
 
+/** The disk is full, or the namespace at its limit. */
 export function insufficientSpace(): StorageError {
   return new StorageError({ kind: 'write', tag: 'insufficient_space' });
 }

@@ -76,6 +76,7 @@ export class Feed {
     return this.#sql.treeChanged.get({ ns, from, to, since }) !== undefined;
   }
 
+  /** The next changes of the namespace, or of the folder alone when its children are all that is asked. */
   #changesAfter({ ns, key, recursive }: FeedScope, since: number): FeedRow[] {
     const { from } = below(ns, key);
     const rows: FeedRow[] = recursive
@@ -90,6 +91,7 @@ export class Feed {
     return rows.sort((left, right) => left.seq - right.seq).slice(0, CHUNK);
   }
 
+  /** Whether a change is in the scope, and not told already with its folder. */
   #isTold({ ns, key, recursive }: FeedScope, row: FeedRow): boolean {
     if (recursive && key !== '' && keyOf(row) !== key && !row.parent.startsWith(`${key}/`)) return false;
     if (!isDeletion(row) || !row.implied || row.parent === '/') return true;
@@ -107,6 +109,7 @@ function byKey(left: FeedRow, right: FeedRow): number {
   );
 }
 
+/** Each reads along one index, in its order. */
 function statements(database: Database) {
   type Range = { ns: number; from: string; to: string; parent: string; nameKey: string; limit: number };
   type Since = { ns: number; since: number; limit: number };

@@ -56,6 +56,7 @@ export class Graveyard {
     }
   }
 
+  /** Whether all that was removed is taken apart. */
   get isEmpty(): boolean {
     return this.#sql.some.get(1) === undefined;
   }
@@ -66,6 +67,7 @@ export class Graveyard {
   }
 }
 
+/** Prepared statements over what is removed for ever. */
 function statements(database: Database) {
   type Scope = { ns: number; parent: string; nameKey: string; from: string; to: string };
   // Two statements for each: SQLite would not use the index for "at it or below it" in one.

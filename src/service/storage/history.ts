@@ -60,12 +60,14 @@ export function restoreRevision(
   return tree.putFile(transaction, ns, target, file);
 }
 
+/** The place of an address, also of what was deleted; it is never the root. */
 function filePlace({ tree }: Store, ns: number, address: string): Place {
   const place = tree.locate(ns, address, 'lookup', true);
   if (!place) throw malformed('lookup');
   return place;
 }
 
+/** The number that `before_rev` stands for; beyond all numbers when there is none. */
 function beforeNumber({ tree, directoryTag }: Store, ns: number, beforeRev: string | undefined): number {
   if (beforeRev === undefined) return Number.MAX_SAFE_INTEGER;
   const number = numberOf(beforeRev, directoryTag);

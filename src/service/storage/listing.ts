@@ -48,14 +48,17 @@ export class Listings {
     this.#horizon = (ns) => horizon.get(ns)?.horizon;
   }
 
+  /** The first page of a listing. Throws `lookup/…`. */
   first(ns: number, owner: CursorOwner, scope: ListingScope, limit: number): StoredPage {
     return this.#page(ownerDigest(owner), { ...this.#state(ns, scope, limit), after: START });
   }
 
+  /** A cursor that knows all there is now. Throws `lookup/…`. */
   latest(ns: number, owner: CursorOwner, scope: ListingScope): string {
     return this.cursors.encode(ownerDigest(owner), this.#state(ns, scope, PAGE_DEFAULT));
   }
 
+  /** The page after a cursor. Throws `cursor/…`, and `lookup/…` when the folder went away. */
   next(owner: CursorOwner, cursor: string): StoredPage {
     const decoded = this.#decode(cursor);
     if (decoded.owner !== ownerDigest(owner)) throw refused('malformed');
@@ -83,6 +86,7 @@ export class Listings {
     return woken ?? false;
   }
 
+  /** A position at which nothing has been read. */
   #state(ns: number, { path, recursive, includeDeleted }: ListingScope, asked: number): CursorState {
     const place = this.store.tree.locate(ns, path, 'lookup');
     const key = place?.key ?? '';
@@ -91,6 +95,7 @@ export class Listings {
     return { ns, key, recursive, includeDeleted, seq: this.ticks.last, limit };
   }
 
+  /** What a cursor says, when changes since it are still known. */
   #decode(cursor: string): ReturnType<Cursors['decode']> {
     const decoded = this.cursors.decode(cursor);
     const horizon = this.#horizon(decoded.state.ns);
@@ -110,6 +115,7 @@ export class Listings {
     return changed;
   }
 
+  /** The next page of a listing, or of the changes once the listing is through. */
   #page(owner: string, state: CursorState): StoredPage {
     const folder = this.#folder(state.ns, state.key);
     if (!state.after) return this.#changes(owner, state);
@@ -126,6 +132,7 @@ export class Listings {
     };
   }
 
+  /** A page of changes. */
   #changes(owner: string, state: CursorState): StoredPage {
     const { rows, seq, hasMore } = this.#feed.changes(state, state.seq, state.limit, this.ticks.last);
     return {

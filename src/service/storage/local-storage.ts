@@ -110,11 +110,13 @@ export function localStorage(parts: Parts): Storage {
   };
 }
 
+/** Gives back the space of what was removed, then keeps some for the next removal. */
 async function tidyUp({ store, reserve }: Parts): Promise<void> {
   await store.graveyard.work(reserve);
   if (!reserve.isClosed) await reserve.fill();
 }
 
+/** See `Storage.stat`. */
 function stat(store: Store, ns: number, address: string, includeDeleted: boolean): Stored | StoredDeletion {
   const { tree, directoryTag } = store;
   if (address.startsWith('rev:')) {
@@ -132,6 +134,7 @@ function stat(store: Store, ns: number, address: string, includeDeleted: boolean
   return storedDeletion(deletion);
 }
 
+/** See `Storage.read`. Nothing is looked up before the first chunk is asked for. */
 async function* read(
   { files, store, committer, log }: Parts,
   file: StoredFile,
@@ -159,6 +162,7 @@ async function* read(
   }
 }
 
+/** Namespaces by the names the routes know them by. */
 function namespacesOf(database: Database): {
   readonly usage: Storage['usage'];
   readonly create: Storage['createNamespace'];
@@ -189,6 +193,7 @@ function namespacesOf(database: Database): {
   };
 }
 
+/** Ends waits, finishes what was taken on, and frees the data directory. */
 async function close({ database, files, store, committer, background, endWaits, log }: Parts): Promise<void> {
   endWaits();
   await committer.close();

@@ -76,10 +76,12 @@ export function ancestorsOf(key: string): string[] {
   return keys;
 }
 
+/** The refusal of a path that can name nothing. */
 export function malformed(kind: 'lookup' | 'write'): StorageError {
   return new StorageError({ kind, tag: 'malformed_path' });
 }
 
+/** Throws when no file or folder may have this name (service-api.md §9.1). */
 function checkName(name: string, kind: 'lookup' | 'write'): void {
   if (DISALLOWED.has(foldName(name))) {
     if (kind === 'write') throw new StorageError({ kind, tag: 'disallowed_name' });
@@ -119,6 +121,7 @@ export function* alternatives(
 /** Names that autorename tries before it gives up with the conflict. */
 const ALTERNATIVES_MAX = 10_000;
 
+/** Never cuts a character in two. */
 function fitted(stem: string, suffix: string, extension: string): string {
   const room = Math.max(1, NAME_LENGTH_MAX - suffix.length - extension.length);
   const kept = stem.slice(0, room);

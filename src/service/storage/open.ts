@@ -128,6 +128,7 @@ function settingsOf(database: Database): Settings {
   };
 }
 
+/** A new directory gets its tag, by which its revs and cursors are known, and the key of its cursors. */
 function makeSettings(database: Database): void {
   const add = database.prepare('INSERT INTO setting (name, value) VALUES (?, ?)');
   database.transaction(() => {

@@ -36,6 +36,7 @@ export async function* readContent(
   }
 }
 
+/** Begins to read the next block, if there is one. */
 function startReading(
   files: BlockFiles,
   contents: Contents,
@@ -49,6 +50,7 @@ function startReading(
   return reading;
 }
 
+/** The blocks that hold the bytes of `range`, looked up as they are needed. */
 function* blocksIn(
   contents: Contents,
   content: number,

@@ -32,6 +32,7 @@ export function relocateEntry(
   return moved;
 }
 
+/** What is to be moved; failures speak of the `from` side. */
 function sourceOf({ tree }: Store, ns: number, from: string): EntryRow {
   try {
     const place = tree.locate(ns, from, 'lookup');
@@ -44,6 +45,7 @@ function sourceOf({ tree }: Store, ns: number, from: string): EntryRow {
   }
 }
 
+/** Where it goes. Checked before anything changes, as a move begins with a removal. */
 function targetOf(
   { tree }: Store,
   ns: number,

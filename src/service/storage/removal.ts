@@ -37,6 +37,7 @@ export function removeEntryForever(
   graveyard.bury(transaction, ns, place);
 }
 
+/** The place of an address, also of what was deleted; the root stays. */
 function placeToRemove({ tree }: Store, ns: number, address: string): Place {
   const place = tree.locate(ns, address, 'lookup', true);
   if (!place) throw malformed('lookup');

@@ -49,6 +49,7 @@ export class Reserve {
     return this.#filling;
   }
 
+  /** Makes the file, unless it is there; a partial one would only be in the way. */
   async #fill(): Promise<void> {
     try {
       const file = await this.disk.create(this.#path);

@@ -52,6 +52,7 @@ export class Sessions {
     return session;
   }
 
+  /** Opens a session, and clears some old ones away. */
   start(transaction: Transaction, ns: number, concurrent: boolean): SessionRow {
     this.#dropExpired(transaction, EXPIRED_MAX);
     const id = `pid_upload_session:${randomBytes(16).toString('base64url')}`;
@@ -106,6 +107,7 @@ export class Sessions {
     return blocks;
   }
 
+  /** Ends a session; blocks that no file took over go away. */
   drop(transaction: Transaction, session: string): void {
     const pieces = this.#sql.pieces.all(session, 0, Number.MAX_SAFE_INTEGER);
     this.#sql.dropPieces.run(session, 0, Number.MAX_SAFE_INTEGER);
@@ -144,6 +146,7 @@ export class Sessions {
   }
 }
 
+/** The refusal of a call on a session. */
 export function refused(
   tag: Extract<StorageRefusal, { kind: 'session' }>['tag'],
   correctOffset?: number,
@@ -151,6 +154,7 @@ export function refused(
   return new StorageError({ kind: 'session', tag, ...(correctOffset !== undefined && { correctOffset }) });
 }
 
+/** A client that lost an answer learns here where to go on. */
 function checkSize(session: SessionRow, offset: number): void {
   if (offset !== session.sizeBytes) throw refused('incorrect_offset', session.sizeBytes);
 }

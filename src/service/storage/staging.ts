@@ -68,6 +68,7 @@ class Staging {
     private readonly offset: number,
   ) {}
 
+  /** Takes a chunk; resolves when there is room for the next. */
   async add(chunk: Uint8Array): Promise<void> {
     for (let taken = 0; taken < chunk.length; ) {
       this.#writer ??= new BlockWriter(this.files);
@@ -80,6 +81,7 @@ class Staging {
     }
   }
 
+  /** All blocks, once they are durable. */
   async finish(): Promise<readonly StagedBlock[]> {
     if (this.#writer) await this.#closeBlock();
     await Promise.all(this.#placing);
@@ -88,12 +90,14 @@ class Staging {
     return this.#blocks;
   }
 
+  /** Drops what came so far. */
   async abandon(): Promise<void> {
     await this.#writer?.abandon();
     await Promise.all(this.#placing);
     await release(this.files, this.#blocks);
   }
 
+  /** Sends a full block on its way to the disk; the next one may arrive meanwhile. */
   async #closeBlock(): Promise<void> {
     const finished = this.#writer?.finish();
     this.#writer = undefined;

@@ -15,10 +15,12 @@ export class Ticks {
     this.#last = last;
   }
 
+  /** The last number that was given out. */
   get last(): number {
     return this.#last;
   }
 
+  /** A number above all before it, also when the clock was set back. */
   next(): number {
     this.#last = Math.max(this.#last + 1, tickAt(this.clock.now()));
     return this.#last;

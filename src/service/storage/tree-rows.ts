@@ -67,6 +67,7 @@ const SELECT_REVISION = `
     content.size AS sizeBytes, client_ms AS clientMs, server_ms AS serverMs
   FROM revision JOIN content ON content.id = revision.content`;
 
+/** The whole path's key: `path_lower` on the wire. */
 export function keyOf(row: { readonly parent: string; readonly nameKey: string }): string {
   return row.parent + row.nameKey;
 }
@@ -87,6 +88,7 @@ export function storedFile(row: EntryRow, directoryTag: string): StoredFile {
   return storedRevision({ ...row, number: row.revision } as RevisionRow, directoryTag);
 }
 
+/** A revision as the file it was, at the path it had. */
 export function storedRevision(row: RevisionRow, directoryTag: string): StoredFile {
   return {
     kind: 'file',
@@ -201,6 +203,7 @@ export interface Below {
   readonly to: string;
 }
 
+/** The range of what lies below a key; `''` is the root. */
 export function below(ns: number, key: string): Below {
   // '0' is the character after '/': what lies between begins with `key/`.
   return { ns, from: `${key}/`, to: `${key}0` };

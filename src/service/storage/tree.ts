@@ -35,10 +35,12 @@ export class Tree {
     this.#sql = treeStatements(database);
   }
 
+  /** What is live at a place. */
   find(ns: number, place: { readonly parent: string; readonly nameKey: string }): EntryRow | undefined {
     return this.#sql.find.get(ns, place.parent, place.nameKey);
   }
 
+  /** What lives under an id in this namespace: ids are unique over all of them. */
   findById(ns: number, id: string): EntryRow | undefined {
     const row = this.#sql.findById.get(id);
     return row?.ns === ns ? row : undefined;
@@ -53,15 +55,18 @@ export class Tree {
     return row?.forgotten ? undefined : row;
   }
 
+  /** Where a file or folder that is not live was last, unless it is forgotten. */
   findDeletionById(ns: number, id: string): DeletionRow | undefined {
     const row = this.#sql.findDeletionById.get(id);
     return row?.ns === ns ? row : undefined;
   }
 
+  /** A revision by its number, whosever it is. */
   revision(number: number): RevisionRow | undefined {
     return this.#sql.findRevision.get(number);
   }
 
+  /** A revision of this namespace. */
   findRevision(ns: number, number: number): RevisionRow | undefined {
     const row = this.revision(number);
     return row?.ns === ns ? row : undefined;

@@ -44,6 +44,7 @@ export class Uploads {
     });
   }
 
+  /** Opens a session with its first bytes; its id. */
   start(ns: number, kind: 'sequential' | 'concurrent', body: Incoming, close: boolean): Promise<string> {
     const concurrent = kind === 'concurrent';
     if (concurrent && close) throw refused('concurrent_session_close_not_allowed');
@@ -57,11 +58,13 @@ export class Uploads {
     });
   }
 
+  /** Adds a part. What can be refused without its bytes is refused before they are taken in. */
   append(ns: number, at: SessionPoint, body: Incoming, close: boolean): Promise<void> {
     this.sessions.checkOffset(this.sessions.find(ns, at.session, this.clock.now()), at.offset);
     return this.#staged(body, at.offset, (staged) => this.#append(ns, at, staged, close));
   }
 
+  /** Makes a session a file, with the last bytes if there are some. */
   async finish(
     ns: number,
     { session, offset }: SessionPoint,
@@ -137,6 +140,7 @@ export class Uploads {
     return storedFile(writeFile(this.store, transaction, ns, commit, blocks), this.store.directoryTag);
   }
 
+  /** Commits a part whose bytes are durable. */
   async #append(
     ns: number,
     { session, offset }: SessionPoint,
@@ -152,6 +156,7 @@ export class Uploads {
     );
   }
 
+  /** A session that holds the bytes of an upload. */
   #keepInSession(ns: number, staged: Staged): Promise<string> {
     return this.committer.run((transaction) => {
       const session = this.sessions.start(transaction, ns, false);
@@ -176,6 +181,7 @@ export class Uploads {
     return first && pieces.length > 1 ? await this.#join(first.start, pieces, undefined) : undefined;
   }
 
+  /** One block made of pieces that follow each other. */
   async #join(
     start: number,
     pieces: readonly PieceRow[],

@@ -28,6 +28,7 @@ export class Watchers {
     };
   }
 
+  /** Wakes whoever watches something that changed. */
   notify(changes: readonly Change[]): void {
     for (const change of changes) {
       const scopes = this.#byNamespace.get(change.ns);
@@ -49,10 +50,12 @@ export class Watchers {
   }
 }
 
+/** Those who watch children alone and those who watch a whole tree stand apart. */
 function scopeName(key: string, recursive: boolean): string {
   return (recursive ? 't' : 'c') + key;
 }
 
+/** From a copy: who is woken takes itself out. */
 function wakeAll(scopes: Map<string, Set<Wake>>, name: string, changed = true): void {
   for (const wake of [...(scopes.get(name) ?? [])]) wake(changed);
 }

@@ -71,6 +71,7 @@ export function freePlace(
   throw otherwise;
 }
 
+/** The word of the wire's WriteConflictError. */
 export function kindOf(row: EntryRow): 'file' | 'folder' {
   return row.revision === null ? 'folder' : 'file';
 }
@@ -91,6 +92,7 @@ function judge(
   return free ? 'write' : 'conflict';
 }
 
+/** Where a write in conflict goes with `autorename`; without, it throws the conflict. */
 function alternative(
   { tree }: Store,
   ns: number,

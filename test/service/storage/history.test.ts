@@ -141,22 +141,22 @@ test('usage counts each content once, with its history', async () => {
 test('removed for ever is gone with its history and its blocks, and nothing else is', async () => {
   const storage = await opened();
   const shared = Buffer.alloc(100_000, 'shared');
-  const first = await put(storage, '/tmp/a', 'first');
-  await put(storage, '/tmp/a', Buffer.alloc(200_000, 'own'));
-  await put(storage, '/tmp/b', shared);
+  const first = await put(storage, '/gone/a', 'first');
+  await put(storage, '/gone/a', Buffer.alloc(200_000, 'own'));
+  await put(storage, '/gone/b', shared);
   await put(storage, '/keep/b', shared);
-  await storage.relocate(HOME, '/tmp/b', '/keep/c', MOVE);
-  await storage.remove(HOME, '/tmp/a');
-  await storage.removeForever(HOME, '/tmp');
+  await storage.relocate(HOME, '/gone/b', '/keep/c', MOVE);
+  await storage.remove(HOME, '/gone/a');
+  await storage.removeForever(HOME, '/gone');
   await storage.close();
   const again = await opened({ dataDirectory: storage.dataDirectory });
-  for (const address of ['/tmp', '/tmp/a', '/tmp/b', first.id, `rev:${first.rev}`])
+  for (const address of ['/gone', '/gone/a', '/gone/b', first.id, `rev:${first.rev}`])
     expect(await refusal(() => again.stat(HOME, address, true))).toBe('lookup/not_found');
-  expect(await refusal(() => again.revisions(HOME, '/tmp/a', { by: 'path', limit: 1 }))).toBe(
+  expect(await refusal(() => again.revisions(HOME, '/gone/a', { by: 'path', limit: 1 }))).toBe(
     'lookup/not_found',
   );
-  expect(await refusal(again.restore(HOME, '/tmp/a', first.rev))).toBe('revision/invalid_revision');
-  expect(await refusal(again.removeForever(HOME, '/tmp'))).toBe('lookup/not_found');
+  expect(await refusal(again.restore(HOME, '/gone/a', first.rev))).toBe('revision/invalid_revision');
+  expect(await refusal(again.removeForever(HOME, '/gone'))).toBe('lookup/not_found');
   for (const path of ['/keep/b', '/keep/c']) expect((await textAt(again, path)).length).toBe(100_000);
   expect(again.usage(HOME).usedBytes).toBe(100_000);
   expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(1);
