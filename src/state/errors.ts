@@ -19,3 +19,17 @@ export class StateUnwritable extends Error {
     super(`cannot keep state in ${directory}: ${reason}`, { cause });
   }
 }
+
+/** The Redis that keeps the state does not do its part; `message` names it, without its password, and what to do. */
+export class StateUnavailable extends Error {
+  override readonly name = 'StateUnavailable';
+
+  constructor(
+    /** Without the password. */
+    readonly url: string,
+    reason: string,
+    cause?: unknown,
+  ) {
+    super(`cannot use the shared state in ${url}: ${reason}`, { cause });
+  }
+}

@@ -1,0 +1,113 @@
+import { PATHS_LUA } from './paths-script.ts';
+
+/**
+ * KEYS: 1 facts as JSON of texts, by key; 2 contents by number; 3 and 4 the index of the keys; 5 the keys by
+ * their number, which is their age; 6 `bytes` of all contents, and the last `number`.
+ */
+const ASIDES_LUA = `${PATHS_LUA}
+-- Takes a file from its place; its content stays.
+local function lift(key)
+  local file = cjson.decode(redis.call('HGET', KEYS[1], key))
+  redis.call('HDEL', KEYS[1], key)
+  leave(KEYS[3], KEYS[4], key)
+  redis.call('ZREM', KEYS[5], key)
+  redis.call('HINCRBY', KEYS[6], 'bytes', '-' .. file.sizeBytes)
+  return file
+end
+
+local function remove(key)
+  redis.call('HDEL', KEYS[2], lift(key).number)
+end
+
+local function place(key, file)
+  redis.call('HSET', KEYS[1], key, cjson.encode(file))
+  enter(KEYS[3], KEYS[4], key)
+  redis.call('ZADD', KEYS[5], file.number, key)
+  redis.call('HINCRBY', KEYS[6], 'bytes', file.sizeBytes)
+end
+
+local function new_number()
+  return string.format('%d', redis.call('HINCRBY', KEYS[6], 'number', 1))
+end
+
+local function make_room(bytes_max)
+  while tonumber(redis.call('HGET', KEYS[6], 'bytes')) > tonumber(bytes_max) do
+    local oldest = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
+    if not oldest then return end
+    remove(oldest)
+  end
+end
+
+-- What of a path or key follows its first names: those of a path and its key may differ in length.
+local function after(text, names)
+  local slash = 1
+  for _ = 1, names do
+    slash = string.find(text, '/', slash + 1, true)
+    if not slash then return '' end
+  end
+  return string.sub(text, slash)
+end
+
+-- Puts files at their places below ARGV[2], which is called ARGV[3]; what is there already goes.
+local function settle(moving)
+  for _, key in ipairs(at_and_below(KEYS[3], ARGV[2])) do remove(key) end
+  local stem = ARGV[2] == '/' and '' or ARGV[2]
+  for _, it in ipairs(moving) do
+    it.file.path = ARGV[3] .. after(it.file.path, tonumber(ARGV[4]))
+    place(stem .. after(it.key, tonumber(ARGV[4])), it.file)
+  end
+end
+`;
+
+/** ARGV: key. */
+export const READ = `
+local text = redis.call('HGET', KEYS[1], ARGV[1])
+return text and redis.call('HGET', KEYS[2], cjson.decode(text).number)`;
+
+/** ARGV: key of the folder. */
+export const IN = `${PATHS_LUA}
+return values(KEYS[1], directly_in(KEYS[4], ARGV[1]))`;
+
+/** ARGV: limit, key, facts, content. */
+export const PUT = `${ASIDES_LUA}
+local file = cjson.decode(ARGV[3])
+file.number = new_number()
+if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then remove(ARGV[2]) end
+redis.call('HSET', KEYS[2], file.number, ARGV[4])
+place(ARGV[2], file)
+make_room(ARGV[1])`;
+
+/** ARGV: key, time. */
+export const TOUCH = `
+local text = redis.call('HGET', KEYS[1], ARGV[1])
+if not text then return end
+local file = cjson.decode(text)
+file.modifiedMs = ARGV[2]
+redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(file))`;
+
+/** ARGV: key. */
+export const FORGET = `${ASIDES_LUA}
+for _, key in ipairs(at_and_below(KEYS[3], ARGV[1])) do remove(key) end`;
+
+/** ARGV: both keys, the new path, how many names the old one has. */
+export const MOVE = `${ASIDES_LUA}
+local moving = {}
+for index, key in ipairs(at_and_below(KEYS[3], ARGV[1])) do moving[index] = {key = key, file = lift(key)} end
+settle(moving)`;
+
+/** ARGV: as MOVE, limit, and ids for the copies. How many ids are needed; nothing is done when they are too few. */
+export const COPY = `${ASIDES_LUA}
+local keys = at_and_below(KEYS[3], ARGV[1])
+if #keys > #ARGV - 5 then return #keys end
+local copies = {}
+for index, key in ipairs(keys) do
+  local file = cjson.decode(redis.call('HGET', KEYS[1], key))
+  local content = redis.call('HGET', KEYS[2], file.number)
+  file.number = new_number()
+  file.id = ARGV[5 + index]
+  redis.call('HSET', KEYS[2], file.number, content)
+  copies[index] = {key = key, file = file}
+end
+settle(copies)
+make_room(ARGV[5])
+return #keys`;

@@ -1,0 +1,146 @@
+import { createClient, RESP_TYPES } from '@redis/client';
+import type { Clock } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
+import { StateUnavailable } from '../errors.ts';
+import { asStateError, redacted } from './failure.ts';
+
+/** Until a command must be answered, reconnecting included: longer than a failover, shorter than a client's patience. */
+export const ANSWER_MS_MAX = 10_000;
+
+/** Until a connection must have been made, ms. */
+const CONNECT_MS_MAX = 5_000;
+
+/** A connection on which nothing came for so long is dead, ms: pings make sure that something comes on a live one. */
+const SILENCE_MS_MAX = 15_000;
+const PING_EVERY_MS = 5_000;
+
+/** Between two attempts to reconnect, ms: from the first to the most. */
+const RECONNECT_MS = 50;
+const RECONNECT_MS_MAX = 2_000;
+
+/** Commands that wait for an answer; far beyond what clients ask at once, and a bound when Redis is away. */
+const WAITING_MAX = 100_000;
+
+export interface ConnectionOptions {
+  /** `redis://` or `rediss://`. */
+  readonly url: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+type Client = ReturnType<typeof clientFor>;
+
+/** The one connection of a process. It reconnects for ever; a command that finds no Redis fails in time. */
+export class Connection {
+  /** For messages; without the password. */
+  readonly shownUrl: string;
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #wasReady = false;
+  #isAway = false;
+  #isClosed = false;
+
+  constructor({ url, clock, log }: ConnectionOptions) {
+    this.shownUrl = redacted(url);
+    this.#clock = clock;
+    this.#log = log;
+    // A Redis that cannot be reached at start is an error of the setting; later it is waited for.
+    this.#client = clientFor(url, (retries) =>
+      this.#wasReady ? Math.min(RECONNECT_MS * 2 ** Math.min(retries, 16), RECONNECT_MS_MAX) : false,
+    );
+    this.#client.on('error', (error) => this.#lost(error));
+    this.#client.on('ready', () => this.#found());
+  }
+
+  /** Throws `StateUnavailable`. */
+  async connect(): Promise<void> {
+    try {
+      await this.#inTime(() => this.#client.connect());
+    } catch (error) {
+      this.#isClosed = true;
+      this.#client.destroy();
+      throw error;
+    }
+  }
+
+  /** The answer to one command. Throws `StateUnavailable`; what was sent by then may or may not have happened. */
+  command(...words: (string | Buffer)[]): Promise<unknown> {
+    return this.#inTime((abortSignal) => this.#client.sendCommand(words, { abortSignal }));
+  }
+
+  /** As `command`, for an answer that is bytes. */
+  bytes(...words: (string | Buffer)[]): Promise<unknown> {
+    const typeMapping = { [RESP_TYPES.BLOB_STRING]: Buffer };
+    return this.#inTime((abortSignal) => this.#client.sendCommand(words, { abortSignal, typeMapping }));
+  }
+
+  /** Runs a Lua script, which nothing else can come between. Redis keeps it compiled by its text. */
+  script(text: string, keys: readonly string[], words: readonly (string | Buffer)[]): Promise<unknown> {
+    return this.command('EVAL', text, String(keys.length), ...keys, ...words);
+  }
+
+  /** Waits for the answers that are outstanding, and takes no more commands. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    const closing = this.#inTime(() => this.#client.close());
+    this.#isClosed = true;
+    // A Redis that does not answer any more must not hold up the end.
+    await closing.catch(() => {});
+    this.#client.destroy();
+  }
+
+  async #inTime<T>(work: (late: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new Error('the state is closed');
+    const answered = new AbortController();
+    const late = new AbortController();
+    try {
+      return await Promise.race([work(late.signal), this.#deadline(answered.signal, late)]);
+    } catch (error) {
+      throw asStateError(error, this.shownUrl);
+    } finally {
+      answered.abort();
+    }
+  }
+
+  /** Takes a command that was not sent by then out of the queue: it must not be done after its failure was told. */
+  async #deadline(answered: AbortSignal, late: AbortController): Promise<never> {
+    await this.#clock.sleep(ANSWER_MS_MAX, answered);
+    late.abort();
+    throw new StateUnavailable(
+      this.shownUrl,
+      `no answer within ${ANSWER_MS_MAX / 1000} s; check that Redis runs and is reachable`,
+    );
+  }
+
+  #lost(error: unknown): void {
+    if (this.#isAway || !this.#wasReady || this.#isClosed) return;
+    this.#isAway = true;
+    const { message } = asError(asStateError(error, this.shownUrl));
+    this.#log.warn('the shared state is away; trying to reach it again', { reason: message });
+  }
+
+  #found(): void {
+    if (this.#isAway) this.#log.info('the shared state is back', { redis: this.shownUrl });
+    this.#wasReady = true;
+    this.#isAway = false;
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+function clientFor(url: string, reconnectStrategy: (retries: number) => number | false) {
+  return createClient({
+    url,
+    // The older protocol says all that is needed, and every proxy in front of Redis knows it.
+    RESP: 2,
+    maintNotifications: 'disabled',
+    disableClientInfo: true,
+    name: 'davgate',
+    pingInterval: PING_EVERY_MS,
+    commandsQueueMaxLength: WAITING_MAX,
+    socket: { connectTimeout: CONNECT_MS_MAX, socketTimeout: SILENCE_MS_MAX, reconnectStrategy },
+  });
+}

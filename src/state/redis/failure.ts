@@ -1,0 +1,61 @@
+import { ErrorReply } from '@redis/client';
+import { StateUnavailable } from '../errors.ts';
+
+/** The address as it may be shown: logs and error messages hold no password. */
+export function redacted(url: string): string {
+  const shown = new URL(url);
+  if (shown.password !== '') shown.password = '***';
+  return shown.href;
+}
+
+/** The typed error for what went wrong with Redis; `shownUrl` is redacted. A fault of our own stays as it is. */
+export function asStateError(error: unknown, shownUrl: string): unknown {
+  if (error instanceof StateUnavailable) return error;
+  const reason = error instanceof ErrorReply ? replyReason(error.message) : connectionReason(error);
+  return reason === undefined ? error : new StateUnavailable(shownUrl, reason, error);
+}
+
+const CHECK_LOGIN = 'check the user and password in the URL';
+
+/** What Redis answers when it is Redis that cannot, by the first word. */
+const REPLIES: readonly (readonly [start: RegExp, reason: string])[] = [
+  [/^NOAUTH\b/, `it wants a password; ${CHECK_LOGIN}`],
+  [/^WRONGPASS\b|^ERR (invalid password|AUTH\b)/, `it refuses the password; ${CHECK_LOGIN}`],
+  [/^NOPERM\b/, 'this user may not do all that is needed; allow it the keys davgate* and all data commands'],
+  [/^OOM\b/, 'its memory is full; raise maxmemory or free some'],
+  [/^MISCONF\b/, 'it cannot write to its disk; check its disk and its log'],
+  [/^READONLY\b/, 'it is a replica that takes no writes; give the address of the primary'],
+  [/^LOADING\b/, 'it is still loading its data; try again in a moment'],
+  [/^BUSY\b/, 'it is busy with a long script; try again in a moment'],
+  [/^MASTERDOWN\b/, 'it has lost its primary; check the replication'],
+  [/^NOREPLICAS\b/, 'it has too few replicas to take writes; check them'],
+  [/^(MOVED|ASK|CLUSTERDOWN|CROSSSLOT)\b/, 'it is part of a cluster; give a Redis that stands alone'],
+  [
+    /^ERR (DB index|SELECT is not allowed)/,
+    'it has no such database; correct the number at the end of the URL',
+  ],
+  [/^ERR max number of clients/, 'it takes no more connections; raise maxclients'],
+  [/^ERR unknown command/, 'it is no Redis, or lacks commands that are needed; Redis 5 or newer will do'],
+];
+
+function replyReason(message: string): string | undefined {
+  return REPLIES.find(([start]) => start.test(message))?.[1];
+}
+
+const CODES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there; start Redis, or correct the address',
+  ENOTFOUND: 'there is no host of that name; correct the address',
+  EAI_AGAIN: 'the name of the host cannot be looked up now; check the network',
+  ETIMEDOUT: 'the host does not answer; check the address and the network',
+  EHOSTUNREACH: 'the host cannot be reached; check the address and the network',
+  ENETUNREACH: 'the network cannot be reached; check the network',
+};
+
+function connectionReason(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const known = CODES[code];
+  if (known !== undefined) return known;
+  // What the client library and TLS say of a connection holds no part of the URL but the host.
+  const said = error instanceof Error ? error.message || code : String(error);
+  return `the connection failed (${said}); check that Redis runs and is reachable`;
+}

@@ -1,0 +1,48 @@
+/**
+ * Lua for things that are found by their path. Two sorted sets, all of whose scores are 0, are their index:
+ * one has the keys of the paths (`keyOf`), which sort as texts so that all below a folder is one range; the
+ * other has `folder NUL key`, for those directly in a folder.
+ */
+export const PATHS_LUA = `
+local function parent_of(key)
+  return string.match(key, '^(.+)/[^/]*$') or '/'
+end
+
+local function enter(places, folders, key)
+  redis.call('ZADD', places, 0, key)
+  redis.call('ZADD', folders, 0, parent_of(key) .. '\\0' .. key)
+end
+
+local function leave(places, folders, key)
+  redis.call('ZREM', places, key)
+  redis.call('ZREM', folders, parent_of(key) .. '\\0' .. key)
+end
+
+-- "0" is the character after "/": between the two lies every name below, and nothing else.
+local function below(places, key)
+  local stem = key == '/' and '' or key
+  return redis.call('ZRANGEBYLEX', places, '[' .. stem .. '/', '(' .. stem .. '0')
+end
+
+local function at_and_below(places, key)
+  local found = below(places, key)
+  if key ~= '/' and redis.call('ZSCORE', places, key) then table.insert(found, 1, key) end
+  return found
+end
+
+local function directly_in(folders, folder)
+  local found = {}
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', folders, '[' .. folder .. '\\0', '(' .. folder .. '\\1')) do
+    local key = string.sub(member, #folder + 2)
+    -- The root is its own parent, and not in itself.
+    if key ~= folder then found[#found + 1] = key end
+  end
+  return found
+end
+
+local function values(hash, keys)
+  local found = {}
+  for index, key in ipairs(keys) do found[index] = redis.call('HGET', hash, key) end
+  return found
+end
+`;

@@ -1,0 +1,107 @@
+import { ErrorReply } from '@redis/client';
+import { type Clock, systemClock } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
+import { ASIDES_BYTES_MAX } from '../asides.ts';
+import { StateUnavailable } from '../errors.ts';
+import type { DriveState, State } from '../state.ts';
+import { textOf, textsOf } from './answers.ts';
+import { redisAsides } from './asides.ts';
+import { Connection } from './connection.ts';
+import { driveStore } from './drive-keys.ts';
+import { redisHolds } from './holds.ts';
+import { redisLocks } from './locks.ts';
+import { redisProperties } from './properties.ts';
+import { redisRelocations } from './relocations.ts';
+import { redisTimes } from './times.ts';
+
+export interface RedisStateOptions {
+  /** `redis://` or `rediss://`, with user, password and number of the database if there are any. */
+  readonly url: string;
+  readonly clock?: Clock;
+  readonly log: Log;
+  /** What the set-aside files of one drive may take together. */
+  readonly asidesBytesMax?: number;
+}
+
+/** The key under which stands how the keys are to be read. */
+const FORMAT_KEY = 'davgate:format';
+const FORMAT = '1';
+
+/**
+ * The state in a Redis that several gateways share: drives of one name are one drive. What a promise
+ * acknowledged is in Redis; what Redis does not forget when it is killed is a matter of its `appendonly` and
+ * `appendfsync` settings, and the log says when they promise too little. Throws `StateUnavailable`, which
+ * also comes from any question or change while Redis is away.
+ */
+export async function openRedisState(options: RedisStateOptions): Promise<State> {
+  const { url, clock = systemClock, log, asidesBytesMax = ASIDES_BYTES_MAX } = options;
+  const connection = new Connection({ url, clock, log });
+  await connection.connect();
+  try {
+    await checkFormat(connection);
+    await warnOfLoss(connection, log);
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+  return {
+    drive: (drive) => openDrive(connection, drive, asidesBytesMax),
+    close: () => connection.close(),
+  };
+}
+
+function openDrive(connection: Connection, drive: string, asidesBytesMax: number): DriveState {
+  const store = driveStore(connection, drive);
+  return {
+    locks: redisLocks(store),
+    properties: redisProperties(store),
+    asides: redisAsides(store, asidesBytesMax),
+    holds: redisHolds(store),
+    times: redisTimes(store),
+    relocations: redisRelocations(store),
+  };
+}
+
+async function checkFormat(connection: Connection): Promise<void> {
+  await connection.command('SET', FORMAT_KEY, FORMAT, 'NX');
+  const format = textOf(await connection.command('GET', FORMAT_KEY));
+  if (format !== FORMAT)
+    throw new StateUnavailable(
+      connection.shownUrl,
+      `another version of davgate has written it (format ${format}); run that version, or give another database`,
+    );
+}
+
+/** Says in the log which of Redis' settings let it forget what it has acknowledged. */
+async function warnOfLoss(connection: Connection, log: Log): Promise<void> {
+  const redis = connection.shownUrl;
+  const settings = await settingsOf(connection);
+  if (!settings) {
+    log.warn('Redis does not tell its settings; make sure that it has "appendonly yes"', { redis });
+    return;
+  }
+  const [appendonly, appendfsync, policy] = settings;
+  if (appendonly === 'no')
+    log.warn('Redis forgets locks and properties when it stops; give it "appendonly yes"', { redis });
+  else if (appendfsync !== 'always')
+    log.info('Redis may lose its last second; "appendfsync always" loses nothing', { redis, appendfsync });
+  if (policy?.startsWith('allkeys'))
+    log.warn(
+      'Redis drops locks and properties when its memory is full; give it "maxmemory-policy noeviction"',
+      {
+        redis,
+        policy,
+      },
+    );
+}
+
+/** `appendonly`, `appendfsync` and `maxmemory-policy`; `undefined` where a Redis for hire does not tell. */
+async function settingsOf(connection: Connection): Promise<readonly (string | undefined)[] | undefined> {
+  const settingOf = async (name: string) => textsOf(await connection.command('CONFIG', 'GET', name))[1];
+  try {
+    return await Promise.all(['appendonly', 'appendfsync', 'maxmemory-policy'].map(settingOf));
+  } catch (error) {
+    if ((error instanceof StateUnavailable ? error.cause : error) instanceof ErrorReply) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,78 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { StateUnavailable } from '../../src/state/errors.ts';
+import { ANSWER_MS_MAX } from '../../src/state/redis/connection.ts';
+import { openRedisState } from '../../src/state/redis/state.ts';
+import type { DriveState, State } from '../../src/state/state.ts';
+import type { Clock } from '../../src/util/clock.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { type LogFields, silentLog } from '../../src/util/log.ts';
+import { asideAt, asidesContract, asidesLimitContract, bytes } from '../contract/asides.contract.ts';
+import { holdAt, holdsContract } from '../contract/holds.contract.ts';
+import { lockOn, locksContract, path } from '../contract/locks.contract.ts';
+import { propertiesContract, property } from '../contract/properties.contract.ts';
+import { relocation, relocationsContract } from '../contract/relocations.contract.ts';
+import { timesContract } from '../contract/times.contract.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+
+let redis: TestRedis;
+const states: State[] = [];
+const servers: TestRedis[] = [];
+let drives = 0;
+
+beforeAll(async () => {
+  // The contracts make thousands of changes, each of which would wait for the disk.
+  redis = await startRedis(['--appendfsync', 'everysec']);
+});
+afterEach(async () => {
+  for (const state of states.splice(0)) await state.close();
+  for (const server of servers.splice(0)) await server.close();
+});
+afterAll(() => redis.close());
+
+async function open(url: string, asidesBytesMax?: number, clock: Clock = systemClock): Promise<State> {
+  const state = await openRedisState({
+    url,
+    clock,
+    log: silentLog,
+    ...(asidesBytesMax && { asidesBytesMax }),
+  });
+  states.push(state);
+  return state;
+}
+
+/** Two gateways on one drive that nobody has used before. */
+async function openTwo(asidesBytesMax?: number): Promise<readonly [DriveState, DriveState]> {
+  const drive = `drive-${++drives}`;
+  const [one, other] = [await open(redis.url, asidesBytesMax), await open(redis.url, asidesBytesMax)];
+  return [one.drive(drive), other.drive(drive)];
+}
+
+/** A store whose every second call goes through another gateway. */
+async function takingTurns<K extends keyof DriveState>(
+  store: K,
+  asidesBytesMax?: number,
+): Promise<DriveState[K]> {
+  const [one, other] = await openTwo(asidesBytesMax);
+  let calls = 0;
+  return new Proxy(one[store], {
+    get: (_, name) => Reflect.get(++calls % 2 === 0 ? one[store] : other[store], name),
+  });
+}
+
+const openDrive = async (asidesBytesMax?: number): Promise<DriveState> => (await openTwo(asidesBytesMax))[0];
+
+locksContract('Redis', async () => (await openDrive()).locks);
+propertiesContract('Redis', async () => (await openDrive()).properties);
+asidesContract('Redis', async () => (await openDrive()).asides);
+asidesLimitContract('Redis', async () => (await openDrive(100)).asides);
+holdsContract('Redis', async () => (await openDrive()).holds);
+timesContract('Redis', async () => (await openDrive()).times);
+relocationsContract('Redis', async () => (await openDrive()).relocations);
+
+locksContract('Redis through two gateways', () => takingTurns('locks'));
+asidesContract('Redis through two gateways', () => takingTurns('asides'));
+asidesLimitContract('Redis through two gateways', () => takingTurns('asides', 100));
+holdsContract('Redis through two gateways', () => takingTurns('holds'));
+timesContract('Redis through two gateways', () => takingTurns('times'));
+relocationsContract('Redis through two gateways', () => takingTurns('relocations'));
