@@ -1,19 +1,17 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { UNWANTED_BODY_BYTES_MAX } from '../util/unread-body.ts';
 import { DavError } from './errors.ts';
 
 /**
- * The body of a request, to be read once. Asking for its first piece gives the leave that a client may be
- * waiting for (`Expect: 100-continue`, RFC 9110 §10.1.1), so a refusal before that saves it the sending.
- * Leaving it early does not close the connection, as Node's own iterator would, or nobody would learn why.
+ * The body of a request, to be read once. When its first piece is asked for, the server gives the leave that
+ * a client may be waiting for (`Expect: 100-continue`, RFC 9110 §10.1.1), so a refusal before that saves it the
+ * sending. Leaving it early does not close the connection, as Node's own iterator would, or nobody would
+ * learn why.
  */
 export class RequestBody implements AsyncIterable<Uint8Array> {
   #awaitsLeave: boolean;
 
-  constructor(
-    private readonly request: IncomingMessage,
-    private readonly response: ServerResponse,
-  ) {
+  constructor(private readonly request: IncomingMessage) {
     this.#awaitsLeave = /^100-continue$/i.test(String(request.headers.expect ?? '').trim());
   }
 
@@ -36,7 +34,6 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    if (this.#awaitsLeave) this.response.writeContinue();
     this.#awaitsLeave = false;
     yield* this.request.iterator({ destroyOnReturn: false });
   }

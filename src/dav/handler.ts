@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { StateUnwritable } from '../state/errors.ts';
+import { StateUnavailable, StateUnwritable } from '../state/errors.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { FileError } from '../vfs/errors.ts';
@@ -39,8 +39,8 @@ interface Access {
 }
 
 /**
- * Answers one request that was let in, whatever happens; never throws. A server must hand it its `request`
- * and its `checkContinue` events alike.
+ * Answers one request that was let in, whatever happens; never throws. To a client that awaits it, the server
+ * says `100 Continue` as soon as the request's body is read.
  */
 export type DavHandler = (
   request: IncomingMessage,
@@ -73,7 +73,7 @@ export function createDavHandler({ clock, log, randomUuid = randomUUID }: DavHan
   const failedPuts = new FailedPuts(clock);
   return async (request, response, { principal, drive }) => {
     const client = clientOf(request);
-    const body = new RequestBody(request, response);
+    const body = new RequestBody(request);
     const signal = signalOf(response);
     try {
       const { run, body: bodyUse } = methodOf(request);
@@ -140,12 +140,20 @@ async function answerFailure(exchange: Exchange, error: unknown): Promise<void> 
 function refusalFor(error: unknown, client: Client): DavError {
   if (error instanceof DavError) return withAllow(error);
   if (error instanceof FileError) return withAllow(refusalOf(error, client));
+  if (error instanceof StateUnavailable) return refusalOf(stateAway(error), client);
   if (error instanceof StateUnwritable)
     return new DavError(507, 'davgate cannot store its locks and properties now; its log says why', {
       cause: error,
     });
   return new DavError(client.statusWhenBroken, 'davgate made a mistake; its log says which', {
     cause: error,
+  });
+}
+
+/** To a client it is the same as a service that is away: it waits and asks again. */
+function stateAway(cause: StateUnavailable): FileError {
+  return new FileError('offline', 'davgate cannot reach its locks and properties now; its log says why', {
+    cause,
   });
 }
 

@@ -1,11 +1,12 @@
-import { createServer, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createDavHandler } from '../../src/dav/handler.ts';
 import type { Drive } from '../../src/dav/method.ts';
+import { startListener } from '../../src/http/listener.ts';
 import type { DriveState } from '../../src/state/state.ts';
-import type { Log, LogFields } from '../../src/util/log.ts';
+import { type Log, type LogFields, silentLog } from '../../src/util/log.ts';
 import { type Path, pathOf } from '../../src/util/path.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryFiles } from './memory-files.ts';
@@ -45,7 +46,7 @@ export interface DavServer {
   raw(bytes: string): Promise<string>;
   /** A connection to play with. */
   socket(): Socket;
-  /** Resolves once the server has noticed that all clients are gone. */
+  /** Resolves once the server has noticed that no client waits for an answer any more. */
   untilAlone(): Promise<void>;
   /** Puts a file, and the folders above it, into the drive. */
   file(path: string, content?: string | Uint8Array): Promise<void>;
@@ -55,7 +56,7 @@ export interface DavServer {
   close(): Promise<void>;
 }
 
-/** The handler behind a real socket, on a drive in memory. Resolves once it listens. */
+/** The handler behind the real listener, on a drive in memory. Resolves once it listens. */
 export async function startDav(
   options: { readonly wrap?: (drive: Drive) => Drive } = {},
 ): Promise<DavServer> {
@@ -67,14 +68,19 @@ export async function startDav(
   let uuids = 0;
   const randomUuid = () => `00000000-0000-4000-8000-${(++uuids).toString().padStart(12, '0')}`;
   const handle = createDavHandler({ clock, log: logInto(errors), randomUuid });
-  const server = createServer();
-  for (const event of ['request', 'checkContinue'])
-    server.on(event, (request, response) => {
-      void handle(request, response, { principal: String(request.headers[USER] ?? 'ann'), drive });
-    });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // An address of a server that listens on TCP.
-  const { port } = server.address() as AddressInfo;
+  const open = new Set<ServerResponse>();
+  const listener = await startListener({
+    host: '127.0.0.1',
+    port: 0,
+    users: undefined,
+    log: silentLog,
+    handle: (request, response) => {
+      open.add(response);
+      response.once('close', () => open.delete(response));
+      return handle(request, response, { principal: String(request.headers[USER] ?? 'ann'), drive });
+    },
+  });
+  const { port } = listener;
   return {
     url: `http://127.0.0.1:${port}`,
     port,
@@ -86,17 +92,15 @@ export async function startDav(
     raw: (bytes) => raw(port, bytes),
     socket: () => connect(port, '127.0.0.1'),
     async untilAlone() {
-      const count = () => new Promise<number>((resolve) => server.getConnections((_, some) => resolve(some)));
-      while ((await count()) > 0) await new Promise((resolve) => setImmediate(resolve));
+      while (open.size > 0) await new Promise((resolve) => setImmediate(resolve));
     },
     file: (at, content = '') => putFile(files, at, content),
     folder: (at) => makeFolders(files, at),
     content: (at) => files.contentAt(path(at))?.toString(),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close() {
+      for (const response of open) response.destroy();
+      return listener.close();
+    },
   };
 }
 
