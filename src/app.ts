@@ -10,6 +10,7 @@ import { hashPassword } from './http/passwords.ts';
 import { madeUpPassword } from './password-file.ts';
 import { startEmbeddedService } from './service/embedded.ts';
 import { ConfigError } from './settings.ts';
+import { openRedisState } from './state/redis/state.ts';
 import { openSqliteState } from './state/sqlite/state.ts';
 import type { State } from './state/state.ts';
 import { systemClock } from './util/clock.ts';
@@ -68,7 +69,7 @@ export async function startGateway(config: Config, log: Log): Promise<Gateway> {
 }
 
 async function openDrives(config: Config, log: Log, opened: Opened): Promise<ReadonlyMap<string, Drive>> {
-  const state = opened.add(openSqliteState({ directory: join(config.dataDirectory, 'state') }));
+  const state = opened.add(await openState(config, log));
   const directory = config.cacheDirectory;
   const cache = opened.add(await openBlockCache({ directory, sizeBytesMax: CACHE_BYTES_MAX, log }));
   const embedded = config.drives.some(({ service }) => service === 'embedded')
@@ -86,6 +87,11 @@ async function openDrives(config: Config, log: Log, opened: Opened): Promise<Rea
     if (service) drives.set(drive.name, await openOne(drive, { service, state, cache, log, opened }));
   }
   return drives;
+}
+
+async function openState({ redisUrl, dataDirectory }: Config, log: Log): Promise<State> {
+  if (redisUrl !== undefined) return openRedisState({ url: redisUrl, clock: systemClock, log });
+  return openSqliteState({ directory: join(dataDirectory, 'state') });
 }
 
 interface DriveNeeds {

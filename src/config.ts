@@ -46,6 +46,8 @@ export interface Config {
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly dataDirectory: string;
   readonly cacheDirectory: string;
+  /** Where the state is that several gateways share; `undefined` when it is in the data directory. */
+  readonly redisUrl: string | undefined;
   readonly drives: readonly DriveConfig[];
   /** `undefined`: everyone may use the first drive. */
   readonly users: readonly UserConfig[] | undefined;
@@ -83,6 +85,7 @@ export function resolveConfig(
     cacheDirectory: resolve(
       settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot),
     ),
+    redisUrl: redisUrlOf(settings.get('redis')),
     drives,
     users: usersOf(settings, file, listen, drives),
   };
@@ -128,9 +131,28 @@ function refuseUnbuilt(settings: Settings): void {
     throw new ConfigError(
       `${mode?.origin}: "back" is not in this version yet; leave it out, or write "through"`,
     );
-  const redis = settings.get('redis');
-  if (redis)
-    throw new ConfigError(`${redis.origin}: shared state in Redis is not in this version yet; leave it out`);
+}
+
+/** The text is not quoted in the message: it may hold a password. */
+function redisUrlOf(setting: Setting | undefined): string | undefined {
+  if (!setting) return undefined;
+  const url = URL.canParse(setting.text) ? new URL(setting.text) : undefined;
+  const isUsable =
+    url && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d*)?$/.test(url.pathname);
+  if (!isUsable || url.search || url.hash || !isEncoded(url.username) || !isEncoded(url.password))
+    throw new ConfigError(
+      `${setting.origin}: not an address of a Redis; write redis://HOST:PORT or rediss://USER:PASSWORD@HOST:PORT/NUMBER, with signs like @ and % in a password percent-encoded`,
+    );
+  return setting.text;
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function tlsOf(settings: Settings): Config['tls'] {

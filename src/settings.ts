@@ -127,7 +127,7 @@ export const OPTIONS = [
     name: 'redis',
     variable: 'DAVGATE_REDIS_URL',
     value: 'URL',
-    help: 'shared state for several gateways',
+    help: 'several gateways share locks and properties there: redis[s]://[USER:PASSWORD@]HOST[:PORT][/NUMBER]',
   },
 ] as const satisfies readonly Option[];
 

@@ -60,7 +60,7 @@ function main() {
     if (run(command)) passed++;
     else failed++;
   }
-  const missing = projects.length === 0 || projects.includes('clients') ? installSystemPackages() : undefined;
+  const missing = installSystemPackages(projects);
   if (missing) {
     console.error(missing);
     failed++;

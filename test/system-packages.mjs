@@ -2,14 +2,18 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** The foreign programs that the tests drive: the Debian package, and the program that shows it is there. */
+/**
+ * The foreign programs that the tests drive: the Debian package, the program that shows it is there, and the
+ * vitest project whose tests want it.
+ */
 const PACKAGES = [
-  { name: 'litmus', program: 'litmus' },
-  { name: 'davfs2', program: 'mount.davfs' },
-  { name: 'rclone', program: 'rclone' },
-  { name: 'cadaver', program: 'cadaver' },
-  { name: 'fuse3', program: 'fusermount3' },
-  { name: 'curl', program: 'curl' },
+  { name: 'litmus', program: 'litmus', project: 'clients' },
+  { name: 'davfs2', program: 'mount.davfs', project: 'clients' },
+  { name: 'rclone', program: 'rclone', project: 'clients' },
+  { name: 'cadaver', program: 'cadaver', project: 'clients' },
+  { name: 'fuse3', program: 'fusermount3', project: 'clients' },
+  { name: 'curl', program: 'curl', project: 'clients' },
+  { name: 'redis-server', program: 'redis-server', project: 'integration' },
 ];
 
 /** @param {string} program */
@@ -18,7 +22,11 @@ function isInstalled(program) {
   return folders.some((folder) => folder !== '' && existsSync(join(folder, program)));
 }
 
-const missing = () => PACKAGES.filter(({ program }) => !isInstalled(program)).map(({ name }) => name);
+/** @param {(project: string) => boolean} isRun */
+function missing(isRun) {
+  const wanted = PACKAGES.filter(({ program, project }) => isRun(project) && !isInstalled(program));
+  return wanted.map(({ name }) => name);
+}
 
 /** @param {string[]} words */
 function aptGet(...words) {
@@ -30,20 +38,23 @@ function aptGet(...words) {
 
 /**
  * Installs the foreign programs that are missing, where that is allowed.
+ * @param {string[]} projects the vitest projects that will run; none stands for all
  * @returns {string | undefined} what is still missing and what to do, or nothing
  */
-export function installSystemPackages() {
-  const wanted = missing();
+export function installSystemPackages(projects) {
+  /** @param {string} project */
+  const isRun = (project) => projects.length === 0 || projects.includes(project);
+  const wanted = missing(isRun);
   if (wanted.length === 0) return undefined;
   if (process.getuid?.() === 0 && isInstalled('apt-get')) {
     console.log(`Installing ${wanted.join(' ')}`);
     aptGet('update', '-q');
     aptGet('install', '-q', '-y', '--no-install-recommends', ...wanted);
   }
-  const left = missing();
+  const left = missing(isRun);
   if (left.length > 0)
     return `missing programs: install them with "apt-get install ${left.join(' ')}" as root, then run the tests again`;
-  if (!existsSync('/dev/fuse'))
+  if (isRun('clients') && !existsSync('/dev/fuse'))
     return 'missing device: /dev/fuse; the kernel needs its FUSE module for the mounts';
   return undefined;
 }

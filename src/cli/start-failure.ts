@@ -5,6 +5,7 @@
 const START_FAILURES: ReadonlySet<string> = new Set([
   'ConfigError',
   'StateInUse',
+  'StateUnavailable',
   'StateUnwritable',
   'DataDirectoryError',
   'ListenError',

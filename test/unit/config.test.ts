@@ -33,6 +33,7 @@ describe('defaults', () => {
       tls: undefined,
       dataDirectory: '/x/data/davgate',
       cacheDirectory: '/x/cache/davgate',
+      redisUrl: undefined,
       drives: [{ name: 'default', service: 'embedded', root: '', deletePolicy: 'auto' }],
       users: [{ name: 'davgate', drive: 'default' }],
     });
@@ -89,6 +90,13 @@ describe('where a setting may stand', () => {
     ]);
   });
 
+  test.each(['redis://localhost', 'rediss://ann:p%40ss@redis.example.com:6380/7', 'redis://:pass@[::1]:1/'])(
+    'a Redis: %s',
+    (url) => {
+      expect(configOf('--redis', url).redisUrl).toBe(url);
+    },
+  );
+
   test('--help lists every setting', () => {
     for (const option of OPTIONS) expect(optionsHelp()).toContain(option.variable);
   });
@@ -112,6 +120,12 @@ describe('what cannot be used is refused with its name and the mend', () => {
     [['--password', ''], /^--password: a value is missing/],
     [['--tls-cert', 'x'], /^--tls-cert: a certificate without its key/],
     [['--refresh-token', 'x'], /DAVGATE_REFRESH_TOKEN/],
+    [['--redis', 'localhost:6379'], /^--redis: not an address of a Redis; write redis:\/\/HOST:PORT or/],
+    [['--redis', 'http://localhost:6379'], /^--redis: /],
+    [['--redis', 'redis://'], /^--redis: /],
+    [['--redis', 'redis://localhost/first'], /^--redis: /],
+    [['--redis', 'redis://localhost/1?x=y'], /^--redis: /],
+    [['--redis', 'redis://ann:100%@localhost'], /^--redis: .*percent-encoded/],
   ])('%j', (args, message) => {
     expect(() => configOf(...args)).toThrow(message);
     expect(() => configOf(...args)).toThrow(ConfigError);
@@ -142,6 +156,12 @@ describe('what cannot be used is refused with its name and the mend', () => {
     const error = await fileOf('{"token": "sl.SECRET').catch((thrown: Error) => thrown);
     expect(String(error)).toContain('davgate.json');
     expect(String(error)).not.toContain('SECRET');
+  });
+
+  test('a Redis with a password is not quoted', () => {
+    expect(() => configOf('--redis', 'redis://ann:SECRET@host/x')).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('SECRET') }),
+    );
   });
 
   test('a file that is not there', () => {

@@ -1,5 +1,5 @@
 import { ErrorReply } from '@redis/client';
-import { type Clock, systemClock } from '../../util/clock.ts';
+import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { ASIDES_BYTES_MAX } from '../asides.ts';
 import { StateUnavailable } from '../errors.ts';
@@ -17,7 +17,7 @@ import { redisTimes } from './times.ts';
 export interface RedisStateOptions {
   /** `redis://` or `rediss://`, with user, password and number of the database if there are any. */
   readonly url: string;
-  readonly clock?: Clock;
+  readonly clock: Clock;
   readonly log: Log;
   /** What the set-aside files of one drive may take together. */
   readonly asidesBytesMax?: number;
@@ -34,7 +34,7 @@ const FORMAT = '1';
  * also comes from any question or change while Redis is away.
  */
 export async function openRedisState(options: RedisStateOptions): Promise<State> {
-  const { url, clock = systemClock, log, asidesBytesMax = ASIDES_BYTES_MAX } = options;
+  const { url, clock, log, asidesBytesMax = ASIDES_BYTES_MAX } = options;
   const connection = new Connection({ url, clock, log });
   await connection.connect();
   try {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { StateUnwritable } from '../../../src/state/errors.ts';
+import { StateUnavailable, StateUnwritable } from '../../../src/state/errors.ts';
 import { FAULTS, type Fault, FileError } from '../../../src/vfs/errors.ts';
 import { type DavServer, startDav } from '../../support/dav.ts';
 
@@ -75,6 +75,20 @@ describe('what nobody foresaw', () => {
     const answer = await dav.send('GET', '/a');
     expect(answer.status).toBe(507);
     expect(answer.text).not.toContain('/the/directory');
+  });
+
+  test('a shared state that is away is worth another try, and where it is stays in the log', async () => {
+    for (const [agent, status] of [
+      [WINDOWS, 503],
+      [FINDER, 423],
+    ] as const) {
+      dav.files.failNext('stat', new StateUnavailable('redis://inside:6379', 'nothing listens there'));
+      const answer = await dav.send('GET', '/a', { agent });
+      expect(answer.status).toBe(status);
+      expect(answer.headers['retry-after']).toBe('10');
+      expect(answer.text).not.toContain('inside');
+    }
+    expect(String(dav.errors[0]?.['reason'])).toContain('redis://inside:6379');
   });
 
   test('an ordinary refusal is not logged', async () => {
