@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openStorage, type StorageOptions } from '../../../src/service/storage/open.ts';
 import type { Commit, Incoming, Storage, StoredFile } from '../../../src/service/storage/storage.ts';
-import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 export const HOME = 'home';
 
@@ -18,13 +18,16 @@ export async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** A storage with one empty home of `limitBytes`, closed after the test. */
+/**
+ * A storage with one empty home of `limitBytes`, closed after the test. Time stands still unless the test
+ * brings a clock: on a busy machine many calls at once would wait too long for their commits.
+ */
 export async function opened(
   options: Partial<StorageOptions> = {},
   limitBytes = 2 ** 40,
 ): Promise<Storage & { readonly dataDirectory: string }> {
   const dataDirectory = options.dataDirectory ?? (await temporaryFolder());
-  const storage = await openStorage({ clock: systemClock, log: silentLog, ...options, dataDirectory });
+  const storage = await openStorage({ clock: new ManualClock(), log: silentLog, ...options, dataDirectory });
   onTestFinished(() => storage.close());
   storage.createNamespace(HOME, limitBytes);
   return Object.assign(storage, { dataDirectory });
