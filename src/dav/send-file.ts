@@ -4,6 +4,9 @@ import { FileError } from '../vfs/errors.ts';
 import type { FileEntry } from '../vfs/files.ts';
 import type { Context } from './method.ts';
 
+/** Bytes that may wait for the client while the next ones are fetched. */
+const AHEAD_BYTES = 512 * 1024;
+
 /** Answers with all of `file`, with one run of its bytes, or with several as `multipart/byteranges`. */
 export async function sendFile(
   context: Context,
@@ -74,7 +77,7 @@ async function sendBytes(
     if (sent === 0) begin();
     sent += piece.length;
     if (sent > length) break;
-    if (!response.write(piece)) await drained({ response, signal });
+    if (!response.write(piece) && response.writableLength >= AHEAD_BYTES) await drained({ response, signal });
   }
   // What was announced cannot be taken back: the connection breaks off, and nobody takes it for the whole.
   if (sent !== length) throw new FileError('broken', `${file.path} is not as long as it is said to be`);

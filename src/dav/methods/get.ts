@@ -43,6 +43,8 @@ async function getFile(context: Context, file: FileEntry): Promise<void> {
     ...tags,
     'Content-Type': type,
     'Accept-Ranges': 'bytes',
+    // Phones would otherwise show what they read yesterday, judging by `Last-Modified`.
+    'Cache-Control': 'no-cache',
     'X-Content-Type-Options': 'nosniff',
     ...(canRunScripts(type) && { 'Content-Security-Policy': 'sandbox' }),
   };
