@@ -2,6 +2,12 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseAddress } from '../config.ts';
+import {
+  FaultSettingError,
+  type FaultSettings,
+  faultsHelp,
+  parseFaults,
+} from '../service/faults/switches.ts';
 import { startService } from '../service/server.ts';
 import { ConfigError } from '../settings.ts';
 import { systemClock } from '../util/clock.ts';
@@ -10,15 +16,20 @@ import { untilAskedToStop } from './signals.ts';
 
 const HELP = `The embedded storage service alone: the API over a local folder.
 
-Usage: davgate service [--listen HOST:PORT] [--data DIR]
+Usage: davgate service [--listen HOST:PORT] [--data DIR] [--fault NAME=NUMBER]...
 
   --listen HOST:PORT  where to serve; default 127.0.0.1:8766. It plays the base, content and notify roles
   --data DIR          its files; default $XDG_DATA_HOME/davgate-service
+  --fault NAME=NUMBER a fault to meet, for tests of a client; repeatable
+
+Faults, all 0 (off) unless named; a call is a read when it downloads, a write when it changes something, and else
+metadata; shares go from 0 to 1:
+${faultsHelp()}
 `;
 
 /** `davgate service`: serves the API until it is told to stop, and prints addresses, app and token. */
 export async function serviceCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
-  const { listen, data, help } = valuesOf(args);
+  const { listen, data, fault, help } = valuesOf(args);
   if (help) return console.log(HELP);
   const home = environment['XDG_DATA_HOME'] ?? join(homedir(), '.local/share');
   const service = await startService({
@@ -26,6 +37,7 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
     listen: parseAddress({ text: listen ?? '127.0.0.1:8766', origin: '--listen' }),
     clock: systemClock,
     log: terminalLog,
+    faults: faultsOf(fault ?? []),
   });
   const { appKey, appSecret, token, refreshToken } = await service.provision();
   console.log(`
@@ -47,6 +59,7 @@ Press Ctrl+C to stop.
 interface Values {
   readonly listen?: string | undefined;
   readonly data?: string | undefined;
+  readonly fault?: string[] | undefined;
   readonly help?: boolean | undefined;
 }
 
@@ -54,6 +67,7 @@ function valuesOf(args: readonly string[]): Values {
   const options = {
     listen: { type: 'string' },
     data: { type: 'string' },
+    fault: { type: 'string', multiple: true },
     help: { type: 'boolean' },
   } as const;
   try {
@@ -61,5 +75,14 @@ function valuesOf(args: readonly string[]): Values {
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('. ')[0] : error;
     throw new ConfigError(`${reason}; davgate service --help lists the options`);
+  }
+}
+
+function faultsOf(texts: readonly string[]): FaultSettings {
+  try {
+    return parseFaults(texts);
+  } catch (error) {
+    if (error instanceof FaultSettingError) throw new ConfigError(`--fault ${error.message}`);
+    throw error;
   }
 }

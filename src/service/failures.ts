@@ -59,15 +59,19 @@ export function unauthorized(value: WireFailure): Refusal {
 /** The embedded service asks for no more than the second it has itself waited for the namespace. */
 const CONTENTION_RETRY_SECONDS = 1;
 
-/** 429: RateLimitError, a struct: its summary is the reason's tag. */
+/** 429: somebody else is writing in the namespace. */
 export function contention(): Refusal {
-  const reason = failure('too_many_write_operations');
-  return new Refusal(
-    429,
-    {
-      tags: reason.tags,
-      value: { reason: reason.value, retry_after: CONTENTION_RETRY_SECONDS },
-    },
-    { 'retry-after': String(CONTENTION_RETRY_SECONDS) },
-  );
+  return rateLimited('too_many_write_operations', CONTENTION_RETRY_SECONDS);
+}
+
+/** 429: more calls than the app may make for the account. */
+export function tooManyRequests(retrySeconds: number): Refusal {
+  return rateLimited('too_many_requests', retrySeconds);
+}
+
+/** RateLimitError, a struct: its summary is the reason's tag. */
+function rateLimited(tag: string, retrySeconds: number): Refusal {
+  const reason = failure(tag);
+  const value = { reason: reason.value, retry_after: retrySeconds };
+  return new Refusal(429, { tags: reason.tags, value }, { 'retry-after': String(retrySeconds) });
 }

@@ -2,6 +2,8 @@ import type { Log } from '../util/log.ts';
 import { failureAnswer, faultAnswer, text } from './answers.ts';
 import { callFunction, functionName, isFunctionPath } from './dispatch.ts';
 import { type Answer, ClientGone, type Exchange } from './exchange.ts';
+import { callUnderFaults } from './faults/calls.ts';
+import type { Faults } from './faults/faults.ts';
 import { linkPasswords } from './link-password.ts';
 import { answerLink } from './link-site.ts';
 import { isLinkPath } from './link-url.ts';
@@ -9,12 +11,12 @@ import { answerTokenRequest, TOKEN_PATH } from './oauth-token.ts';
 import type { Rooms } from './route.ts';
 
 /** One port for all the real service's hosts: functions, tokens and shared links are told apart by path. */
-export function frontOf(rooms: Rooms, log: Log): (exchange: Exchange) => Promise<Answer> {
+export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exchange) => Promise<Answer> {
   const passwords = linkPasswords(rooms.clock);
   return async (exchange) => {
     try {
       if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, rooms, passwords));
-      return withCors(exchange, withSafety(await answerApi(exchange, rooms)));
+      return withCors(exchange, withSafety(await answerApi(exchange, rooms, faults)));
     } catch (error) {
       if (error instanceof ClientGone) throw error;
       const answer = failureAnswer(error, functionName(exchange.path), exchange.requestId);
@@ -24,11 +26,13 @@ export function frontOf(rooms: Rooms, log: Log): (exchange: Exchange) => Promise
   };
 }
 
-async function answerApi(exchange: Exchange, rooms: Rooms): Promise<Answer> {
+async function answerApi(exchange: Exchange, rooms: Rooms, faults: Faults): Promise<Answer> {
   const { path, request } = exchange;
   if (request.method === 'OPTIONS') return preflightAnswer(exchange);
-  if (isFunctionPath(path)) return callFunction(exchange, rooms);
-  if (path === TOKEN_PATH) return answerTokenRequest(exchange, rooms);
+  if (isFunctionPath(path))
+    return callUnderFaults(faults, exchange, rooms, () => callFunction(exchange, rooms));
+  if (path === TOKEN_PATH)
+    return callUnderFaults(faults, exchange, rooms, () => answerTokenRequest(exchange, rooms));
   return text(
     404,
     'Nothing is here. Functions are at /2/…, tokens at /oauth2/token, shared links at /scl/….',

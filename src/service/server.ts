@@ -3,6 +3,9 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Account, accountsIn, type NewAccount } from './accounts.ts';
 import { openDatabase } from './database.ts';
+import { Faults } from './faults/faults.ts';
+import { roomsUnderFaults } from './faults/rooms.ts';
+import type { FaultSettings } from './faults/switches.ts';
 import { frontOf } from './front.ts';
 import { linksIn } from './links.ts';
 import { type Listener, startListener } from './listener.ts';
@@ -22,6 +25,8 @@ export interface ServiceOptions {
   readonly log: Log;
   /** Where shared links lead, if not to the listener itself: an origin like `https://files.example`. */
   readonly publicUrl?: string;
+  /** For tests of clients; all off when absent. */
+  readonly faults?: FaultSettings;
 }
 
 /** A consent to hand to a client: what `grant` is asked for. */
@@ -41,6 +46,8 @@ export interface RunningService {
   addAccount(account: NewAccount & { readonly limitBytes?: number }): Account;
   /** An access token for an account, under the default account's app. */
   grant(request: GrantRequest): Promise<string>;
+  /** Puts these faults in place of those that were on. Throws `FaultSettingError`. */
+  setFaults(faults: FaultSettings): void;
   /** Lets requests under way finish, ends long polls, and closes what is open. */
   close(): Promise<void>;
 }
@@ -52,16 +59,17 @@ export interface RunningService {
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { dataDirectory, clock, log, publicUrl } = options;
   if (publicUrl !== undefined) checkOrigin(publicUrl);
+  const faults = new Faults(options.faults ?? {}, clock);
   const storage = await openStorage({ dataDirectory, clock, log });
   try {
-    return await serve(options, storage);
+    return await serve(options, storage, faults);
   } catch (error) {
     await storage.close();
     throw error;
   }
 }
 
-async function serve(options: ServiceOptions, storage: Storage): Promise<RunningService> {
+async function serve(options: ServiceOptions, storage: Storage, faults: Faults): Promise<RunningService> {
   const { dataDirectory, clock, log, listen, publicUrl } = options;
   const database = openDatabase(dataDirectory);
   const accounts = accountsIn(database);
@@ -79,7 +87,8 @@ async function serve(options: ServiceOptions, storage: Storage): Promise<Running
     closing: closing.signal,
   };
   try {
-    listener = await startListener({ listen, clock, log, answer: frontOf(rooms, log) });
+    const answer = frontOf(roomsUnderFaults(rooms, faults), faults, log);
+    listener = await startListener({ listen, clock, log, answer });
   } catch (error) {
     database.close();
     throw error;
@@ -111,6 +120,7 @@ async function serve(options: ServiceOptions, storage: Storage): Promise<Running
       const { appKey } = await provisionOnce();
       return tokens.grantAccess(accountId, appKey, scopes, expiresMs);
     },
+    setFaults: (settings) => faults.set(settings),
     close() {
       closed ??= shutDown();
       return closed;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountsIn } from '../../src/service/accounts.ts';
 import { openDatabase } from '../../src/service/database.ts';
+import { Faults } from '../../src/service/faults/faults.ts';
 import { frontOf } from '../../src/service/front.ts';
 import { linksIn } from '../../src/service/links.ts';
 import { type Listener, startListener } from '../../src/service/listener.ts';
@@ -54,6 +55,7 @@ beforeAll(async () => {
       webUrl: () => 'http://service',
       closing: new AbortController().signal,
     },
+    new Faults({}, systemClock),
     log,
   );
   listener = await startListener({ listen: { host: '127.0.0.1', port: 0 }, clock: systemClock, log, answer });

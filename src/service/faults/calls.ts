@@ -1,0 +1,57 @@
+import { text } from '../answers.ts';
+import { functionName } from '../dispatch.ts';
+import { type Answer, ClientGone, type Exchange } from '../exchange.ts';
+import { tooManyRequests } from '../failures.ts';
+import type { Rooms } from '../route.ts';
+import { ROUTES } from '../routes/table.ts';
+import { contentUnderFaults } from './content.ts';
+import type { Faults } from './faults.ts';
+
+/** What a call is, as far as faults go. */
+type CallClass = 'metadata' | 'read' | 'write';
+
+/** Statuses of a service in trouble; a body may or may not come with them. */
+const ERRORS: readonly Answer[] = [
+  text(500, 'Internal Server Error'),
+  { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>Bad Gateway</h1>' },
+  { status: 503, headers: {}, body: '' },
+];
+
+/** Runs a call as the faults have it: late, refused, failed, or with an answer that is damaged or lost. */
+export async function callUnderFaults(
+  faults: Faults,
+  exchange: Exchange,
+  rooms: Rooms,
+  run: () => Promise<Answer>,
+): Promise<Answer> {
+  const kind = classOf(exchange.path);
+  const latencyMs = faults.value(`latency-${kind}-ms`);
+  if (latencyMs > 0) await faults.clock.sleep(latencyMs, exchange.signal);
+  const overRate = rateAnswer(faults, exchange, rooms);
+  if (overRate) return overRate;
+  const error = faults.happensInBursts(`error-${kind}-share`) && ERRORS[faults.random(ERRORS.length)];
+  if (error) return error;
+  const answer = await run();
+  if (answer.status >= 300) return answer;
+  // There is no one to answer any more: the connection is dropped without a word.
+  if (kind === 'write' && faults.happens('lost-answer-share')) throw new ClientGone('the answer gets lost');
+  return kind === 'read' ? contentUnderFaults(faults, answer, exchange.signal) : answer;
+}
+
+function classOf(path: string): CallClass {
+  const route = ROUTES.get(functionName(path));
+  if (route?.style === 'download') return 'read';
+  const isWrite = route?.scope?.endsWith('.write') || route?.scope === 'files.permanent_delete';
+  return isWrite ? 'write' : 'metadata';
+}
+
+/** The refusal of a call that is one too many; a refusal in JSON is thrown. Calls without a token are not counted. */
+function rateAnswer(faults: Faults, { request }: Exchange, { tokens, clock }: Rooms): Answer | undefined {
+  if (!faults.isRateLimited) return undefined;
+  const token = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  const bearer = token === undefined ? undefined : tokens.bearer(clock.now(), token);
+  const seconds = bearer ? faults.secondsOverRate(`${bearer.appKey} ${bearer.accountId}`) : 0;
+  if (seconds === 0) return undefined;
+  if (!faults.happens('rate-text-share')) throw tooManyRequests(seconds);
+  return text(429, 'Too many requests.', { 'retry-after': String(seconds) });
+}

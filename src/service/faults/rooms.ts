@@ -1,0 +1,145 @@
+import type { Clock } from '../../util/clock.ts';
+import type { Rooms } from '../route.ts';
+import { type Incoming, type Storage, StorageError } from '../storage/storage.ts';
+import type { Tokens } from '../tokens.ts';
+import { paced } from './content.ts';
+import type { Faults } from './faults.ts';
+
+/** So many of the newest tokens and sessions are known by their age. */
+const AGES_MAX = 100_000;
+
+/** The rooms as the faults have them: one commit at a time, sessions and tokens that end early, slow lines in. */
+export function roomsUnderFaults(rooms: Rooms, faults: Faults): Rooms {
+  return {
+    ...rooms,
+    storage: storageUnderFaults(rooms.storage, faults),
+    tokens: tokensUnderFaults(rooms.tokens, faults),
+  };
+}
+
+function tokensUnderFaults(tokens: Tokens, faults: Faults): Tokens {
+  const ages = new Ages(faults.clock);
+  return {
+    ...tokens,
+    refresh(nowMs, request) {
+      const issued = tokens.refresh(nowMs, request);
+      if (typeof issued === 'object') ages.begin(issued.token);
+      return issued;
+    },
+    bearer(nowMs, token) {
+      const bearer = tokens.bearer(nowMs, token);
+      const isOver = ages.isOver(token, faults.value('token-lifetime-seconds'));
+      return bearer && isOver ? { ...bearer, expired: true } : bearer;
+    },
+  };
+}
+
+function storageUnderFaults(storage: Storage, faults: Faults): Storage {
+  const turns = new Turns(faults);
+  const ages = new Ages(faults.clock);
+  const slow = (body: Incoming): Incoming => ({ ...body, bytes: paced(faults, body.bytes) });
+  const isOver = (session: string) => ages.isOver(session, faults.value('session-lifetime-seconds'));
+  const check = (session: string) => {
+    if (isOver(session)) throw sessionOver();
+  };
+  return {
+    ...storage,
+    upload: (namespace, commit, body) =>
+      turns.afterBody(namespace, slow(body), (all) => storage.upload(namespace, commit, all)),
+    async startSession(namespace, kind, body, close) {
+      const session = await storage.startSession(namespace, kind, slow(body), close);
+      ages.begin(session);
+      return session;
+    },
+    async appendSession(namespace, at, body, close) {
+      check(at.session);
+      await storage.appendSession(namespace, at, slow(body), close);
+    },
+    async finishSession(namespace, at, commit, body) {
+      check(at.session);
+      const finish = (all: Incoming) => storage.finishSession(namespace, at, commit, all);
+      return await turns.afterBody(namespace, slow(body), finish);
+    },
+    async finishSessions(namespace, entries) {
+      const alive = entries.filter(({ session }) => !isOver(session));
+      const finished = await turns.take(namespace, () => storage.finishSessions(namespace, alive));
+      return entries.map((entry) => finished[alive.indexOf(entry)] ?? sessionOver());
+    },
+    createFolder: (namespace, ...rest) =>
+      turns.take(namespace, () => storage.createFolder(namespace, ...rest)),
+    remove: (namespace, ...rest) => turns.take(namespace, () => storage.remove(namespace, ...rest)),
+    removeForever: (namespace, ...rest) =>
+      turns.take(namespace, () => storage.removeForever(namespace, ...rest)),
+    relocate: (namespace, ...rest) => turns.take(namespace, () => storage.relocate(namespace, ...rest)),
+    restore: (namespace, ...rest) => turns.take(namespace, () => storage.restore(namespace, ...rest)),
+  };
+}
+
+/** The lock that a commit takes on its namespace, for those who come while it is held to be refused at once. */
+class Turns {
+  readonly #taken = new Set<string>();
+
+  constructor(private readonly faults: Faults) {}
+
+  /** Runs a commit that has nothing to wait for. */
+  take<T>(namespace: string, commit: () => Promise<T>): Promise<T> {
+    return this.#taking(namespace, async (enter) => {
+      await enter();
+      return await commit();
+    });
+  }
+
+  /** Runs a commit that takes the lock when its body has come. */
+  afterBody<T>(namespace: string, body: Incoming, commit: (body: Incoming) => Promise<T>): Promise<T> {
+    return this.#taking(namespace, (enter) => commit({ ...body, bytes: then(body.bytes, enter) }));
+  }
+
+  async #taking<T>(namespace: string, run: (enter: () => Promise<void>) => Promise<T>): Promise<T> {
+    let isMine = false;
+    try {
+      return await run(async () => {
+        const holdMs = this.faults.value('contention-hold-ms');
+        if (holdMs === 0) return;
+        if (this.#taken.has(namespace))
+          throw new StorageError({ kind: 'write', tag: 'too_many_write_operations' });
+        this.#taken.add(namespace);
+        isMine = true;
+        await this.faults.clock.sleep(holdMs);
+      });
+    } finally {
+      if (isMine) this.#taken.delete(namespace);
+    }
+  }
+}
+
+async function* then(
+  bytes: AsyncIterable<Uint8Array>,
+  atEnd: () => Promise<void>,
+): AsyncGenerator<Uint8Array> {
+  yield* bytes;
+  await atEnd();
+}
+
+/** When things with a name began. Those that began before the service started are of no age. */
+class Ages {
+  readonly #beganMs = new Map<string, number>();
+
+  constructor(private readonly clock: Clock) {}
+
+  begin(name: string): void {
+    this.#beganMs.set(name, this.clock.now());
+    const [oldest] = this.#beganMs.keys();
+    if (this.#beganMs.size > AGES_MAX && oldest !== undefined) this.#beganMs.delete(oldest);
+  }
+
+  isOver(name: string, lifetimeSeconds: number): boolean {
+    const beganMs = this.#beganMs.get(name);
+    return (
+      lifetimeSeconds > 0 && beganMs !== undefined && beganMs + lifetimeSeconds * 1000 <= this.clock.now()
+    );
+  }
+}
+
+function sessionOver(): StorageError {
+  return new StorageError({ kind: 'session', tag: 'not_found' });
+}

@@ -1,0 +1,88 @@
+interface Switch {
+  readonly max: number;
+  readonly help: string;
+}
+
+const share = (help: string): Switch => ({ max: 1, help });
+const anyNumber = (help: string): Switch => ({ max: Number.MAX_SAFE_INTEGER, help });
+
+/**
+ * Every fault that can be switched on, for tests of a client of this API; a number each, 0 is off. `--help` and
+ * the README's table come from here. Shares are of the calls that the switch is about, from 0 to 1. A call is a
+ * `read` when it downloads, a `write` when it changes something, and else `metadata`.
+ */
+export const SWITCHES = {
+  'rate-per-second': anyNumber('calls of one app for one account; 429 too_many_requests beyond'),
+  'rate-burst': anyNumber("calls that may come at once after a rest; 0: one second's"),
+  'rate-text-share': share('of these 429s, those that are text/plain in place of JSON'),
+  'contention-hold-ms': anyNumber(
+    'a commit takes this longer, and keeps others out of its namespace: 429 too_many_write_operations at once',
+  ),
+  'error-metadata-share': share('of calls for metadata, those answered 500, 502 or 503; nothing is done'),
+  'error-read-share': share('the same of downloads'),
+  'error-write-share': share('the same of writes'),
+  'error-burst': anyNumber('calls of the class that fail one after another each time'),
+  'latency-metadata-ms': anyNumber('each call for metadata takes this longer'),
+  'latency-read-ms': anyNumber('the same for downloads'),
+  'latency-write-ms': anyNumber('the same for writes'),
+  'bandwidth-bytes-per-second': anyNumber('of one connection, each way'),
+  'cut-share': share('of downloads, those whose connection breaks in the middle'),
+  'cut-after-bytes': anyNumber('where they break; 0: anywhere'),
+  'corrupt-share': share('of downloads, those with a wrong byte'),
+  'lost-answer-share': share('of writes, those that are done but whose connection breaks before the answer'),
+  'token-lifetime-seconds': anyNumber('refreshed access tokens end so soon, whatever expires_in said'),
+  'session-lifetime-seconds': anyNumber('upload sessions end so soon'),
+  seed: anyNumber('of chance: the same calls in the same order fare the same'),
+} as const satisfies Readonly<Record<string, Switch>>;
+
+export type FaultSwitch = keyof typeof SWITCHES;
+
+/** What is not named is off. */
+export type FaultSettings = Readonly<Partial<Record<FaultSwitch, number>>>;
+
+/** A fault that there is not, or not with this value; `message` says what to write instead. */
+export class FaultSettingError extends Error {
+  override readonly name = 'FaultSettingError';
+}
+
+/** Throws `FaultSettingError`. */
+export function checkFaults(settings: FaultSettings): void {
+  for (const [name, value] of Object.entries(settings)) {
+    if (!isSwitch(name)) throw new FaultSettingError(`${name}: no such fault; ${LISTED}`);
+    const { max } = SWITCHES[name];
+    if (!(value >= 0 && value <= max))
+      throw new FaultSettingError(
+        `${name}=${value}: give a number from 0 to ${max === 1 ? '1' : 'whatever you need'}`,
+      );
+  }
+}
+
+/** The settings in texts like `latency-read-ms=50`. Throws `FaultSettingError`. */
+export function parseFaults(texts: readonly string[]): FaultSettings {
+  const settings: Partial<Record<FaultSwitch, number>> = {};
+  for (const text of texts) {
+    const [name = '', number = ''] = text.split('=', 2);
+    if (!isSwitch(name)) throw new FaultSettingError(`${name}: no such fault; ${LISTED}`);
+    // `Number('')` is 0, which would switch off what somebody meant to switch on.
+    if (number.trim() === '')
+      throw new FaultSettingError(`${name}: a number is missing; write ${name}=NUMBER`);
+    settings[name] = Number(number);
+  }
+  checkFaults(settings);
+  return settings;
+}
+
+/** The list of faults in `davgate service --help`. */
+export function faultsHelp(): string {
+  const names = Object.keys(SWITCHES);
+  const width = Math.max(...names.map((name) => name.length));
+  return Object.entries(SWITCHES)
+    .map(([name, { help }]) => `  ${name.padEnd(width)}  ${help}`)
+    .join('\n');
+}
+
+const LISTED = 'davgate service --help lists them';
+
+function isSwitch(name: string): name is FaultSwitch {
+  return Object.hasOwn(SWITCHES, name);
+}
