@@ -212,7 +212,7 @@ export class MemoryFiles implements Files {
     const old = this.#present(from).path;
     const isSame = keyOf(from) === keyOf(to);
     if (isSame && old === to) throw new FileError('into-itself', `${from} cannot be moved onto itself`);
-    const created = isSame || this.#makeRoom(from, to, options.overwrite);
+    const created = !isSame && this.#makeRoom(from, to, options.overwrite);
     const root = this.#placeOf(to);
     const moved = this.#tree.at(old);
     for (const entry of moved) this.#drop(entry);

@@ -88,7 +88,7 @@ async function orExists(outcome: Promise<Written>): Promise<Written> {
 }
 
 async function finish(context: Context, to: Path, { entry, created }: Written): Promise<void> {
-  if (!created) await forgetLocksBelow(context, to);
+  if (!created && keyOf(to) !== keyOf(context.path)) await forgetLocksBelow(context, to);
   const headers: OutgoingHttpHeaders = { ...(await setTime(context, entry)) };
   if (created) headers['Location'] = hrefOf(to, entry.kind === 'folder');
   answerEmpty(context.response, created ? 201 : 204, headers);

@@ -298,6 +298,13 @@ describe('what is locked', () => {
     expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
   });
 
+  test('stays locked when only the letters of a name above it change', async () => {
+    const token = tokenOf(await lock('/f/x'));
+    const headers = { Destination: '/F', If: `</f/x> (<${token}>)` };
+    expect((await dav.send('MOVE', '/f', { headers })).status).toBe(204);
+    expect((await dav.send('PUT', '/F/x', { body: 'new', user: 'ben' })).status).toBe(423);
+  });
+
   test('stays locked when something is moved over it, and what was below it does not', async () => {
     const kept = tokenOf(await lock('/f', { headers: { Depth: '0' } }));
     const below = tokenOf(await lock('/f/x'));

@@ -287,7 +287,7 @@ test('COPY with depth 0 makes an empty folder', async () => {
 
 test('MOVE changes only the letters of a name, also when it may not overwrite', async () => {
   const headers = { Destination: '/F', Overwrite: 'F' };
-  expect((await dav.send('MOVE', '/f', { headers })).status).toBe(201);
+  expect((await dav.send('MOVE', '/f', { headers })).status).toBe(204);
   expect(dav.files.paths()).toEqual(['/F/', '/F/sub/', '/F/sub/y', '/F/x', '/a']);
   expect((await dav.send('COPY', '/a', { headers: { Destination: '/A' } })).status).toBe(403);
   expect((await dav.send('MOVE', '/', { headers: { Destination: '/x' } })).status).toBe(403);
