@@ -27,13 +27,3 @@ export const HEADER_BYTES_MAX = 64 * 1024;
 
 /** Header fields of one request; the longest real requests have some 30. */
 export const HEADER_FIELDS_MAX = 200;
-
-/** A body that nobody wants is read to its end up to this size, so that the connection can be used again. */
-export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
-
-/**
- * For so long and so many bytes a longer unwanted body is swallowed before the connection is closed: a client
- * that sends all before it reads would lose our answer if the connection broke under it.
- */
-export const LINGER_MS = 10_000;
-export const LINGER_BYTES_MAX = 256 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Clock } from '../util/clock.ts';
-import { LINGER_BYTES_MAX, LINGER_MS, UNWANTED_BODY_BYTES_MAX } from './limits.ts';
+import { endBeforeBody, isBodySmall } from '../util/unread-body.ts';
 
 export interface Refusal {
   readonly status: number;
@@ -30,25 +30,5 @@ export async function refuse(
   });
   if (request.method === 'HEAD') response.flushHeaders();
   else response.write(body);
-  if (!refusal.isBodyHeldBack) await swallow(request, clock);
-  response.end();
-}
-
-function isBodySmall(request: IncomingMessage): boolean {
-  if (request.headers['transfer-encoding'] !== undefined) return false;
-  return Number(request.headers['content-length'] ?? 0) <= UNWANTED_BODY_BYTES_MAX;
-}
-
-/** Reads the body and throws it away; gives up quietly after a while or when the client has gone. */
-async function swallow(request: IncomingMessage, clock: Clock): Promise<void> {
-  if (request.complete && request.readableLength === 0) return;
-  const done = new AbortController();
-  const stop = () => done.abort();
-  let sizeBytes = 0;
-  request.on('data', (chunk: Buffer) => {
-    sizeBytes += chunk.length;
-    if (sizeBytes > LINGER_BYTES_MAX) stop();
-  });
-  for (const event of ['end', 'close', 'error']) request.once(event, stop);
-  await clock.sleep(LINGER_MS, done.signal).catch(() => undefined);
+  await endBeforeBody(request, response, clock, refusal.isBodyHeldBack === true);
 }

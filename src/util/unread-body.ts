@@ -9,7 +9,7 @@ export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
  * that sends all before it reads would lose our answer if the connection broke under it.
  */
 const LINGER_MS = 10_000;
-const LINGER_BYTES_MAX = 256 * 1024 * 1024;
+export const LINGER_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Whether the request says that it has no body, or a small one. */
 export function isBodySmall({ headers }: IncomingMessage): boolean {
