@@ -1,42 +1,31 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { StateUnavailable } from '../../src/state/errors.ts';
-import { ANSWER_MS_MAX } from '../../src/state/redis/connection.ts';
+import { afterAll, afterEach, beforeAll } from 'vitest';
 import { openRedisState } from '../../src/state/redis/state.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
-import type { Clock } from '../../src/util/clock.ts';
 import { systemClock } from '../../src/util/clock.ts';
-import { type LogFields, silentLog } from '../../src/util/log.ts';
-import { asideAt, asidesContract, asidesLimitContract, bytes } from '../contract/asides.contract.ts';
-import { holdAt, holdsContract } from '../contract/holds.contract.ts';
-import { lockOn, locksContract, path } from '../contract/locks.contract.ts';
-import { propertiesContract, property } from '../contract/properties.contract.ts';
-import { relocation, relocationsContract } from '../contract/relocations.contract.ts';
+import { silentLog } from '../../src/util/log.ts';
+import { asidesContract, asidesLimitContract } from '../contract/asides.contract.ts';
+import { holdsContract } from '../contract/holds.contract.ts';
+import { locksContract } from '../contract/locks.contract.ts';
+import { propertiesContract } from '../contract/properties.contract.ts';
+import { relocationsContract } from '../contract/relocations.contract.ts';
 import { timesContract } from '../contract/times.contract.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 
 let redis: TestRedis;
 const states: State[] = [];
-const servers: TestRedis[] = [];
 let drives = 0;
 
 beforeAll(async () => {
-  // The contracts make thousands of changes, each of which would wait for the disk.
-  redis = await startRedis(['--appendfsync', 'everysec']);
+  redis = await startRedis();
 });
 afterEach(async () => {
   for (const state of states.splice(0)) await state.close();
-  for (const server of servers.splice(0)) await server.close();
 });
 afterAll(() => redis.close());
 
-async function open(url: string, asidesBytesMax?: number, clock: Clock = systemClock): Promise<State> {
-  const state = await openRedisState({
-    url,
-    clock,
-    log: silentLog,
-    ...(asidesBytesMax && { asidesBytesMax }),
-  });
+async function open(asidesBytesMax?: number): Promise<State> {
+  const limit = asidesBytesMax === undefined ? {} : { asidesBytesMax };
+  const state = await openRedisState({ url: redis.url, clock: systemClock, log: silentLog, ...limit });
   states.push(state);
   return state;
 }
@@ -44,7 +33,7 @@ async function open(url: string, asidesBytesMax?: number, clock: Clock = systemC
 /** Two gateways on one drive that nobody has used before. */
 async function openTwo(asidesBytesMax?: number): Promise<readonly [DriveState, DriveState]> {
   const drive = `drive-${++drives}`;
-  const [one, other] = [await open(redis.url, asidesBytesMax), await open(redis.url, asidesBytesMax)];
+  const [one, other] = [await open(asidesBytesMax), await open(asidesBytesMax)];
   return [one.drive(drive), other.drive(drive)];
 }
 

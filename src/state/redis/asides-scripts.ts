@@ -11,7 +11,7 @@ local function lift(key)
   redis.call('HDEL', KEYS[1], key)
   leave(KEYS[3], KEYS[4], key)
   redis.call('ZREM', KEYS[5], key)
-  redis.call('HINCRBY', KEYS[6], 'bytes', '-' .. file.sizeBytes)
+  redis.call('HINCRBY', KEYS[6], 'bytes', string.format('%d', -file.sizeBytes))
   return file
 end
 

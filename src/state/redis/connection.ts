@@ -95,18 +95,18 @@ export class Connection {
     const answered = new AbortController();
     const late = new AbortController();
     try {
-      return await Promise.race([work(late.signal), this.#deadline(answered.signal, late)]);
+      return await Promise.race([work(late.signal), this.#deadline(answered.signal)]);
     } catch (error) {
       throw asStateError(error, this.shownUrl);
     } finally {
       answered.abort();
+      // What was not sent by then must not be done after its failure was told.
+      late.abort();
     }
   }
 
-  /** Takes a command that was not sent by then out of the queue: it must not be done after its failure was told. */
-  async #deadline(answered: AbortSignal, late: AbortController): Promise<never> {
+  async #deadline(answered: AbortSignal): Promise<never> {
     await this.#clock.sleep(ANSWER_MS_MAX, answered);
-    late.abort();
     throw new StateUnavailable(
       this.shownUrl,
       `no answer within ${ANSWER_MS_MAX / 1000} s; check that Redis runs and is reachable`,

@@ -1,0 +1,390 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, test } from 'vitest';
+import { isStartFailure } from '../../src/cli/start-failure.ts';
+import { StateUnavailable } from '../../src/state/errors.ts';
+import { ANSWER_MS_MAX } from '../../src/state/redis/connection.ts';
+import { openRedisState } from '../../src/state/redis/state.ts';
+import type { State } from '../../src/state/state.ts';
+import type { LogFields } from '../../src/util/log.ts';
+import { asideAt, bytes } from '../contract/asides.contract.ts';
+import { holdAt } from '../contract/holds.contract.ts';
+import { lockOn, path } from '../contract/locks.contract.ts';
+import { property } from '../contract/properties.contract.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const lock = lockOn('/a/b');
+
+interface Line {
+  readonly level: string;
+  readonly event: string;
+  readonly fields: LogFields | undefined;
+}
+
+/** What has to end, the last begun first. */
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function redisWith(...settings: string[]): Promise<TestRedis> {
+  const redis = await startRedis(settings);
+  closers.push(() => redis.close());
+  return redis;
+}
+
+interface Opened {
+  readonly state: State;
+  readonly clock: ManualClock;
+  readonly lines: readonly Line[];
+  /** Resolves when a line of this event has been logged. */
+  logged(event: string): Promise<void>;
+}
+
+async function open(url: string): Promise<Opened> {
+  const clock = new ManualClock();
+  const lines: Line[] = [];
+  const watchers: (() => void)[] = [];
+  const note = (level: string) => (event: string, fields?: LogFields) => {
+    lines.push({ level, event, fields });
+    for (const watcher of watchers.splice(0)) watcher();
+  };
+  const log = { info: note('info'), warn: note('warn'), error: note('error') };
+  const state = await openRedisState({ url, clock, log });
+  closers.push(() => clock.during(state.close()));
+  return {
+    state,
+    clock,
+    lines,
+    async logged(event) {
+      while (!lines.some((line) => line.event === event))
+        await new Promise<void>((resolve) => watchers.push(resolve));
+    },
+  };
+}
+
+/** Says words to Redis on a connection of its own; its answer. */
+async function say(redis: TestRedis, words: string): Promise<string> {
+  const socket = connect(redis.port, '127.0.0.1');
+  socket.end(`${words}\r\n`);
+  let answer = '';
+  socket.on('data', (piece) => {
+    answer += piece.toString();
+  });
+  await once(socket, 'close');
+  return answer;
+}
+
+/** What `openRedisState` throws. */
+async function refusal(url: string): Promise<StateUnavailable> {
+  const error = await open(url).then(
+    () => new Error('it opened'),
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(StateUnavailable);
+  expect(isStartFailure(error)).toBe(true);
+  // The line above has shown it.
+  const failure = error as StateUnavailable;
+  expect(failure.message).not.toContain('\n');
+  return failure;
+}
+
+describe('a Redis that cannot be used is refused at start', () => {
+  test('nothing listens there', async () => {
+    const port = await freePort();
+    const { message } = await refusal(`redis://127.0.0.1:${port}/3`);
+    expect(message).toBe(
+      `cannot use the shared state in redis://127.0.0.1:${port}/3: nothing listens there; start Redis, or correct the address`,
+    );
+  });
+
+  test('a password is wrong, missing or not looked for, and never told', async () => {
+    const redis = await redisWith('--requirepass', 'right');
+    const wrong = await refusal(`redis://:SECRET@127.0.0.1:${redis.port}`);
+    expect(wrong.message).toContain(`redis://:***@127.0.0.1:${redis.port}`);
+    expect(wrong.message).toContain('refuses the password');
+    expect(inspect(wrong, { depth: 9, showHidden: true })).not.toContain('SECRET');
+    expect((await refusal(redis.url)).message).toContain('wants a password');
+    const gone = await refusal(`redis://ann:SECRET@127.0.0.1:${await freePort()}`);
+    expect(inspect(gone, { depth: 9, showHidden: true })).not.toContain('SECRET');
+    await open(`redis://:right@127.0.0.1:${redis.port}`);
+  });
+
+  test('it hangs', async () => {
+    const redis = await redisWith();
+    redis.pause();
+    const clock = new ManualClock();
+    const log = { info() {}, warn() {}, error() {} };
+    const opening = openRedisState({ url: redis.url, clock, log });
+    await expect(clock.during(opening)).rejects.toThrow('no answer within 10 s');
+    redis.resume();
+  });
+
+  test('another version of davgate has written it', async () => {
+    const redis = await redisWith();
+    await say(redis, 'SET davgate:format 2');
+    expect((await refusal(redis.url)).message).toContain('another version of davgate');
+    expect(await say(redis, 'GET davgate:format')).toContain('2');
+    await open(`${redis.url}/1`);
+  });
+
+  test('there is no such database', async () => {
+    const redis = await redisWith();
+    expect((await refusal(`${redis.url}/99`)).message).toContain('no such database');
+  });
+});
+
+describe('what Redis may forget is told at start', () => {
+  test.each([
+    [['--appendonly', 'no'], 'warn', /forgets locks and properties when it stops; .*appendonly yes/],
+    [['--appendfsync', 'everysec'], 'info', /may lose its last second/],
+    [['--maxmemory-policy', 'allkeys-lru'], 'warn', /when its memory is full; .*noeviction/],
+  ])('%j', async (settings, level, event) => {
+    const { lines } = await open((await redisWith(...settings)).url);
+    expect(lines).toEqual([expect.objectContaining({ level, event: expect.stringMatching(event) })]);
+  });
+
+  test('nothing where it forgets nothing', async () => {
+    expect((await open((await redisWith()).url)).lines).toEqual([]);
+  });
+
+  test('a Redis that does not tell its settings is used all the same', async () => {
+    const redis = await redisWith();
+    await say(redis, 'ACL SETUSER gate on >pass ~davgate* +@all -config');
+    const { state, lines } = await open(`redis://gate:pass@127.0.0.1:${redis.port}`);
+    expect(lines).toEqual([
+      expect.objectContaining({ level: 'warn', event: expect.stringMatching(/does not tell/) }),
+    ]);
+    expect(await state.drive('d').locks.create(NOW_MS, lock)).toEqual(lock);
+    await say(redis, 'ACL SETUSER gate -eval');
+    await expect(state.drive('d').locks.all(NOW_MS)).rejects.toThrow(StateUnavailable);
+  });
+});
+
+describe('a Redis that goes away', () => {
+  test('acknowledged before it was killed is there after it, and the gateway goes on by itself', async () => {
+    const redis = await redisWith();
+    const { state, lines, logged } = await open(redis.url);
+    const { locks, properties, asides, holds } = state.drive('d');
+    const taken = [];
+    for (let count = 0; count < 20; count++) {
+      taken.push(await locks.create(NOW_MS, lockOn(`/${count}`)));
+      await properties.change(`id:${count}`, [{ set: property('a') }]);
+    }
+    await asides.put(asideAt('/._x', bytes('fork')), bytes('fork'));
+    await holds.put(holdAt('/new'));
+    await redis.kill();
+    await logged('the shared state is away; trying to reach it again');
+    // Asked while it is away: it waits for the return.
+    const waiting = locks.create(NOW_MS, lock);
+    await redis.start();
+    expect(await waiting).toEqual(lock);
+    expect(await locks.all(NOW_MS)).toEqual(expect.arrayContaining([...taken, lock]));
+    const ids = Array.from({ length: 20 }, (_, count) => `id:${count}`);
+    expect((await properties.of(ids)).size).toBe(20);
+    expect((await asides.read(path('/._x')))?.toString()).toBe('fork');
+    expect(await holds.get(path('/new'))).toEqual(holdAt('/new'));
+    expect(lines.map(({ level, event }) => `${level}: ${event}`)).toEqual([
+      'warn: the shared state is away; trying to reach it again',
+      'info: the shared state is back',
+    ]);
+  });
+
+  test('what finds no Redis in time fails, and is not done later', async () => {
+    const redis = await redisWith();
+    const { state, clock, logged } = await open(redis.url);
+    const { locks } = state.drive('d');
+    await redis.kill();
+    await logged('the shared state is away; trying to reach it again');
+    const failing = expect(locks.create(NOW_MS, lock)).rejects.toThrow(
+      new StateUnavailable(
+        `${redis.url}`,
+        `no answer within ${ANSWER_MS_MAX / 1000} s; check that Redis runs and is reachable`,
+      ),
+    );
+    await clock.advance(ANSWER_MS_MAX);
+    await failing;
+    await redis.start();
+    expect(await locks.all(NOW_MS)).toEqual([]);
+  });
+
+  test('what is under way when it dies fails at once', async () => {
+    const redis = await redisWith();
+    const { state } = await open(redis.url);
+    redis.pause();
+    const asked = state.drive('d').locks.create(NOW_MS, lock);
+    // Sent by the end of this turn; the answer never comes.
+    await new Promise((resolve) => setImmediate(resolve));
+    const failing = expect(asked).rejects.toThrow(StateUnavailable);
+    await redis.kill();
+    await failing;
+    await redis.start();
+    expect(await state.drive('d').locks.all(NOW_MS)).toEqual([]);
+  });
+
+  test('one that hangs fails what is asked of it in time, and holds up no close', async () => {
+    const redis = await redisWith();
+    const { state, clock } = await open(redis.url);
+    redis.pause();
+    const failing = expect(state.drive('d').locks.all(NOW_MS)).rejects.toThrow('no answer within 10 s');
+    await clock.advance(ANSWER_MS_MAX);
+    await failing;
+    await clock.during(state.close());
+    redis.resume();
+  });
+
+  test('changes that were asked for before the close are kept; later ones are refused', async () => {
+    const redis = await redisWith();
+    const { state } = await open(redis.url);
+    const asked = state.drive('d').locks.create(NOW_MS, lock);
+    await state.close();
+    expect(await asked).toEqual(lock);
+    await expect(state.drive('d').locks.release(lock.token)).rejects.toThrow('closed');
+    expect(await (await open(redis.url)).state.drive('d').locks.all(NOW_MS)).toEqual([lock]);
+  });
+});
+
+describe('a Redis that takes no writes', () => {
+  test('because its memory is full: says so, and nothing is half done', async () => {
+    const redis = await redisWith('--maxmemory-policy', 'noeviction');
+    const { state } = await open(redis.url);
+    const { locks, asides, properties } = state.drive('d');
+    await asides.put(asideAt('/a/._x', bytes('fork')), bytes('fork'));
+    await asides.put(asideAt('/b/._y', bytes('other')), bytes('other'));
+    await say(redis, 'CONFIG SET maxmemory 1');
+    for (const change of [
+      () => locks.create(NOW_MS, lock),
+      () => properties.change('id:1', [{ set: property('a') }]),
+      () => asides.put(asideAt('/a/._x', bytes('new')), bytes('new')),
+      () => asides.copy(path('/a'), path('/b'), () => 'aside:new'),
+    ])
+      await expect(change()).rejects.toThrow('its memory is full; raise maxmemory or free some');
+    // A move takes no more room than there was, and happens whole.
+    await asides.move(path('/a'), path('/c'));
+    await say(redis, 'CONFIG SET maxmemory 0');
+    expect(await locks.all(NOW_MS)).toEqual([]);
+    expect((await asides.read(path('/c/._x')))?.toString()).toBe('fork');
+    expect((await asides.read(path('/b/._y')))?.toString()).toBe('other');
+    expect(await asides.get(path('/a/._x'))).toBeUndefined();
+  });
+
+  test('because it is a replica: says so', async () => {
+    const redis = await redisWith();
+    const { state } = await open(redis.url);
+    await say(redis, `REPLICAOF 127.0.0.1 ${await freePort()}`);
+    await expect(state.drive('d').holds.put(holdAt('/new'))).rejects.toThrow(
+      'give the address of the primary',
+    );
+  });
+});
+
+describe('what only Redis could get wrong', () => {
+  test('two drives, and two databases, know nothing of each other', async () => {
+    const redis = await redisWith();
+    const { state } = await open(redis.url);
+    const one = state.drive('one');
+    await one.locks.create(NOW_MS, lock);
+    await one.asides.put(asideAt('/._x', bytes('fork')), bytes('fork'));
+    await one.properties.change('id:1', [{ set: property('a') }]);
+    for (const other of [state.drive('two'), (await open(`${redis.url}/1`)).state.drive('one')]) {
+      expect(await other.locks.create(NOW_MS, lockOn('/a/b'))).toHaveProperty('token');
+      expect(await other.asides.in(path('/'))).toEqual([]);
+      expect(await other.properties.version()).toBe(0);
+      await other.asides.forget(path('/'));
+      await other.locks.forget(path('/'));
+      await other.properties.forget(['id:1']);
+    }
+    expect(await one.locks.all(NOW_MS)).toEqual([lock]);
+    expect((await one.asides.read(path('/._x')))?.toString()).toBe('fork');
+    expect((await one.properties.of(['id:1'])).size).toBe(1);
+  });
+
+  test('of many who ask two gateways for one lock at once, exactly one gets it', async () => {
+    const redis = await redisWith();
+    const gateways = [(await open(redis.url)).state.drive('d'), (await open(redis.url)).state.drive('d')];
+    const wanted = Array.from({ length: 60 }, () => lockOn('/a/b'));
+    const answers = await Promise.all(
+      wanted.map((each, index) => gateways[index % 2]?.locks.create(NOW_MS, each)),
+    );
+    expect(answers.filter((answer) => answer && 'token' in answer)).toHaveLength(1);
+    for (const { locks } of gateways) expect(await locks.all(NOW_MS)).toHaveLength(1);
+  });
+
+  test('changes of one id that two gateways make at once all hold', async () => {
+    const redis = await redisWith();
+    const gateways = [(await open(redis.url)).state.drive('d'), (await open(redis.url)).state.drive('d')];
+    const names = Array.from({ length: 60 }, (_, index) => `n${index}`);
+    await Promise.all(
+      names.map((name, index) => gateways[index % 2]?.properties.change('id:1', [{ set: property(name) }])),
+    );
+    for (const { properties } of gateways)
+      expect(
+        (await properties.of(['id:1']))
+          .get('id:1')
+          ?.map(({ name }) => name)
+          .sort(),
+      ).toEqual(names.sort());
+  });
+
+  test('a token that is taken is a mistake, and changes nothing', async () => {
+    const { state } = await open((await redisWith()).url);
+    const { locks } = state.drive('d');
+    await locks.create(NOW_MS, lock);
+    await expect(locks.create(NOW_MS, { ...lockOn('/other'), token: lock.token })).rejects.toThrow(
+      'there is a lock with this token already',
+    );
+    expect(await locks.all(NOW_MS)).toEqual([lock]);
+  });
+
+  test('names whose key has another length than the name move with all below', async () => {
+    const { state } = await open((await redisWith()).url);
+    const { asides } = state.drive('d');
+    // In lower case Ⱥ takes one byte more.
+    await asides.put(asideAt('/ȺȺ/ȺB/._Ⱥ', bytes('fork')), bytes('fork'));
+    await asides.move(path('/ȺȺ'), path('/ⱥⱥ'));
+    expect((await asides.get(path('/ⱥⱥ/Ⱥb/._ⱥ')))?.path).toBe('/ⱥⱥ/ȺB/._Ⱥ');
+    await asides.move(path('/ȺȺ/ȺB'), path('/to/İ'));
+    await asides.copy(path('/to'), path('/Copy'), () => 'aside:new');
+    expect((await asides.get(path('/to/İ/._Ⱥ')))?.path).toBe('/to/İ/._Ⱥ');
+    expect(await asides.get(path('/COPY/İ/._ⱥ'))).toMatchObject({ path: '/Copy/İ/._Ⱥ', id: 'aside:new' });
+    expect((await asides.in(path('/copy/İ'))).map((file) => file.path)).toEqual(['/Copy/İ/._Ⱥ']);
+    expect((await asides.read(path('/copy/İ/._Ⱥ')))?.toString()).toBe('fork');
+  });
+
+  test('times of far years and of before 1970 are not rounded', async () => {
+    const { state } = await open((await redisWith()).url);
+    const { asides } = state.drive('d');
+    for (const modifiedMs of [253_402_300_799_999, -86_400_001]) {
+      await asides.put(asideAt('/._x', bytes('')), bytes(''));
+      await asides.touch(path('/._x'), modifiedMs);
+      await asides.move(path('/._x'), path('/._y'));
+      expect((await asides.get(path('/._y')))?.modifiedMs).toBe(modifiedMs);
+    }
+  });
+
+  test('the version of the properties does not come back when Redis has lost some changes', async () => {
+    const redis = await redisWith();
+    const { state } = await open(redis.url);
+    const { properties } = state.drive('d');
+    await properties.change('id:1', [{ set: property('a') }]);
+    const before = await properties.version();
+    await say(redis, 'FLUSHALL');
+    await properties.change('id:1', [{ set: property('b') }]);
+    expect(await properties.version()).toBeGreaterThan(before);
+  });
+
+  test('a question for very many ids is answered whole', async () => {
+    const { state } = await open((await redisWith()).url);
+    const { times } = state.drive('d');
+    const ids = Array.from({ length: 2_500 }, (_, index) => `id:${index}`);
+    await Promise.all(ids.map((id, index) => times.set(id, { rev: 'r', modifiedMs: index })));
+    expect((await times.of(ids)).get('id:2499')).toEqual({ rev: 'r', modifiedMs: 2_499 });
+    expect((await times.of(ids)).size).toBe(2_500);
+    await times.forget(ids.slice(1));
+    expect([...(await times.of(ids)).keys()]).toEqual(['id:0']);
+  });
+});
