@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { FailedPuts } from '../../../src/dav/failed-puts.ts';
+import { path } from '../../support/dav.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+test('a failed PUT is remembered for its user and path, for a quarter of an hour after the last one', async () => {
+  const clock = new ManualClock();
+  const failed = new FailedPuts(clock);
+  failed.note('ann', path('/a'));
+  await clock.advance(10 * 60_000);
+  failed.note('ann', path('/a'));
+  await clock.advance(10 * 60_000);
+  expect(failed.has('ann', path('/A'))).toBe(true);
+  expect(failed.has('ben', path('/a'))).toBe(false);
+  expect(failed.has('ann', path('/b'))).toBe(false);
+  await clock.advance(5 * 60_000);
+  expect(failed.has('ann', path('/a'))).toBe(false);
+});
+
+test('many failures take no more memory: the oldest are forgotten', () => {
+  const failed = new FailedPuts(new ManualClock());
+  for (let index = 0; index < 10_000; index++) failed.note('ann', path(`/${index}`));
+  failed.note('ann', path('/0'));
+  failed.note('ann', path('/more'));
+  expect(failed.has('ann', path('/0'))).toBe(true);
+  expect(failed.has('ann', path('/1'))).toBe(false);
+  expect(failed.has('ann', path('/2'))).toBe(true);
+});
