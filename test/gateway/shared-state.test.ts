@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Gateway, startGateway } from '../../src/app.ts';
+import { silentLog } from '../../src/util/log.ts';
+import { temporaryDirectory } from '../support/program.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+/** Two gateways before one account, with one Redis. */
+let service: TestService;
+let redis: TestRedis;
+let directory: { readonly path: string; remove(): Promise<void> };
+const gateways: Gateway[] = [];
+
+beforeEach(async () => {
+  directory = await temporaryDirectory();
+  [service, redis] = await Promise.all([startTestService(), startRedis()]);
+  await startOne();
+  await startOne();
+});
+afterEach(async () => {
+  for (const gateway of gateways.splice(0)) await gateway.close();
+  await redis.close();
+  await service.close();
+  await directory.remove();
+});
+
+async function startOne(): Promise<void> {
+  const own = join(directory.path, String(gateways.length));
+  const { url, token } = service;
+  const drive = {
+    name: 'default',
+    service: { apiUrl: url, contentUrl: url, notifyUrl: url, credentials: { token } },
+    root: '',
+    deletePolicy: 'auto',
+  } as const;
+  const config = {
+    listen: { host: '127.0.0.1', port: 0 },
+    tls: undefined,
+    dataDirectory: join(own, 'data'),
+    cacheDirectory: join(own, 'cache'),
+    redisUrl: redis.url,
+    drives: [drive],
+    users: undefined,
+  };
+  gateways.push(await startGateway(config, silentLog));
+}
+
+interface Asked {
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+/** Asks gateway 0 or 1. */
+async function ask(gateway: 0 | 1, method: string, path: string, { headers = {}, body }: Asked = {}) {
+  const url = new URL(path, gateways[gateway]?.url);
+  const response = await fetch(url, { method, headers, ...(body !== undefined && { body }) });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>
+  <D:locktype><D:write/></D:locktype><D:owner>Ann</D:owner></D:lockinfo>`;
+
+const setProperty = (text: string) => `<D:propertyupdate xmlns:D="DAV:" xmlns:t="urn:test"><D:set><D:prop>
+  <t:colour>${text}</t:colour></D:prop></D:set></D:propertyupdate>`;
+
+const FIND_PROPERTY = `<D:propfind xmlns:D="DAV:" xmlns:t="urn:test"><D:prop><t:colour/></D:prop></D:propfind>`;
+
+test('a lock that one gave is honoured, shown, refreshed and released by the other', async () => {
+  expect((await ask(0, 'PUT', '/a', { body: 'one' })).status).toBe(201);
+  const locked = await ask(0, 'LOCK', '/a', { body: LOCK, headers: { Timeout: 'Second-600' } });
+  expect(locked.status).toBe(200);
+  const token = locked.headers.get('lock-token') ?? '';
+  expect((await ask(1, 'PUT', '/a', { body: 'two' })).status).toBe(423);
+  expect((await ask(1, 'LOCK', '/a', { body: LOCK })).status).toBe(423);
+  expect((await ask(1, 'PROPFIND', '/a', { headers: { Depth: '0' } })).text).toContain(token.slice(1, -1));
+  expect((await ask(1, 'PUT', '/a', { body: 'two', headers: { If: `(${token})` } })).status).toBe(204);
+  expect((await ask(1, 'LOCK', '/a', { headers: { If: `(${token})` } })).status).toBe(200);
+  expect((await ask(1, 'UNLOCK', '/a', { headers: { 'Lock-Token': token } })).status).toBe(204);
+  expect((await ask(0, 'PUT', '/a', { body: 'three' })).status).toBe(204);
+});
+
+test('a property that one set is shown by the other, also in a listing that it has shown before', async () => {
+  await ask(0, 'MKCOL', '/folder');
+  await ask(0, 'PUT', '/folder/a', { body: 'one' });
+  const listing = async (gateway: 0 | 1) =>
+    (await ask(gateway, 'PROPFIND', '/folder/', { body: FIND_PROPERTY, headers: { Depth: '1' } })).text;
+  await expect.poll(() => listing(1), { timeout: 60_000 }).toContain('/folder/a');
+  for (const colour of ['red', 'blue']) {
+    expect((await ask(0, 'PROPPATCH', '/folder/a', { body: setProperty(colour) })).status).toBe(207);
+    expect(await listing(1)).toContain(`>${colour}<`);
+    expect(await listing(0)).toContain(`>${colour}<`);
+  }
+});
+
+test('an empty file that one holds back is seen by the other, which takes its body', async () => {
+  expect((await ask(0, 'PUT', '/new', { body: '' })).status).toBe(201);
+  const found = await ask(1, 'PROPFIND', '/', { headers: { Depth: '1' } });
+  expect(found.text).toContain('/new');
+  expect((await ask(1, 'GET', '/new')).status).toBe(200);
+  expect((await ask(1, 'PUT', '/new', { body: 'the body' })).status).toBe(204);
+  await expect.poll(async () => (await ask(0, 'GET', '/new')).text, { timeout: 60_000 }).toBe('the body');
+});
+
+test('what is set aside through one is read, moved and removed through the other', async () => {
+  expect((await ask(0, 'PUT', '/._a', { body: 'fork' })).status).toBe(201);
+  expect((await ask(1, 'GET', '/._a')).text).toBe('fork');
+  const to = new URL('/._b', gateways[1]?.url).href;
+  expect((await ask(1, 'MOVE', '/._a', { headers: { Destination: to } })).status).toBe(201);
+  expect((await ask(0, 'GET', '/._b')).text).toBe('fork');
+  expect((await ask(0, 'GET', '/._a')).status).toBe(404);
+  expect((await ask(0, 'DELETE', '/._b')).status).toBe(204);
+  expect((await ask(1, 'GET', '/._b')).status).toBe(404);
+});
+
+test('while Redis is away a write is refused for a while, and the file stays as it is', async () => {
+  await ask(0, 'PUT', '/a', { body: 'one' });
+  await redis.kill();
+  const refused = await ask(0, 'PUT', '/a', { body: 'two' });
+  expect(refused.status).toBe(503);
+  expect(refused.headers.get('retry-after')).toBe('10');
+  expect(refused.text).not.toContain(String(redis.port));
+  await redis.start();
+  expect((await ask(0, 'GET', '/a')).text).toBe('one');
+  expect((await ask(0, 'PUT', '/a', { body: 'two' })).status).toBe(204);
+});
