@@ -99,6 +99,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const relocating = new Relocating(parts, reading, writing, removal, stepAside);
   const tree = createTree({ parts, reading, writing, removal, relocating });
 
+  for (const root of await times.on([known.root])) known.adorn(root);
   feed.start();
   stepAside
     .repair()

@@ -109,7 +109,7 @@ export class HeldFiles {
     this.#stop.abort();
     this.#alarm.abort();
     await this.#running;
-    for (const { path } of [...this.#due.values()]) await this.settle(path).catch(() => {});
+    await Promise.allSettled([...this.#due.values()].map(({ path }) => this.settle(path)));
   }
 
   #release(key: string): void {

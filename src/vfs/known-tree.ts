@@ -22,6 +22,10 @@ export class KnownTree {
     this.#folders = new FolderCache(bytesMax, isFresh);
   }
 
+  get root(): FolderEntry {
+    return this.#root;
+  }
+
   get sizeBytes(): number {
     return this.#folders.sizeBytes;
   }

@@ -1,5 +1,5 @@
 import { ROOT } from '../util/path.ts';
-import { parentKeyOf } from './key-tree.ts';
+import { KeyTree, parentKeyOf } from './key-tree.ts';
 import type { Known } from './listing.ts';
 
 /** What the change feed says of a place, weighed against what we did there ourselves. */
@@ -53,6 +53,7 @@ export class OwnChanges {
   readonly #ongoing = new Map<string, Set<Ongoing>>();
   /** The order is that of `sinceMs`. */
   readonly #guards = new Map<string, Guard>();
+  readonly #guarded = new KeyTree();
   /** Guards of whole trees. */
   #treeGuards = 0;
 
@@ -100,6 +101,8 @@ export class OwnChanges {
     const guard = this.#guards.get(key);
     if (guard && verdict === 'apply') verdict = guard.revs.has(state) ? 'ignore' : 'doubt';
     if (verdict === 'apply' && this.#treeGuards > 0 && this.#liesBelowGuard(key)) verdict = 'doubt';
+    // A folder that went before we put something into it has been made again by that.
+    if (verdict === 'apply' && known === 'absent' && this.#guarded.within(key).length > 0) verdict = 'doubt';
     return verdict;
   }
 
@@ -155,6 +158,7 @@ export class OwnChanges {
     const old = this.#guards.get(key);
     if (old) this.#dropGuard(key, old);
     this.#guards.set(key, guard);
+    this.#guarded.add(key);
     if (guard.tree) this.#treeGuards++;
     const [oldest] = this.#guards;
     if (oldest && this.#guards.size > REMEMBERED_MAX) this.#dropGuard(...oldest);
@@ -162,6 +166,7 @@ export class OwnChanges {
 
   #dropGuard(key: string, guard: Guard): void {
     this.#guards.delete(key);
+    this.#guarded.delete(key);
     if (guard.tree) this.#treeGuards--;
   }
 }

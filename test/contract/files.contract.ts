@@ -11,17 +11,17 @@ export interface OpenedFiles {
   close(): Promise<void>;
 }
 
-export const path = (text: string): Path => pathOf(text.split('/').filter((name) => name !== ''));
+const path = (text: string): Path => pathOf(text.split('/').filter((name) => name !== ''));
 
 const ANY = { if: 'any' } as const;
 const ABSENT = { if: 'absent' } as const;
 
-export async function* body(...texts: string[]): AsyncIterable<Uint8Array> {
+async function* body(...texts: string[]): AsyncIterable<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
 
 /** The fault with which `work` fails. */
-export async function faultOf(work: Promise<unknown>): Promise<Fault | 'none'> {
+async function faultOf(work: Promise<unknown>): Promise<Fault | 'none'> {
   try {
     await work;
     return 'none';

@@ -322,6 +322,8 @@ export class MemoryRemote implements Remote {
   ): Promise<T> {
     signal?.throwIfAborted();
     this.calls.push({ call, path });
+    // As over a network, others get their turn meanwhile.
+    await new Promise<void>((resolve) => setImmediate(resolve));
     await this.#gate(call, 'begin', signal);
     const index = this.#failures.findIndex((failure) => failure.call === call);
     const [failure] = index < 0 ? [] : this.#failures.splice(index, 1);
