@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { runProgram, spawnProgram, startProgram } from '../support/program.ts';
+import { freePort } from '../support/redis.ts';
 
 let home: string;
 beforeAll(async () => {
@@ -45,6 +46,17 @@ describe('what davgate cannot start with: exit code 2, one line that names it an
     const file = join(home, 'config.json');
     await writeFile(file, '{"lisen": "x"}');
     expect(await refused('--config', file)).toContain(`"lisen" in ${file}: no such setting`);
+  });
+
+  test('a Redis that is not there, without its password', async () => {
+    const port = await freePort();
+    const output = await refused('--redis', `redis://ann:SECRET@127.0.0.1:${port}`);
+    expect(output).toBe(
+      `davgate: cannot use the shared state in redis://ann:***@127.0.0.1:${port}: nothing listens there; start Redis, or correct the address\n`,
+    );
+    expect(await refused('--redis', 'localhost:SECRET')).toMatch(
+      /^davgate: --redis: not an address of a Redis/,
+    );
   });
 
   test('a port in use', async () => {

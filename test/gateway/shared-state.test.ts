@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../../src/app.ts';
-import { silentLog } from '../../src/util/log.ts';
+import { type LogFields, silentLog } from '../../src/util/log.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -11,8 +11,11 @@ let service: TestService;
 let redis: TestRedis;
 let directory: { readonly path: string; remove(): Promise<void> };
 const gateways: Gateway[] = [];
+/** What they logged as errors. */
+let errors: (LogFields | undefined)[];
 
 beforeEach(async () => {
+  errors = [];
   directory = await temporaryDirectory();
   [service, redis] = await Promise.all([startTestService(), startRedis()]);
   await startOne();
@@ -34,6 +37,7 @@ async function startOne(): Promise<void> {
     root: '',
     deletePolicy: 'auto',
   } as const;
+  const log = { ...silentLog, error: (_: string, fields?: LogFields) => void errors.push(fields) };
   const config = {
     listen: { host: '127.0.0.1', port: 0 },
     tls: undefined,
@@ -43,7 +47,7 @@ async function startOne(): Promise<void> {
     drives: [drive],
     users: undefined,
   };
-  gateways.push(await startGateway(config, silentLog));
+  gateways.push(await startGateway(config, log));
 }
 
 interface Asked {
@@ -120,6 +124,7 @@ test('while Redis is away a write is refused for a while, and the file stays as 
   expect(refused.status).toBe(503);
   expect(refused.headers.get('retry-after')).toBe('10');
   expect(refused.text).not.toContain(String(redis.port));
+  expect(String(errors[0]?.['reason'])).toMatch(/^StateUnavailable: .*no answer within 10 s/);
   await redis.start();
   expect((await ask(0, 'GET', '/a')).text).toBe('one');
   expect((await ask(0, 'PUT', '/a', { body: 'two' })).status).toBe(204);

@@ -140,6 +140,8 @@ function clientFor(url: string, reconnectStrategy: (retries: number) => number |
     disableClientInfo: true,
     name: 'davgate',
     pingInterval: PING_EVERY_MS,
+    // Its own 5 s would be over before ours.
+    commandOptions: { timeout: 0 },
     commandsQueueMaxLength: WAITING_MAX,
     socket: { connectTimeout: CONNECT_MS_MAX, socketTimeout: SILENCE_MS_MAX, reconnectStrategy },
   });
