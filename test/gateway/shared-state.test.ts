@@ -98,6 +98,8 @@ test('a property that one set is shown by the other, also in a listing that it h
 });
 
 test('an empty file that one holds back is seen by the other, which takes its body', async () => {
+  const before = await ask(1, 'PROPFIND', '/', { headers: { Depth: '1' } });
+  expect([before.status, (await ask(1, 'GET', '/new')).status]).toEqual([207, 404]);
   expect((await ask(0, 'PUT', '/new', { body: '' })).status).toBe(201);
   const found = await ask(1, 'PROPFIND', '/', { headers: { Depth: '1' } });
   expect(found.text).toContain('/new');
