@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import { seededRandom } from '../../src/service/faults/chance.ts';
+import type { FaultSettings } from '../../src/service/faults/switches.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { RandomClient } from './random-client.ts';
+import { bytesOf } from './tree-model.ts';
+import { storedBytes, truthBelow } from './upstream-truth.ts';
+
+/** Of one scenario, by all its clients; `npm run test:faults` asks for more. */
+const OPERATIONS = Number(process.env['DAVGATE_FAULT_OPERATIONS'] ?? 120);
+/** Printed with each failure; the same seed makes the same choices. */
+const SEED = Number(process.env['DAVGATE_FAULT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const CLIENTS = 3;
+
+interface Scenario {
+  readonly faults: FaultSettings;
+  /** The gateway gives up soon, so that operations fail. */
+  readonly deadlineMs?: number;
+  /** Of the operations; with trouble absorbed there is none. */
+  readonly troublesMax: number;
+}
+
+const ALL_TOGETHER: FaultSettings = {
+  'rate-per-second': 200,
+  'rate-burst': 100,
+  'rate-text-share': 0.5,
+  'contention-hold-ms': 2,
+  'error-metadata-share': 0.04,
+  'error-read-share': 0.04,
+  'error-write-share': 0.04,
+  'error-burst': 2,
+  'latency-metadata-ms': 3,
+  'latency-read-ms': 3,
+  'latency-write-ms': 5,
+  'bandwidth-bytes-per-second': 50_000_000,
+  'cut-share': 0.05,
+  'corrupt-share': 0.03,
+  'lost-answer-share': 0.05,
+  'token-lifetime-seconds': 2,
+};
+
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  'no fault': { faults: {}, troublesMax: 0 },
+  'rate limit': {
+    faults: { 'rate-per-second': 60, 'rate-burst': 30, 'rate-text-share': 0.5 },
+    troublesMax: 0,
+  },
+  'write contention': { faults: { 'contention-hold-ms': 10 }, troublesMax: 0 },
+  'errors of every class': {
+    faults: {
+      'error-metadata-share': 0.1,
+      'error-read-share': 0.1,
+      'error-write-share': 0.1,
+      'error-burst': 2,
+    },
+    troublesMax: 0,
+  },
+  'slow calls on slow lines': {
+    faults: {
+      'latency-metadata-ms': 20,
+      'latency-read-ms': 20,
+      'latency-write-ms': 40,
+      'bandwidth-bytes-per-second': 20_000_000,
+    },
+    troublesMax: 0,
+  },
+  'cut downloads': { faults: { 'cut-share': 0.3 }, troublesMax: 0 },
+  'downloads cut at once': { faults: { 'cut-share': 0.3, 'cut-after-bytes': 1 }, troublesMax: 0 },
+  'lost answers': { faults: { 'lost-answer-share': 0.2 }, troublesMax: 0 },
+  'corrupted downloads': { faults: { 'corrupt-share': 0.2 }, troublesMax: 0.1 },
+  'tokens and sessions that end': {
+    faults: { 'token-lifetime-seconds': 1, 'session-lifetime-seconds': 1, 'latency-write-ms': 30 },
+    troublesMax: 0.05,
+  },
+  'everything together': { faults: ALL_TOGETHER, troublesMax: 0.05 },
+  'everything together, given up early': { faults: ALL_TOGETHER, deadlineMs: 20, troublesMax: 1 },
+};
+
+interface Run {
+  readonly service: TestService;
+  readonly gateway: TestGateway;
+  readonly clients: readonly RandomClient[];
+}
+
+describe(`with seed ${SEED} (DAVGATE_FAULT_SEED)`, () => {
+  test.each(Object.entries(SCENARIOS))('%s', async (name, scenario) => {
+    const run = await start(name, scenario);
+    const { service, clients } = run;
+    try {
+      await Promise.all(clients.map((client) => client.begin()));
+      service.service.setFaults({ ...scenario.faults, seed: SEED });
+      await Promise.all(clients.map((client) => work(client, OPERATIONS / CLIENTS)));
+      service.service.setFaults({});
+      for (const [index, client] of clients.entries()) await compare(run, client, folderOf(index));
+      const troubles = clients.reduce((sum, client) => sum + client.troubles, 0);
+      expect(troubles).toBeLessThanOrEqual(scenario.troublesMax * OPERATIONS);
+    } finally {
+      for (const client of clients) client.close();
+      await run.gateway.close();
+      await service.close();
+    }
+  });
+});
+
+async function start(name: string, { deadlineMs }: Scenario): Promise<Run> {
+  const random = seededRandom(SEED);
+  const service = await startTestService();
+  const gateway = await startTestGateway({
+    service,
+    // Short waits: what is tried is what happens after them.
+    random: () => random() / 20,
+    ...(deadlineMs !== undefined && { deadlineMs }),
+  });
+  const clients = Array.from({ length: CLIENTS }, (_, index) => {
+    return new RandomClient({
+      service,
+      url: gateway.url,
+      folder: folderOf(index),
+      random: seededRandom(SEED + index + 1),
+      readsPartsOfLarge: !('corrupt-share' in (SCENARIOS[name]?.faults ?? {})),
+    });
+  });
+  return { service, gateway, clients };
+}
+
+async function work(client: RandomClient, operations: number): Promise<void> {
+  for (let done = 0; done < operations; done++) await client.step();
+}
+
+/** What was acknowledged is at the service byte for byte, nothing else is, and the gateway shows just that. */
+async function compare({ service }: Run, client: RandomClient, folder: string): Promise<void> {
+  expect(await truthBelow(service, folder)).toEqual(client.tree.digest());
+  for (const [path, node] of client.tree.nodes)
+    if (node !== 'folder') expect((await storedBytes(service, path)).equals(bytesOf(node))).toBe(true);
+  await client.compareAll();
+}
+
+function folderOf(index: number): string {
+  return `/client-${index}`;
+}

@@ -1,0 +1,357 @@
+import { type GatewayAnswer, GatewayClient, type GatewayRequest } from '../support/gateway.ts';
+import { parseMultistatus } from '../support/multistatus.ts';
+import type { TestService } from '../support/service.ts';
+import { bytesOf, type Content, contentOf, isWithin, TreeModel } from './tree-model.ts';
+import { isSame, truthBelow } from './upstream-truth.ts';
+
+/** Names are few, so that operations meet on them. */
+const NAMES = 5;
+const DEPTH_MAX = 3;
+const SMALL_BYTES_MAX = 20_000;
+/** More than one block, so that uploads go by sessions and downloads in pieces. */
+const LARGE_BYTES = { from: 4 * 1024 ** 2 - 1, to: 10 * 1024 ** 2 };
+
+export interface ClientOptions {
+  readonly service: TestService;
+  readonly url: string;
+  /** That nobody else works in. */
+  readonly folder: string;
+  readonly random: () => number;
+  /** Parts of large files cannot be checked against the hash of the whole. */
+  readonly readsPartsOfLarge: boolean;
+}
+
+/** What an operation is expected to do. */
+interface Change {
+  readonly method: string;
+  readonly path: string;
+  readonly request?: GatewayRequest;
+  readonly status: number;
+  readonly after: TreeModel;
+}
+
+/**
+ * A client that does what comes to its mind in a folder of its own, and throws when an answer, or what an
+ * operation left at the service, is not what it should be.
+ */
+export class RandomClient {
+  readonly #client: GatewayClient;
+  #tree = new TreeModel();
+  /** How often each thing was done, and how often an operation failed with trouble at the service. */
+  readonly counts = new Map<string, number>();
+  troubles = 0;
+  #operation = '';
+
+  constructor(private readonly options: ClientOptions) {
+    this.#client = new GatewayClient(options.url);
+  }
+
+  get tree(): TreeModel {
+    return this.#tree;
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  /** Makes its folder. */
+  async begin(): Promise<void> {
+    const { folder } = this.options;
+    for (;;) {
+      const { status } = await this.#client.send('MKCOL', folder);
+      // 405: the one before failed, and made it all the same.
+      if (status === 201 || status === 405) return;
+      if (status < 500) throw new Error(`MKCOL ${folder}: ${status}`);
+    }
+  }
+
+  async step(): Promise<void> {
+    const [name, act] = this.#choose(ACTS);
+    this.#operation = name;
+    this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
+    await act.call(this);
+  }
+
+  /** Compares all that it believes with what the gateway shows. */
+  async compareAll(): Promise<void> {
+    const shown = await this.#shown(this.options.folder, 'infinity');
+    const expected = Object.fromEntries(
+      [...this.#tree.nodes].map(([path, node]) => [path, node === 'folder' ? node : node.sizeBytes]),
+    );
+    if (!isSame(shown as Record<string, string>, expected as Record<string, string>))
+      throw this.#wrong(`shows ${JSON.stringify(shown)} and not ${JSON.stringify(expected)}`);
+    for (const path of this.#tree.paths('file')) {
+      const { status, body } = await this.#client.send('GET', path);
+      if (status !== 200 || !body.equals(bytesOf(this.#contentAt(path))))
+        throw this.#wrong(`GET ${path}: ${status} with ${body.length} bytes`);
+    }
+  }
+
+  async put(): Promise<void> {
+    const path = this.#newPath();
+    const content = this.#newContent();
+    await this.#change(this.#putOf(path, content));
+  }
+
+  async putLarge(): Promise<void> {
+    const sizeBytes = this.#number(LARGE_BYTES.from, LARGE_BYTES.to);
+    await this.#change(this.#putOf(this.#newPath(), contentOf(this.#number(1, 2 ** 31), sizeBytes)));
+  }
+
+  /** The sender leaves in the middle: nothing may be changed. */
+  async putAndLeave(): Promise<void> {
+    const path = this.#newPath();
+    const body = bytesOf(this.#newContent());
+    const leaveAfterBytes = this.#number(0, Math.max(1, body.length - 1));
+    await this.#client.send('PUT', path, { body, leaveAfterBytes }).catch(() => undefined);
+  }
+
+  async putIfMatch(): Promise<void> {
+    const path = this.#existing('file');
+    if (!path) return;
+    const head = await this.#read('HEAD', path);
+    if (!head) return;
+    const isRight = this.options.random() < 0.6;
+    const etag = isRight ? String(head.headers.etag) : '"0123456789abcdef"';
+    const put = this.#putOf(path, this.#newContent());
+    const request = { ...put.request, headers: { 'if-match': etag } };
+    await this.#change({ ...put, request, ...(!isRight && { status: 412, after: this.#tree }) });
+  }
+
+  async putIfNoneMatch(): Promise<void> {
+    const path = this.#newPath();
+    const put = this.#putOf(path, this.#newContent());
+    const isThere = this.#tree.nodes.has(path);
+    const request = { ...put.request, headers: { 'if-none-match': '*' } };
+    await this.#change({ ...put, request, ...(isThere && { status: 412, after: this.#tree }) });
+  }
+
+  async get(): Promise<void> {
+    const path = this.#existing('file');
+    const answer = path && (await this.#read('GET', path));
+    if (!answer) return;
+    const expected = bytesOf(this.#contentAt(path));
+    if (answer.status !== 200 || !answer.body.equals(expected))
+      throw this.#wrong(`GET ${path}: ${answer.status}, ${answer.body.length} of ${expected.length} bytes`);
+  }
+
+  async getRange(): Promise<void> {
+    const path = this.#existing('file');
+    if (!path) return;
+    const content = this.#contentAt(path);
+    if (content.sizeBytes === 0) return;
+    if (content.sizeBytes > 4 * 1024 ** 2 && !this.options.readsPartsOfLarge) return;
+    const start = this.#number(0, content.sizeBytes - 1);
+    const end = this.#number(start + 1, content.sizeBytes);
+    const answer = await this.#read('GET', path, { headers: { range: `bytes=${start}-${end - 1}` } });
+    if (!answer) return;
+    if (answer.status !== 206 || !answer.body.equals(bytesOf(content).subarray(start, end)))
+      throw this.#wrong(`GET ${path} ${start}-${end}: ${answer.status}, ${answer.body.length} bytes`);
+  }
+
+  async getNothing(): Promise<void> {
+    const path = `${this.#folder()}/never-there-${this.#number(0, 9)}`;
+    const answer = await this.#read('GET', path);
+    if (answer && answer.status !== 404) throw this.#wrong(`GET ${path}: ${answer.status}`);
+  }
+
+  async propfind(): Promise<void> {
+    const folder = this.#folder();
+    const shown = await this.#shown(folder, '1');
+    if (!shown) return;
+    const expected = Object.fromEntries(
+      this.#tree.childrenOf(folder).map((path) => {
+        const node = this.#tree.nodes.get(path);
+        return [path, typeof node === 'object' ? node.sizeBytes : 'folder'];
+      }),
+    );
+    if (!isSame(shown as Record<string, string>, expected as Record<string, string>))
+      throw this.#wrong(`PROPFIND ${folder}: ${JSON.stringify(shown)} and not ${JSON.stringify(expected)}`);
+  }
+
+  async mkcol(): Promise<void> {
+    const parent = this.#folder();
+    if (depthOf(parent) >= DEPTH_MAX) return;
+    const path = `${parent}/d${this.#number(0, NAMES)}`;
+    const isThere = this.#tree.nodes.has(path);
+    const after = isThere ? this.#tree : this.#tree.with(path, 'folder');
+    await this.#change({ method: 'MKCOL', path, status: isThere ? 405 : 201, after });
+  }
+
+  async delete(): Promise<void> {
+    const path = this.#existing(this.options.random() < 0.7 ? 'file' : 'folder');
+    if (path) await this.#change({ method: 'DELETE', path, status: 204, after: this.#tree.without(path) });
+  }
+
+  async move(): Promise<void> {
+    await this.#relocate('MOVE', (from, to) => this.#tree.moved(from, to));
+  }
+
+  async copy(): Promise<void> {
+    await this.#relocate('COPY', (from, to) => this.#tree.copied(from, to));
+  }
+
+  async #relocate(method: string, after: (from: string, to: string) => TreeModel): Promise<void> {
+    const kind = this.options.random() < 0.7 ? 'file' : 'folder';
+    const from = this.#existing(kind);
+    if (!from) return;
+    // Onto anything that is there, or to a new place.
+    const onto =
+      this.options.random() < 0.5 && this.#existing(this.options.random() < 0.7 ? 'file' : 'folder');
+    const to = onto || (kind === 'file' ? this.#newPath() : `${this.#folder()}/d${this.#number(0, NAMES)}`);
+    if (isWithin(from, to) || isWithin(to, from)) return;
+    if (kind === 'folder' && depthOf(to) > DEPTH_MAX) return;
+    const isThere = this.#tree.nodes.has(to);
+    const overwrite = this.options.random() < 0.8;
+    const isRefused = isThere && !overwrite;
+    await this.#change({
+      method,
+      path: from,
+      request: {
+        headers: { destination: this.options.url + encodeURI(to), overwrite: overwrite ? 'T' : 'F' },
+      },
+      status: isRefused ? 412 : isThere ? 204 : 201,
+      after: isRefused ? this.#tree : after(from, to),
+    });
+  }
+
+  #putOf(path: string, content: Content): Change {
+    return {
+      method: 'PUT',
+      path,
+      request: { body: bytesOf(content) },
+      status: this.#tree.nodes.has(path) ? 204 : 201,
+      after: this.#tree.with(path, content),
+    };
+  }
+
+  /** Does it. After trouble the service must have all of it or nothing of it. */
+  async #change({ method, path, request, status, after }: Change): Promise<void> {
+    const answer = await this.#client.send(method, path, request).catch((error: Error) => error);
+    const what = `${method} ${path} ${JSON.stringify(request?.headers ?? {})}`;
+    if (!(answer instanceof Error) && answer.status === status) {
+      this.#tree = after;
+      return;
+    }
+    if (!isTrouble(answer)) throw this.#wrong(`${what}: ${told(answer)} and not ${status}`);
+    this.troubles += 1;
+    const truth = await truthBelow(this.options.service, this.options.folder);
+    if (isSame(truth, after.digest())) this.#tree = after;
+    else if (!isSame(truth, this.#tree.digest()))
+      throw this.#wrong(
+        `${what}: ${told(answer)} left ${difference(truth, this.#tree.digest(), after.digest())}`,
+      );
+  }
+
+  /** `undefined` when there was trouble. */
+  async #read(method: string, path: string, request?: GatewayRequest): Promise<GatewayAnswer | undefined> {
+    const answer = await this.#client.send(method, path, request).catch((error: Error) => error);
+    if (!isTrouble(answer)) return answer as GatewayAnswer;
+    this.troubles += 1;
+    return undefined;
+  }
+
+  /** Sizes, and `folder`, by path: all below `folder` or its children; `undefined` when there was trouble. */
+  async #shown(folder: string, depth: string): Promise<Record<string, string | number> | undefined> {
+    const answer = await this.#read('PROPFIND', folder, { headers: { depth } });
+    if (!answer) return undefined;
+    if (answer.status !== 207) throw this.#wrong(`PROPFIND ${folder}: ${told(answer)}`);
+    const shown: Record<string, string | number> = {};
+    for (const { href, properties } of await parseMultistatus(answer.body.toString())) {
+      const path = decodeURI(href).replace(/\/$/, '');
+      const length = properties.get('{DAV:}getcontentlength')?.text;
+      if (path !== folder) shown[path] = href.endsWith('/') ? 'folder' : Number(length);
+    }
+    return shown;
+  }
+
+  #wrong(what: string): Error {
+    const { folder } = this.options;
+    return new Error(
+      `${folder}, operation ${[...this.counts.values()].reduce((a, b) => a + b, 0)} (${this.#operation}): ${what}`,
+    );
+  }
+
+  #contentAt(path: string): Content {
+    const node = this.#tree.nodes.get(path);
+    if (typeof node !== 'object') throw new Error(`the test expects no file at ${path}`);
+    return node;
+  }
+
+  #newContent(): Content {
+    return contentOf(this.#number(1, 2 ** 31), this.#number(0, SMALL_BYTES_MAX));
+  }
+
+  /** Of a file, there or not. */
+  #newPath(): string {
+    return `${this.#folder()}/f${this.#number(0, NAMES)}.txt`;
+  }
+
+  #folder(): string {
+    const folders = [this.options.folder, ...this.#tree.paths('folder')];
+    return folders[this.#number(0, folders.length)] ?? this.options.folder;
+  }
+
+  #existing(kind: 'file' | 'folder'): string | undefined {
+    const paths = this.#tree.paths(kind);
+    return paths[this.#number(0, paths.length)];
+  }
+
+  /** From `from` to below `end`. */
+  #number(from: number, end: number): number {
+    return from + Math.floor(this.options.random() * (end - from));
+  }
+
+  #choose(acts: readonly (readonly [number, string, Act])[]): readonly [string, Act] {
+    const total = acts.reduce((sum, [weight]) => sum + weight, 0);
+    let left = this.options.random() * total;
+    for (const [weight, name, act] of acts) {
+      left -= weight;
+      if (left < 0) return [name, act];
+    }
+    throw new Error('no act to choose');
+  }
+}
+
+type Act = (this: RandomClient) => Promise<void>;
+
+/** What it does, by how often. */
+const ACTS: readonly (readonly [number, string, Act])[] = [
+  [20, 'put', RandomClient.prototype.put],
+  [4, 'putLarge', RandomClient.prototype.putLarge],
+  [3, 'putAndLeave', RandomClient.prototype.putAndLeave],
+  [6, 'putIfMatch', RandomClient.prototype.putIfMatch],
+  [6, 'putIfNoneMatch', RandomClient.prototype.putIfNoneMatch],
+  [14, 'get', RandomClient.prototype.get],
+  [10, 'getRange', RandomClient.prototype.getRange],
+  [4, 'getNothing', RandomClient.prototype.getNothing],
+  [12, 'propfind', RandomClient.prototype.propfind],
+  [10, 'mkcol', RandomClient.prototype.mkcol],
+  [8, 'delete', RandomClient.prototype.delete],
+  [10, 'move', RandomClient.prototype.move],
+  [8, 'copy', RandomClient.prototype.copy],
+];
+
+function isTrouble(answer: GatewayAnswer | Error): boolean {
+  return answer instanceof Error || answer.status >= 500;
+}
+
+function told(answer: GatewayAnswer | Error): string {
+  return answer instanceof Error
+    ? String(answer)
+    : `${answer.status} ${answer.body.toString().slice(0, 300)}`;
+}
+
+function depthOf(path: string): number {
+  return path.split('/').length - 1;
+}
+
+/** What is at the service and belongs to neither, and what is missing from both. */
+function difference(truth: Record<string, string>, ...expected: Record<string, string>[]): string {
+  const [before = {}, after = {}] = expected;
+  const paths = new Set([truth, before, after].flatMap((tree) => Object.keys(tree)));
+  const lines = [...paths]
+    .filter((path) => truth[path] !== before[path] || truth[path] !== after[path])
+    .map((path) => `${path}: ${truth[path]} (before ${before[path]}, after ${after[path]})`);
+  return lines.join('; ');
+}

@@ -1,0 +1,53 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { TestService } from '../support/service.ts';
+import { type Answered, headerJson, rpc } from '../support/service-client.ts';
+
+/** However bad the faults are, one of so many tries gets through. */
+const TRIES_MAX = 1000;
+
+interface Listed {
+  readonly entries: readonly {
+    readonly '.tag': string;
+    readonly path_display: string;
+    readonly content_hash?: string;
+  }[];
+  readonly cursor: string;
+  readonly has_more: boolean;
+}
+
+/** What the service has below `folder`, asked of itself: a hash or `folder` for each path. */
+export async function truthBelow(service: TestService, folder: string): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  let page = await persistent(service, 'files/list_folder', { path: folder, recursive: true });
+  for (;;) {
+    for (const entry of page.entries)
+      if (entry['.tag'] !== 'deleted' && entry.path_display !== folder)
+        found[entry.path_display] = entry.content_hash ?? 'folder';
+    if (!page.has_more) return found;
+    page = await persistent(service, 'files/list_folder/continue', { cursor: page.cursor });
+  }
+}
+
+/** The bytes of a file at the service; throws unless it answers 200. */
+export async function storedBytes(service: TestService, path: string): Promise<Buffer> {
+  const response = await fetch(`${service.url}/2/files/download`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.token}`, 'dropbox-api-arg': headerJson({ path }) },
+  });
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+  return Buffer.from(await response.arrayBuffer());
+}
+
+export function isSame(one: Record<string, string>, other: Record<string, string>): boolean {
+  return isDeepStrictEqual(one, other);
+}
+
+async function persistent(service: TestService, name: string, argument: object): Promise<Listed> {
+  let last: Answered | undefined;
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    last = await rpc(service, name, argument).catch(() => undefined);
+    if (last?.status === 200) return last.json as Listed;
+    if (last && last.status < 500 && last.status !== 429) break;
+  }
+  throw new Error(`${name} ${JSON.stringify(argument)}: ${last?.status} ${last?.text}`);
+}

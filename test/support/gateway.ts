@@ -1,0 +1,121 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { createRemote } from '../../src/api/client.ts';
+import { createDavHandler } from '../../src/dav/handler.ts';
+import { startListener } from '../../src/http/listener.ts';
+import { openSqliteState } from '../../src/state/sqlite/state.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import type { Log, LogFields } from '../../src/util/log.ts';
+import { openBlockCache } from '../../src/vfs/content.ts';
+import { openDrive } from '../../src/vfs/drive.ts';
+import type { TestService } from './service.ts';
+
+export interface TestGateway {
+  /** Without a slash at the end. */
+  readonly url: string;
+  /** What the log got at the level of errors. */
+  readonly errors: readonly LogFields[];
+  close(): Promise<void>;
+}
+
+export interface GatewayOptions {
+  readonly service: TestService;
+  /** How long calls are tried again; short to see what becomes of those that are given up. */
+  readonly deadlineMs?: number;
+  /** Of the waits between two tries. */
+  readonly random?: () => number;
+}
+
+/** The gateway as `src/app.ts` composes it, in this process, open to all, over a service that runs already. */
+export async function startTestGateway(options: GatewayOptions): Promise<TestGateway> {
+  const { url, appKey, appSecret, refreshToken } = options.service;
+  const { deadlineMs, random } = options;
+  const directory = await mkdtemp(join(tmpdir(), 'davgate-gateway-'));
+  const errors: LogFields[] = [];
+  const log: Log = { info() {}, warn() {}, error: (event, fields) => errors.push({ event, ...fields }) };
+  const clock = systemClock;
+  const stateStore = openSqliteState({ directory: join(directory, 'state') });
+  const cache = await openBlockCache({ directory: join(directory, 'cache'), sizeBytesMax: 2 ** 28, log });
+  const remote = createRemote({
+    apiUrl: url,
+    contentUrl: url,
+    notifyUrl: url,
+    credentials: { appKey, appSecret, refreshToken },
+    root: '',
+    clock,
+    log,
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    ...(random && { random }),
+  });
+  const state = stateStore.drive('d');
+  const files = await openDrive({ remote, state, cache, clock, log, deletePolicy: 'auto' });
+  const handle = createDavHandler({ clock, log });
+  const listener = await startListener({
+    host: '127.0.0.1',
+    port: 0,
+    users: undefined,
+    log,
+    handle: (incoming, response) => handle(incoming, response, { principal: '', drive: { files, state } }),
+  });
+  return {
+    url: `http://127.0.0.1:${listener.port}`,
+    errors,
+    async close() {
+      await listener.close();
+      await files.close();
+      await remote.close();
+      await cache.close();
+      await stateStore.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface GatewayAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export interface GatewayRequest {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** Leaves after so many bytes of the body, having announced all of it. */
+  readonly leaveAfterBytes?: number;
+}
+
+/** One client with its own connections. */
+export class GatewayClient {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 4 });
+
+  constructor(private readonly url: string) {}
+
+  /** Rejects when the connection breaks before the whole answer is there. */
+  async send(
+    method: string,
+    path: string,
+    { headers, body, leaveAfterBytes }: GatewayRequest = {},
+  ): Promise<GatewayAnswer> {
+    return new Promise((resolve, reject) => {
+      const outgoing = request(`${this.url}${encodeURI(path)}`, {
+        method,
+        agent: this.#agent,
+        headers: { ...headers, ...(body && { 'content-length': body.length }) },
+      });
+      outgoing.once('error', reject);
+      outgoing.once('response', (response) => {
+        const { statusCode: status = 0, headers: answered } = response;
+        buffer(response).then((content) => resolve({ status, headers: answered, body: content }), reject);
+      });
+      if (leaveAfterBytes === undefined || !body) outgoing.end(body);
+      else outgoing.write(body.subarray(0, leaveAfterBytes), () => outgoing.destroy(new Error('left')));
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
