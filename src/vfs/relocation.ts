@@ -53,8 +53,10 @@ export class Relocating {
       place: () => remote.move(source.path, place, undefined, source.id),
       isPlaced: (found) => found.id === source.id,
     });
-    await asides.move(source.path, place);
-    await asides.move(companion(source.path), companion(place));
+    await Promise.all([
+      asides.move(source.path, place),
+      asides.move(companion(source.path), companion(place)),
+    ]);
     return written;
   }
 
@@ -88,6 +90,7 @@ export class Relocating {
     const { held, metadata } = this.parts;
     await held.settleWithin(from);
     const source = isWithinWaiting(from) ? undefined : await metadata.stat(from);
+    if (!source && (await held.get(from))) throw new FileError('busy', `${from} is being written; try again`);
     if (!source) throw new FileError('not-found', `${from} is not there`);
     return source;
   }

@@ -33,17 +33,17 @@ export class Removal {
     });
   }
 
-  /** Forgets what we kept for what is no more at `path` and below. */
+  /** Forgets what we kept for what is no more at `path` and below; all at once, so that it costs one commit. */
   async forgetKept(path: Path, ids: readonly string[]): Promise<void> {
     const { asides, held, state, times } = this.parts;
-    await state.properties.forget(ids);
-    await times.forget(ids);
-    for (const hold of await held.within(path)) {
-      await held.forget(hold.path);
-      await state.properties.forget([hold.id]);
-    }
-    await asides.forget(path);
-    await asides.forget(join(parentOf(path), appleDoubleName(nameOf(path))));
+    const holds = await held.within(path);
+    await Promise.all([
+      state.properties.forget([...ids, ...holds.map(({ id }) => id)]),
+      times.forget(ids),
+      ...holds.map((hold) => held.forget(hold.path)),
+      asides.forget(path),
+      asides.forget(join(parentOf(path), appleDoubleName(nameOf(path)))),
+    ]);
   }
 
   /** The ids of `entry` and, as far as they are known, of all below it. */

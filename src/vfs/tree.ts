@@ -35,6 +35,9 @@ export function createTree({ parts, reading, writing, removal, relocating }: Ope
     return done;
   };
 
+  /** What is not at the service has no link. */
+  const isOnlyHere = async (path: Path) => asides.keeps(path) || (await held.get(path)) !== undefined;
+
   /** What can have a link: it has to be at the service. */
   const shareable = async (path: Path): Promise<Entry> => {
     if (asides.keeps(path))
@@ -60,13 +63,11 @@ export function createTree({ parts, reading, writing, removal, relocating }: Ope
     setModified: (path, modifiedMs) => change(path, () => writing.setModified(path, modifiedMs)),
     freeSpace: (signal) => space.free(signal),
     sharedLink: (path, signal) =>
-      named(path, async () => {
-        if (asides.keeps(path) || (await held.get(path))) return undefined;
-        return remote.sharedLink(path, signal);
-      }),
+      named(path, async () => ((await isOnlyHere(path)) ? undefined : remote.sharedLink(path, signal))),
     shareLink: (path, settings) =>
       change(path, async () => replaceLink(remote, (await shareable(path)).path, settings)),
-    unshareLink: (path) => change(path, async () => revokeLink(remote, (await shareable(path)).path)),
+    unshareLink: (path) =>
+      change(path, async () => ((await isOnlyHere(path)) ? undefined : revokeLink(remote, path))),
     async idle() {
       while (underWay.size > 0) await Promise.allSettled(underWay);
     },

@@ -132,7 +132,8 @@ export class Writing {
       const peeked = await peek(body);
       if (peeked.isEmpty && !options.sizeBytes) {
         const { modifiedMs = hold.modifiedMs } = options;
-        const entry = await held.put({ ...hold, modifiedMs, untilMs: clock.now() + this.holdMs });
+        const untilMs = Math.max(hold.untilMs, clock.now() + this.holdMs);
+        const entry = await held.put({ ...hold, modifiedMs, untilMs });
         return { entry, created: false };
       }
       // Whoever named the held revision wants to replace nothing else that has come there meanwhile.

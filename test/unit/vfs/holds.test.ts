@@ -66,6 +66,25 @@ describe('an empty file', () => {
     expect(remote.count('upload')).toBe(1);
   });
 
+  test('is not moved while its body is on its way', async () => {
+    await touch(at('/a'));
+    let send = () => {};
+    const sent = new Promise<void>((resolve) => {
+      send = resolve;
+    });
+    async function* slow() {
+      yield Buffer.from('body');
+      await sent;
+    }
+    const writing = drive.files.write(at('/a'), slow(), { mode: { if: 'any' } });
+    await turn(5);
+    const moving = drive.files.move(at('/a'), at('/b'), { overwrite: false });
+    await expect(moving).rejects.toMatchObject({ fault: 'busy' });
+    send();
+    await writing;
+    expect(remote.text(at('/a'))).toBe('body');
+  });
+
   test('whose body fails is still there, and committed when due', async () => {
     await touch(at('/a'));
     async function* lost() {
@@ -77,6 +96,26 @@ describe('an empty file', () => {
     await drive.clock.advance(5_000);
     await untilNoneHeld();
     expect(remote.text(at('/a'))).toBe('');
+  });
+
+  test('that is locked waits as long as the lock, also when it is written empty again', async () => {
+    await drive.files.hold(at('/a'), drive.clock.now() + 3_600_000);
+    await touch(at('/a'));
+    await drive.clock.advance(3_599_000);
+    expect(remote.paths).toEqual([]);
+    await drive.clock.advance(1_000);
+    await untilNoneHeld();
+    expect(remote.paths).toEqual(['/a']);
+  });
+
+  test('has no link, and is committed to get one', async () => {
+    await touch(at('/a'));
+    const before = remote.questions;
+    expect(await drive.files.sharedLink(at('/a'))).toBeUndefined();
+    await drive.files.unshareLink(at('/a'));
+    expect(remote.questions).toBe(before);
+    expect(await drive.files.shareLink(at('/a'), {})).toMatchObject({ visibility: 'public' });
+    expect(remote.paths).toEqual(['/a']);
   });
 
   test('survives a kill', async () => {
