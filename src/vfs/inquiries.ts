@@ -18,7 +18,7 @@ export interface InquiriesParts {
   readonly isHidden: (name: string) => boolean;
 }
 
-/** A folder that is known in part and in which so many more names are asked for one by one is listed. */
+/** A folder that is known in part is listed besides when so many more names in it are asked for one by one. */
 const SINGLE_QUESTIONS_MAX = 2;
 
 /** What keeps changing while it is asked for is asked for so often. */
@@ -42,12 +42,8 @@ export class Inquiries {
     const { known } = this.parts;
     const key = keyOf(path);
     const siblings = known.folder(parentKeyOf(key));
-    if (siblings?.unsure === undefined && siblings && ++siblings.questions >= SINGLE_QUESTIONS_MAX) {
-      const parent = await this.#knownOrAsked(parentOf(path), signal);
-      if (parent === 'absent' || parent.kind === 'file') return 'absent';
-      const found = (await this.folder(parent, signal)).get(nameOf(key as Path));
-      if (found !== undefined) return found;
-    }
+    if (siblings && !siblings.unsure && ++siblings.questions === SINGLE_QUESTIONS_MAX)
+      this.#listBeside(parentKeyOf(key));
     const flight = `${known.fetches.generation} ${key}`;
     return this.#entries.run(flight, (stop) => this.#fetchEntry(path, stop), signal);
   }
@@ -56,6 +52,13 @@ export class Inquiries {
   folder(folder: FolderEntry, signal: AbortSignal | undefined): Promise<CachedFolder> {
     const flight = `${this.parts.known.fetches.generation} ${keyOf(folder.path)}`;
     return this.#folders.run(flight, (stop) => this.#fetchFolder(folder, stop), signal);
+  }
+
+  /** Nobody waits for it: a folder may be large, and who asks for one name wants that one now. */
+  #listBeside(key: string): void {
+    const folder = this.parts.known.peek(key);
+    if (folder === undefined || folder === 'absent' || folder.kind === 'file') return;
+    this.folder(folder, undefined).catch(() => {});
   }
 
   async #knownOrAsked(path: Path, signal: AbortSignal | undefined): Promise<Known> {

@@ -4,6 +4,7 @@ import { join, keyOf, nameOf, type Path, ROOT } from '../util/path.ts';
 import { Fetches } from './fetches.ts';
 import { parentKeyOf } from './key-tree.ts';
 import { CachedFolder, FolderCache, type Known } from './listing.ts';
+import { stateOf } from './own-changes.ts';
 
 /**
  * What is known of the tree. Whatever is learnt here reaches at once the questions under way, whose answers
@@ -93,10 +94,17 @@ export class KnownTree {
     this.#folders.keep(keyOf(path), CachedFolder.whole(path, this.clock.now(), []));
   }
 
-  /** Takes over what the service does not know of an entry: the time that was set for it. */
+  /** Takes over what the service does not know of an entry, the time that was set for it, if it still is what is there. */
   adorn(entry: Entry): void {
-    if (entry.path !== ROOT) this.learn(keyOf(entry.path), entry);
-    else if (entry.kind === 'folder') this.#root = entry;
+    if (entry.path === ROOT) {
+      if (entry.kind === 'folder') this.#root = entry;
+      return;
+    }
+    const key = keyOf(entry.path);
+    const now = this.at(key);
+    if (now !== undefined && stateOf(now) === stateOf(entry)) this.learn(key, entry);
+    // Answers on their way do not know the time.
+    else this.fetches.changed(key, undefined);
   }
 
   /** What lies below `key` is not known any more. */

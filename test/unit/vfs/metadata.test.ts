@@ -58,7 +58,9 @@ describe('what is known is not asked for', () => {
   test('of a folder whose names are asked for one by one everything is learnt at once', async () => {
     await drive.files.stat(at('/Docs/one'));
     await drive.files.stat(at('/Docs/two'));
-    await drive.files.stat(at('/Docs/three'));
+    const third = await questionsOf(() => drive.files.stat(at('/Docs/three')));
+    expect(third).toEqual(['list /Docs', 'stat /Docs/three']);
+    await turn(10);
     expect(await questionsOf(() => drive.files.stat(at('/Docs/four')))).toEqual([]);
   });
 
@@ -261,6 +263,37 @@ describe('nothing older than our own change is believed', () => {
     gate.release();
     await ours;
     expect(await drive.files.stat(at('/Docs/a.txt'))).toEqual(theirs);
+  });
+
+  test('a time that is being set for a revision while another one is written', async () => {
+    await drive.files.list(at('/Docs'));
+    const { times } = drive.state;
+    const set = times.set.bind(times);
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const slow = vi.spyOn(times, 'set').mockImplementation(async (...time) => {
+      await released;
+      await set(...time);
+    });
+    const setting = drive.files.setModified(at('/Docs/a.txt'), 1_000);
+    await turn(5);
+    const { entry } = await drive.write(at('/Docs/a.txt'), 'newer');
+    release();
+    await setting;
+    slow.mockRestore();
+    expect(await drive.files.stat(at('/Docs/a.txt'))).toEqual(entry);
+  });
+
+  test('a time that is set while a listing is on its way is in it', async () => {
+    const gate = remote.holdNext('list', 'end');
+    const listing = drive.files.list(at('/Docs'));
+    await gate.reached;
+    await drive.files.setModified(at('/Docs/a.txt'), 1_000);
+    gate.release();
+    await listing;
+    expect((await drive.files.list(at('/Docs'))).children[0]).toMatchObject({ modifiedMs: 1_000 });
   });
 
   test('a file written into a folder while the folder is being removed', async () => {

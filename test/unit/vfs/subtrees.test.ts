@@ -85,6 +85,18 @@ describe('a walk through the whole tree', () => {
     });
   });
 
+  test('of a tree too large for one listing goes folder by folder, and finds all', async () => {
+    for (const folder of ['a', 'b'])
+      for (let index = 0; index < 25_001; index++) remote.putFile(at(`/big/${folder}/${index}`), '');
+    let files = 0;
+    const before = remote.count('list');
+    for await (const { children } of drive.files.walk(at('/big')))
+      files += children.filter(({ kind }) => kind === 'file').length;
+    expect(files).toBe(50_002);
+    // Of /big, of all below it given up half-way, and of each of the two.
+    expect(remote.count('list') - before).toBe(4);
+  });
+
   test('fails when the service does', async () => {
     remote.failNext('list', 'offline');
     await expect(walked()).rejects.toMatchObject({ fault: 'offline' });
