@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { UserConfig } from './config.ts';
-import { ConfigError, OPTIONS, type Setting, type SettingName, type Settings } from './settings.ts';
+import {
+  ConfigError,
+  DRIVE_SETTINGS,
+  OPTIONS,
+  type Setting,
+  type SettingName,
+  type Settings,
+} from './settings.ts';
 
 /** What a file may say beyond the settings of the command line. */
 export interface ConfigFile {
@@ -10,19 +17,6 @@ export interface ConfigFile {
   readonly drives: readonly { readonly name: string; readonly settings: Settings }[] | undefined;
   readonly users: readonly UserConfig[] | undefined;
 }
-
-/** What one drive of several may say for itself. */
-const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
-  'api-url',
-  'content-url',
-  'notify-url',
-  'token',
-  'app-key',
-  'app-secret',
-  'refresh-token',
-  'root',
-  'delete',
-]);
 
 const USER_KEYS = new Set(['name', 'password', 'password-hash', 'drive']);
 

@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { ConfigFile } from './config-file.ts';
-import { ConfigError, type Setting, type Settings } from './settings.ts';
+import { ConfigError, DRIVE_SETTINGS, type Setting, type Settings } from './settings.ts';
 
 export interface Address {
   readonly host: string;
@@ -72,6 +72,7 @@ export function resolveConfig(
 ): Config {
   const listen = parseAddress(settings.get('listen') ?? { text: '127.0.0.1:8765', origin: '--listen' });
   refuseUnbuilt(settings);
+  if (file?.drives) refuseBesideDrives(settings, file.origin);
   const drives = file?.drives?.map((drive) => driveOf(drive.name, drive.settings)) ?? [
     driveOf(DEFAULT_DRIVE, settings),
   ];
@@ -153,6 +154,15 @@ function isEncoded(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** A setting that says which drive, beside a file that says it for each: one of the two would be ignored. */
+function refuseBesideDrives(settings: Settings, origin: string): void {
+  const name = [...DRIVE_SETTINGS].find((candidate) => settings.has(candidate));
+  if (name)
+    throw new ConfigError(
+      `${settings.get(name)?.origin}: ${origin} has "drives"; say it there, for one of them`,
+    );
 }
 
 function tlsOf(settings: Settings): Config['tls'] {

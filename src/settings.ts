@@ -133,6 +133,19 @@ export const OPTIONS = [
 
 export type SettingName = (typeof OPTIONS)[number]['name'];
 
+/** What one drive of several may say for itself. */
+export const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
+  'api-url',
+  'content-url',
+  'notify-url',
+  'token',
+  'app-key',
+  'app-secret',
+  'refresh-token',
+  'root',
+  'delete',
+]);
+
 /** A value as somebody wrote it, and where: what an error message must name. */
 export interface Setting {
   readonly text: string;

@@ -141,6 +141,7 @@ describe('what cannot be used is refused with its name and the mend', () => {
     [{ listen: 1 }, /"listen" in .*: a text in quotes/],
     [{ drives: { 'a b': {} } }, /drive "a b" in/],
     [{ drives: { a: { listen: 'x' } } }, /"listen" in drive "a"/],
+    [{ root: '/a', drives: { b: {} } }, /"root" in .* has "drives"; say it there/],
     [{ users: [] }, /"users" in/],
     [
       { users: [{ name: 'a', password: 'p', drive: 'nowhere' }] },
