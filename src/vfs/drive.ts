@@ -16,6 +16,7 @@ import { SpaceAccount } from './quota.ts';
 import { Reading } from './reading.ts';
 import { Relocating } from './relocation.ts';
 import { type DeletePolicy, Removal } from './removal.ts';
+import { Repairs } from './repairs.ts';
 import { SetTimes } from './set-times.ts';
 import { StepAside } from './step-aside.ts';
 import { createTree } from './tree.ts';
@@ -95,14 +96,15 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const reading = new Reading(parts);
   const writing: Writing = new Writing(parts, reading, options.holdMs ?? HOLD_MS);
   const removal = new Removal(parts, options.deletePolicy);
-  const stepAside = new StepAside(parts);
+  const repairs = new Repairs(parts);
+  const stepAside = new StepAside(parts, repairs);
   const relocating = new Relocating(parts, reading, writing, removal, stepAside);
-  const tree = createTree({ parts, reading, writing, removal, relocating });
+  const tree = createTree({ parts, reading, writing, removal, relocating, repairs });
 
   for (const root of await times.on([known.root])) known.adorn(root);
   feed.start();
-  stepAside
-    .repair()
+  await repairs
+    .open()
     .catch((error) => log.error('what a kill left half done is not known', { reason: String(error) }));
   await held.start();
   return {
@@ -111,7 +113,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     async close() {
       await tree.idle();
       await held.close();
-      await stepAside.close();
+      await repairs.close();
       await metadata.subtrees.close();
       await feed.close();
     },

@@ -1,12 +1,13 @@
 import { AsideTooLarge } from '../state/asides.ts';
 import type { Path } from '../util/path.ts';
 import { FileError, fileErrorOf } from './errors.ts';
-import type { Entry, Files } from './files.ts';
+import type { Entry, Files, Listing } from './files.ts';
 import { replaceLink, revokeLink } from './links.ts';
 import type { TreeParts } from './parts.ts';
 import type { Reading } from './reading.ts';
 import type { Relocating } from './relocation.ts';
 import type { Removal } from './removal.ts';
+import type { Repairs } from './repairs.ts';
 import type { Writing } from './writing.ts';
 
 export interface Operations {
@@ -15,6 +16,7 @@ export interface Operations {
   readonly writing: Writing;
   readonly removal: Removal;
   readonly relocating: Relocating;
+  readonly repairs: Repairs;
 }
 
 export interface Tree extends Files {
@@ -23,17 +25,31 @@ export interface Tree extends Files {
 }
 
 /** The drive as `Files`: each operation in its own room, and here what the service said becomes a `FileError`. */
-export function createTree({ parts, reading, writing, removal, relocating }: Operations): Tree {
+export function createTree({ parts, reading, writing, removal, relocating, repairs }: Operations): Tree {
   const { remote, asides, held, space } = parts;
   const underWay = new Set<Promise<unknown>>();
 
   const change = <T>(path: Path, work: () => Promise<T>): Promise<T> => {
-    const done = named(path, work);
+    const done = named(path, async () => {
+      await repairs.putRight(path, 'tree');
+      return work();
+    });
     underWay.add(done);
     const land = () => underWay.delete(done);
     done.then(land, land);
     return done;
   };
+
+  const relocate = <T>(from: Path, to: Path, work: () => Promise<T>): Promise<T> =>
+    change(from, async () => {
+      await repairs.putRight(to, 'tree');
+      return work();
+    });
+
+  async function* walk(path: Path, signal?: AbortSignal): AsyncIterable<Listing> {
+    await repairs.putRight(path, 'tree');
+    yield* reading.walk(path, signal);
+  }
 
   /** What is not at the service has no link. */
   const isOnlyHere = async (path: Path) => asides.keeps(path) || (await held.get(path)) !== undefined;
@@ -49,17 +65,25 @@ export function createTree({ parts, reading, writing, removal, relocating }: Ope
   };
 
   return {
-    stat: (path, signal) => named(path, () => reading.stat(path, signal)),
-    list: (path, signal) => named(path, () => reading.list(path, signal)),
-    walk: (path, signal) => namedAll(path, reading.walk(path, signal)),
+    stat: (path, signal) =>
+      named(path, async () => {
+        await repairs.putRight(path, 'entry');
+        return reading.stat(path, signal);
+      }),
+    list: (path, signal) =>
+      named(path, async () => {
+        await repairs.putRight(path, 'folder');
+        return reading.list(path, signal);
+      }),
+    walk: (path, signal) => namedAll(path, walk(path, signal)),
     read: (file, range, signal) => namedAll(file.path, reading.read(file, range, signal)),
     write: (path, body, options, signal) => change(path, () => writing.write(path, body, options, signal)),
     hold: (path, untilMs) => change(path, () => writing.hold(path, untilMs)),
     settle: (path) => change(path, () => held.settle(path)),
     createFolder: (path) => change(path, () => writing.createFolder(path)),
     remove: (path, options) => change(path, () => removal.remove(path, options)),
-    copy: (from, to, options) => change(from, () => relocating.copy(from, to, options)),
-    move: (from, to, options) => change(from, () => relocating.move(from, to, options)),
+    copy: (from, to, options) => relocate(from, to, () => relocating.copy(from, to, options)),
+    move: (from, to, options) => relocate(from, to, () => relocating.move(from, to, options)),
     setModified: (path, modifiedMs) => change(path, () => writing.setModified(path, modifiedMs)),
     freeSpace: (signal) => space.free(signal),
     sharedLink: (path, signal) =>

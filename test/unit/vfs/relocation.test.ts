@@ -114,6 +114,54 @@ describe.each([
     expect(await drive.text(at('/old'))).toBe('old');
   });
 
+  test('that cannot put the old one back at once never shows nothing in its place', async () => {
+    const failing = failAfterStep(
+      [kind, 'insufficient-space'],
+      ['move', 'offline'],
+      ['stat', 'offline'],
+      ['stat', 'offline'],
+    );
+    await expect(failing).rejects.toMatchObject({ fault: 'no-space' });
+    await turn(10);
+    const looks = [
+      () => drive.files.stat(at('/old')),
+      () => drive.files.list(ROOT),
+      () => drive.write(at('/old'), 'newer'),
+      () => drive.files.remove(at('/old'), { recoverable: false }),
+    ];
+    for (const look of looks) {
+      remote.failNext('stat', 'offline');
+      await expect(look()).rejects.toMatchObject({ fault: 'offline' });
+    }
+    expect(await drive.names(ROOT)).toEqual(['new', 'old']);
+    expect(await drive.text(at('/old'))).toBe('old');
+    expect(await noted()).toBe(0);
+    expect(remote.paths).toEqual(['/new', '/old']);
+  });
+
+  test('that cannot put the old one back at once takes it along when its folder moves', async () => {
+    remote.putFolder(at('/folder'));
+    remote.putFile(at('/folder/old'), 'old');
+    await turn(10);
+    const aside = remote.holdNext('move', 'end');
+    const to = at('/folder/old');
+    const failing =
+      kind === 'move'
+        ? drive.files.move(at('/new'), to, { overwrite: true })
+        : drive.files.copy(at('/new'), to, { overwrite: true, shallow: false });
+    await aside.reached;
+    remote.failNext(kind, 'insufficient-space');
+    remote.failNext('move', 'offline');
+    remote.failNext('stat', 'offline');
+    remote.failNext('stat', 'offline');
+    aside.release();
+    await expect(failing).rejects.toMatchObject({ fault: 'no-space' });
+    await turn(10);
+    await drive.files.move(at('/folder'), at('/moved'), { overwrite: false });
+    expect(remote.text(at('/moved/old'))).toBe('old');
+    expect(await noted()).toBe(0);
+  });
+
   test('that cannot discard the old one is done all the same, and discards it later', async () => {
     remote.failNext('remove', 'offline');
     await over();
