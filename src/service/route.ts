@@ -2,6 +2,7 @@ import type { FileMetadata } from '../api/wire.ts';
 import type { Clock } from '../util/clock.ts';
 import type { ByteRange } from '../util/ranges.ts';
 import type { Account } from './accounts.ts';
+import type { Jobs } from './jobs.ts';
 import type { Links } from './links.ts';
 import type { RefusalTable } from './refusals.ts';
 import { type Fields, type StructOf, struct } from './schema.ts';
@@ -14,6 +15,7 @@ export interface Rooms {
   readonly storage: Storage;
   readonly links: Links;
   readonly tokens: Tokens;
+  readonly jobs: Jobs;
   readonly clock: Clock;
   /** Bytes free on the disk that holds the data. */
   readonly freeBytes: () => Promise<number>;

@@ -105,10 +105,15 @@ export function string({ minLength = 0, maxLength, pattern }: StringLimits = {})
   };
 }
 
-/** A list of at most `max` such items. */
-export function list<T>(item: Schema<T>, limits: { readonly max: number }): Schema<readonly T[]> {
+/** A list of so many such items, both limits included. */
+export function list<T>(
+  item: Schema<T>,
+  limits: { readonly min?: number; readonly max: number },
+): Schema<readonly T[]> {
   return (value) => {
     if (!Array.isArray(value)) throw new BadCall(`expected list, got ${kindOf(value)}`);
+    if (value.length < (limits.min ?? 0))
+      throw new BadCall(`must have at least ${limits.min} items, got ${value.length}`);
     if (value.length > limits.max)
       throw new BadCall(`must have at most ${limits.max} items, got ${value.length}`);
     return value.map((one: unknown, index) => within(String(index), () => item(one)));

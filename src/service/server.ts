@@ -7,6 +7,7 @@ import { Faults } from './faults/faults.ts';
 import { roomsUnderFaults } from './faults/rooms.ts';
 import type { FaultSettings } from './faults/switches.ts';
 import { frontOf } from './front.ts';
+import { jobsOf } from './jobs.ts';
 import { linksIn } from './links.ts';
 import { type Listener, startListener } from './listener.ts';
 import { addAccount, type Credentials, provision } from './provision.ts';
@@ -75,11 +76,13 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   const accounts = accountsIn(database);
   const tokens = tokensIn(database);
   const closing = new AbortController();
+  const jobs = jobsOf(clock, log, closing.signal);
   let listener: Listener | undefined;
   const rooms: Rooms = {
     storage,
     links: linksIn(database),
     tokens,
+    jobs,
     clock,
     freeBytes: () => freeBytesOf(dataDirectory),
     accountWithId: accounts.withId,
@@ -106,6 +109,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   async function shutDown(): Promise<void> {
     closing.abort();
     await close();
+    await jobs.ended();
     await provisioning;
     database.close();
     await storage.close();

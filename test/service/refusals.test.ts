@@ -6,6 +6,7 @@ import { accountsIn } from '../../src/service/accounts.ts';
 import { openDatabase } from '../../src/service/database.ts';
 import { Faults } from '../../src/service/faults/faults.ts';
 import { frontOf } from '../../src/service/front.ts';
+import { jobsOf } from '../../src/service/jobs.ts';
 import { linksIn } from '../../src/service/links.ts';
 import { type Listener, startListener } from '../../src/service/listener.ts';
 import { SCOPES } from '../../src/service/scopes.ts';
@@ -49,6 +50,7 @@ beforeAll(async () => {
       storage: new Proxy({}, { get: () => () => next() }) as Storage,
       links: linksIn(database),
       tokens,
+      jobs: jobsOf(systemClock, log, new AbortController().signal),
       clock: systemClock,
       freeBytes: async () => 0,
       accountWithId: accounts.withId,
@@ -168,6 +170,49 @@ describe('each refusal in each union', () => {
       entries: [{ '.tag': 'failure', failure: { '.tag': 'too_many_write_operations' } }],
     });
   });
+});
+
+describe('a job', () => {
+  const launch = async () => {
+    const answered = await post('files/delete_batch', { entries: [{ path: '/x' }, { path: '/y' }] });
+    return answered.json as { async_job_id: string };
+  };
+  const ended = async ({ async_job_id }: { async_job_id: string }): Promise<Answered> => {
+    const asked = await post('files/delete_batch/check', { async_job_id });
+    const isRunning = (asked.json as { '.tag'?: string })['.tag'] === 'in_progress';
+    return isRunning ? await ended({ async_job_id }) : asked;
+  };
+
+  test('tells what is refused as a whole for each of its entries', async () => {
+    refuse({ kind: 'write', tag: 'too_many_write_operations' });
+    const failure = { '.tag': 'failure', failure: { '.tag': 'too_many_write_operations' } };
+    expect((await ended(await launch())).json).toEqual({ '.tag': 'complete', entries: [failure, failure] });
+    refuse({ kind: 'write', tag: 'insufficient_space' });
+    const full = { '.tag': 'path_write', path_write: { '.tag': 'insufficient_space' } };
+    const { json } = await ended(await launch());
+    expect(json).toMatchObject({ entries: [{ failure: full }, { failure: full }] });
+  });
+
+  test('that fails is an internal_error, and the log says why', async () => {
+    next = () => {
+      throw new Error('EIO');
+    };
+    complaints.length = 0;
+    expect(refusalIn(await ended(await launch()))).toEqual(
+      refusal(409, 'internal_error', { '.tag': 'internal_error' }),
+    );
+    expect(complaints).toEqual([
+      { event: 'a job failed', job: 'files/delete_batch', error: expect.stringContaining('EIO') },
+    ]);
+  });
+
+  function post(name: string, argument: object): Promise<Answered> {
+    return send(`${listener.url}/2/${name}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(argument),
+    });
+  }
 });
 
 describe('what the service did not foresee', () => {

@@ -1,34 +1,18 @@
-import { createRequire } from 'node:module';
 import { Dropbox, DropboxAuth, type DropboxResponseError, type files } from 'dropbox';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { contentHashOf } from '../../src/util/content-hash.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
+import { sdkBytesOf, sdkFetch } from '../support/sdk.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-
-// The SDK's own HTTP client: what it sends is to be what its users send.
-const nodeFetch: typeof fetch = createRequire(createRequire(import.meta.url).resolve('dropbox'))(
-  'node-fetch',
-);
 
 let service: TestService;
 let sdk: Dropbox;
 
 beforeAll(async () => {
   service = await startTestService();
-  sdk = new Dropbox({ accessToken: service.token, fetch: toService });
+  sdk = new Dropbox({ accessToken: service.token, fetch: sdkFetch(service) });
 });
 afterAll(() => service.close());
-
-/** All the real service's hosts are this one port. */
-function toService(url: string | URL | Request, init?: RequestInit): Promise<Response> {
-  const { pathname, search } = new URL(String(url));
-  return nodeFetch(`${service.url}${pathname}${search}`, init);
-}
-
-/** What the SDK adds to a download under Node, and its types do not name. */
-function bytesOf(result: object): Buffer {
-  return (result as { fileBinary: Buffer }).fileBinary;
-}
 
 async function failureOf(call: Promise<unknown>): Promise<DropboxResponseError<{ error_summary: string }>> {
   return call.then(
@@ -54,7 +38,7 @@ test('uploads, stats, downloads and deletes', async () => {
   expect(stat).toEqual({ '.tag': 'file', ...uploaded });
   const { result: downloaded } = await sdk.filesDownload({ path });
   expect(downloaded.name).toBe('Grüße \u{1f600}.bin');
-  expect(bytesOf(downloaded).equals(contents)).toBe(true);
+  expect(sdkBytesOf(downloaded).equals(contents)).toBe(true);
   await sdk.filesDeleteV2({ path });
   const failure = await failureOf(sdk.filesDownload({ path }));
   expect(failure.status).toBe(409);
@@ -136,7 +120,7 @@ test('upload sessions, sequential and concurrent', async () => {
   const [entry] = batch.entries as (files.UploadSessionFinishBatchResultEntrySuccess & files.FileMetadata)[];
   expect(entry).toMatchObject({ '.tag': 'success', content_hash: contentHashOf(contents) });
   const { result: downloaded } = await sdk.filesDownload({ path: '/SDK/concurrent' });
-  expect(bytesOf(downloaded).equals(contents)).toBe(true);
+  expect(sdkBytesOf(downloaded).equals(contents)).toBe(true);
 });
 
 test('makes, lists and revokes shared links', async () => {
@@ -159,9 +143,9 @@ test('account, space, check, and tokens of its own', async () => {
     clientId: service.appKey,
     clientSecret: service.appSecret,
     refreshToken: service.refreshToken,
-    fetch: toService,
+    fetch: sdkFetch(service),
   });
-  const refreshing = new Dropbox({ auth, fetch: toService });
+  const refreshing = new Dropbox({ auth, fetch: sdkFetch(service) });
   const { result: account } = await refreshing.usersGetCurrentAccount();
   expect(account.email).toBe('drive@davgate.invalid');
   expect(auth.getAccessToken()).not.toBe(service.token);

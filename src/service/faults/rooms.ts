@@ -55,6 +55,12 @@ function storageUnderFaults(storage: Storage, faults: Faults): Storage {
       check(at.session);
       await storage.appendSession(namespace, at, slow(body), close);
     },
+    async appendSessions(namespace, pieces, body) {
+      const outcomes = await storage.appendSessions(namespace, pieces, slow(body));
+      return outcomes.map((outcome, index) =>
+        isOver(pieces[index]?.session ?? '') ? sessionOver() : outcome,
+      );
+    },
     async finishSession(namespace, at, commit, body) {
       check(at.session);
       const finish = (all: Incoming) => storage.finishSession(namespace, at, commit, all);
@@ -71,6 +77,10 @@ function storageUnderFaults(storage: Storage, faults: Faults): Storage {
     removeForever: (namespace, ...rest) =>
       turns.take(namespace, () => storage.removeForever(namespace, ...rest)),
     relocate: (namespace, ...rest) => turns.take(namespace, () => storage.relocate(namespace, ...rest)),
+    createFolders: (namespace, ...rest) =>
+      turns.take(namespace, () => storage.createFolders(namespace, ...rest)),
+    removeAll: (namespace, ...rest) => turns.take(namespace, () => storage.removeAll(namespace, ...rest)),
+    relocateAll: (namespace, ...rest) => turns.take(namespace, () => storage.relocateAll(namespace, ...rest)),
     restore: (namespace, ...rest) => turns.take(namespace, () => storage.restore(namespace, ...rest)),
   };
 }

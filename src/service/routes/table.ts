@@ -3,14 +3,18 @@ import { DOWNLOAD_ROUTES } from './download.ts';
 import { METADATA_ROUTES } from './metadata.ts';
 import { SHARING_ROUTES } from './sharing.ts';
 import { TREE_ROUTES } from './tree.ts';
+import { TREE_BATCH_ROUTES } from './tree-batch.ts';
 import { UPLOAD_ROUTES } from './upload.ts';
+import { UPLOAD_BATCH_ROUTES } from './upload-batch.ts';
 import { USER_ROUTES } from './users.ts';
 
 const ALL: readonly Route[] = [
   ...METADATA_ROUTES,
   ...UPLOAD_ROUTES,
+  ...UPLOAD_BATCH_ROUTES,
   ...DOWNLOAD_ROUTES,
   ...TREE_ROUTES,
+  ...TREE_BATCH_ROUTES,
   ...SHARING_ROUTES,
   ...USER_ROUTES,
 ];

@@ -1,7 +1,7 @@
 import type { Clock } from '../../util/clock.ts';
 import type { Database } from './database.ts';
 import { asRefusal, codeOf } from './errors.ts';
-import { StorageError } from './storage.ts';
+import { type Outcome, StorageError } from './storage.ts';
 import type { Ticks } from './ticks.ts';
 
 /** What an operation may touch beside the database: it takes effect once the transaction is durable. */
@@ -137,6 +137,23 @@ export class Committer {
     this.database.exec('COMMIT');
     return answers;
   }
+}
+
+/** Runs `operation` for one entry after the other; a refused one leaves no trace, and the others go on. */
+export function eachInSavepoint<E, T>(
+  database: Database,
+  transaction: Transaction,
+  entries: readonly E[],
+  operation: (entry: E) => T,
+): Outcome<T>[] {
+  return entries.map((entry) => {
+    try {
+      return inSavepoint(database, transaction, () => operation(entry));
+    } catch (failure) {
+      if (failure instanceof StorageError) return failure;
+      throw failure;
+    }
+  });
 }
 
 /** Runs `operation` so that its failure leaves no trace in the transaction. */

@@ -2,7 +2,7 @@ import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import type { Background } from './background.ts';
 import type { BlockFiles } from './blocks.ts';
-import type { Committer } from './committer.ts';
+import { type Committer, eachInSavepoint } from './committer.ts';
 import type { Database } from './database.ts';
 import { asRefusal, DamagedBlockError, notFound } from './errors.ts';
 import { restoreRevision, revisionsOf } from './history.ts';
@@ -67,6 +67,8 @@ export function localStorage(parts: Parts): Storage {
       await uploads.start(numberFor(namespace), kind, body, close),
     appendSession: async (namespace, point, body, close) =>
       await uploads.append(numberFor(namespace), point, body, close),
+    appendSessions: async (namespace, pieces, body) =>
+      await uploads.appendBatch(numberFor(namespace), pieces, body),
     finishSession: async (namespace, point, commit, body) =>
       await uploads.finish(numberFor(namespace), point, commit, body),
     finishSessions: async (namespace, entries) => await uploads.finishBatch(numberFor(namespace), entries),
@@ -99,6 +101,7 @@ export function localStorage(parts: Parts): Storage {
         ),
         directoryTag,
       ),
+    ...batches(parts, numberFor),
     restore: async (namespace, path, rev) =>
       storedFile(
         await committer.run((transaction) =>
@@ -111,6 +114,40 @@ export function localStorage(parts: Parts): Storage {
 }
 
 /** Gives back the space of what was removed, then keeps some for the next removal. */
+/** Each entry in a savepoint of its own, all in one transaction. */
+function batches(
+  { database, store, committer, reserve }: Parts,
+  numberFor: (namespace: string) => number,
+): Pick<Storage, 'createFolders' | 'removeAll' | 'relocateAll'> {
+  const { directoryTag } = store;
+  return {
+    createFolders: async (namespace, paths, autorename) => {
+      const ns = numberFor(namespace);
+      return await committer.run((transaction) =>
+        eachInSavepoint(database, transaction, paths, (path) =>
+          storedFolder(makeFolder(store, transaction, ns, path, autorename)),
+        ),
+      );
+    },
+    removeAll: async (namespace, entries) => {
+      const ns = numberFor(namespace);
+      return await reserve.commit((transaction) =>
+        eachInSavepoint(database, transaction, entries, ({ address, parentRev }) =>
+          storedOf(removeEntry(store, transaction, ns, address, parentRev), directoryTag),
+        ),
+      );
+    },
+    relocateAll: async (namespace, entries, options) => {
+      const ns = numberFor(namespace);
+      return await committer.run((transaction) =>
+        eachInSavepoint(database, transaction, entries, ({ from, to }) =>
+          storedOf(relocateEntry(store, transaction, ns, from, to, options), directoryTag),
+        ),
+      );
+    },
+  };
+}
+
 async function tidyUp({ store, reserve }: Parts): Promise<void> {
   await store.graveyard.work(reserve);
   if (!reserve.isClosed) await reserve.fill();

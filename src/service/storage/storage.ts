@@ -73,7 +73,10 @@ export type StorageRefusal =
       /** With `incorrect_offset`. */
       readonly correctOffset?: number;
     }
-  | { readonly kind: 'body'; readonly tag: 'payload_too_large' | 'content_hash_mismatch' }
+  | {
+      readonly kind: 'body';
+      readonly tag: 'payload_too_large' | 'content_hash_mismatch' | 'length_mismatch';
+    }
   | { readonly kind: 'cursor'; readonly tag: 'reset' | 'malformed' }
   | { readonly kind: 'revision'; readonly tag: 'invalid_revision' | 'invalid_before_rev' };
 
@@ -112,6 +115,17 @@ export interface Incoming {
   readonly contentHash?: string;
   readonly maxBytes: number;
 }
+
+/** One of several pieces in one body, and where in its session it goes. */
+export interface SessionPiece {
+  readonly session: string;
+  readonly offset: number;
+  readonly sizeBytes: number;
+  readonly close: boolean;
+}
+
+/** What became of one entry of a batch: each succeeds or is refused by itself. */
+export type Outcome<T> = T | StorageError;
 
 export interface ListingScope {
   readonly path: string;
@@ -174,6 +188,15 @@ export interface Storage {
     body: Incoming,
     close: boolean,
   ): Promise<void>;
+  /**
+   * `append_batch`: the pieces follow each other in `body`. Nothing is added unless all of it came, is right and is
+   * as long as the pieces (else `body/…`); then each piece is added or refused by itself.
+   */
+  appendSessions(
+    namespace: string,
+    pieces: readonly SessionPiece[],
+    body: Incoming,
+  ): Promise<readonly Outcome<'appended'>[]>;
   finishSession(
     namespace: string,
     at: { readonly session: string; readonly offset: number },
@@ -184,7 +207,7 @@ export interface Storage {
   finishSessions(
     namespace: string,
     entries: readonly { readonly session: string; readonly offset: number; readonly commit: Commit }[],
-  ): Promise<readonly (StoredFile | StorageError)[]>;
+  ): Promise<readonly Outcome<StoredFile>[]>;
 
   /**
    * The bytes of one revision, each block checked against its hash as it is read: damage throws
@@ -203,6 +226,21 @@ export interface Storage {
     to: string,
     options: { readonly copy: boolean; readonly autorename: boolean },
   ): Promise<Stored>;
+  /** Like `createFolder`, `remove` and `relocate` one after the other, in one transaction; outcomes in order. */
+  createFolders(
+    namespace: string,
+    paths: readonly string[],
+    autorename: boolean,
+  ): Promise<readonly Outcome<StoredFolder>[]>;
+  removeAll(
+    namespace: string,
+    entries: readonly { readonly address: string; readonly parentRev?: string | undefined }[],
+  ): Promise<readonly Outcome<Stored>[]>;
+  relocateAll(
+    namespace: string,
+    entries: readonly { readonly from: string; readonly to: string }[],
+    options: { readonly copy: boolean; readonly autorename: boolean },
+  ): Promise<readonly Outcome<Stored>[]>;
 
   revisions(
     namespace: string,

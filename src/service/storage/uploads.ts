@@ -1,13 +1,21 @@
 import type { Clock } from '../../util/clock.ts';
 import { BLOCK_BYTES } from '../../util/content-hash.ts';
 import type { BlockFiles, StagedBlock } from './blocks.ts';
-import { type Committer, inSavepoint, type Transaction } from './committer.ts';
+import { type Committer, eachInSavepoint, type Transaction } from './committer.ts';
 import type { Database } from './database.ts';
+import { stagePieces } from './pieces.ts';
 import { readBlock } from './reading.ts';
 import type { PieceRow } from './session-rows.ts';
 import { type Joined, refused, type Sessions } from './sessions.ts';
 import { release, type Staged, stage } from './staging.ts';
-import { type Commit, type Incoming, StorageError, type StoredFile } from './storage.ts';
+import {
+  type Commit,
+  type Incoming,
+  type Outcome,
+  type SessionPiece,
+  StorageError,
+  type StoredFile,
+} from './storage.ts';
 import { storedFile } from './tree-rows.ts';
 import { type Store, writeFile } from './writes.ts';
 
@@ -16,9 +24,6 @@ export interface SessionPoint {
   readonly session: string;
   readonly offset: number;
 }
-
-/** What a commit came to: a batch answers each of its entries by itself. */
-export type CommitOutcome = StoredFile | StorageError;
 
 /** Everything that brings bytes in: each call stages its bytes first and commits them when they are durable. */
 export class Uploads {
@@ -64,6 +69,42 @@ export class Uploads {
     return this.#staged(body, at.offset, (staged) => this.#append(ns, at, staged, close));
   }
 
+  /** Adds pieces to several sessions; those of one session in the order given. */
+  async appendBatch(
+    ns: number,
+    pieces: readonly SessionPiece[],
+    body: Incoming,
+  ): Promise<Outcome<'appended'>[]> {
+    const staged = await stagePieces(this.files, pieces, body);
+    const outcomes: Outcome<'appended'>[] = [];
+    const append = async (index: number, { close, ...at }: SessionPiece, piece: Staged): Promise<void> => {
+      try {
+        await this.#append(ns, at, piece, close);
+        outcomes[index] = 'appended';
+      } catch (failure) {
+        if (!(failure instanceof StorageError)) throw failure;
+        outcomes[index] = failure;
+      }
+    };
+    const lines = new Map<string, Promise<void>>();
+    try {
+      for (const [index, piece] of pieces.entries()) {
+        const before = lines.get(piece.session) ?? Promise.resolve();
+        const its = staged[index];
+        if (its)
+          lines.set(
+            piece.session,
+            before.then(() => append(index, piece, its)),
+          );
+      }
+      await Promise.all(lines.values());
+      return outcomes;
+    } finally {
+      await Promise.allSettled(lines.values());
+      for (const { blocks } of staged) await release(this.files, blocks);
+    }
+  }
+
   /** Makes a session a file, with the last bytes if there are some. */
   async finish(
     ns: number,
@@ -93,33 +134,19 @@ export class Uploads {
   async finishBatch(
     ns: number,
     entries: readonly (SessionPoint & { readonly commit: Commit })[],
-  ): Promise<CommitOutcome[]> {
+  ): Promise<Outcome<StoredFile>[]> {
     const tails = new Map<string, Joined | undefined>();
     try {
       for (const { session, offset } of entries)
         if (!tails.has(session)) tails.set(session, await this.#joinTail(session, offset));
       return await this.committer.run((transaction) =>
-        entries.map((entry) => this.#finishClosed(transaction, ns, entry, tails.get(entry.session))),
+        eachInSavepoint(this.database, transaction, entries, ({ commit, ...at }) => {
+          if (!this.sessions.find(ns, at.session, transaction.nowMs).closed) throw refused('not_closed');
+          return this.#finish(transaction, ns, at, commit, tails.get(at.session));
+        }),
       );
     } finally {
       for (const joined of tails.values()) if (joined) await release(this.files, [joined.block]);
-    }
-  }
-
-  #finishClosed(
-    transaction: Transaction,
-    ns: number,
-    { commit, ...at }: SessionPoint & { readonly commit: Commit },
-    joined: Joined | undefined,
-  ): CommitOutcome {
-    try {
-      return inSavepoint(this.database, transaction, () => {
-        if (!this.sessions.find(ns, at.session, transaction.nowMs).closed) throw refused('not_closed');
-        return this.#finish(transaction, ns, at, commit, joined);
-      });
-    } catch (failure) {
-      if (failure instanceof StorageError) return failure;
-      throw failure;
     }
   }
 

@@ -1,0 +1,161 @@
+import { foldName } from '../../util/path.ts';
+import { destination, itemAddress } from '../addresses.ts';
+import { inChunks } from '../batch.ts';
+import { failure, nested, type WireFailure } from '../failures.ts';
+import { checkRoute, complete, launch } from '../job-routes.ts';
+import { folderMetadata, metadata } from '../metadata.ts';
+import { rev, writePath, writePathOrId } from '../path-schemas.ts';
+import { CREATE, DELETE, failureOf, NO_REFUSALS, RELOCATE, type RefusalTable } from '../refusals.ts';
+import { type Route, rpc } from '../route.ts';
+import { boolean, list, optional, required, struct, withDefault } from '../schema.ts';
+import { type Outcome, StorageError, type StoredFolder } from '../storage/storage.ts';
+
+/** As many as the real service takes. */
+const BATCH_MAX_ENTRIES = 1000;
+const BATCH_MAX_FOLDERS = 10_000;
+
+/** More folders than this are made by a job. */
+const FOLDERS_AT_ONCE = 20;
+
+/** A call that is waited for goes on while the service closes. */
+const NEVER = AbortSignal.any([]);
+
+const CREATE_FOLDERS = 'files/create_folder_batch';
+
+/** A few folders at once, many by a job. A path that is named twice is made once. */
+const createFolders = rpc({
+  name: CREATE_FOLDERS,
+  scope: 'files.content.write',
+  argument: {
+    paths: required(list(writePath, { max: BATCH_MAX_FOLDERS })),
+    autorename: withDefault(boolean, false),
+    force_async: withDefault(boolean, false),
+  },
+  refusals: NO_REFUSALS,
+  handle: async (call) => {
+    const { argument, caller, storage } = call;
+    const { namespace } = caller.account;
+    const work = async (stop: AbortSignal) => {
+      const keys = argument.paths.map(foldName);
+      const paths = new Map<string, string>();
+      for (const path of argument.paths) {
+        const key = foldName(path);
+        if (!paths.has(key)) paths.set(key, path);
+      }
+      const outcomes = await inChunks([...paths.values()], stop, {
+        prepare: (path) => destination(path, namespace),
+        run: (ready) => storage.createFolders(namespace, ready, argument.autorename),
+      });
+      const byKey = new Map([...paths.keys()].map((key, index) => [key, outcomes[index]]));
+      return keys.map((key) => folderResult(byKey.get(key)));
+    };
+    const isLong = argument.force_async || argument.paths.length > FOLDERS_AT_ONCE;
+    return isLong ? launch(call, CREATE_FOLDERS, work) : complete(await work(NEVER));
+  },
+});
+
+const DELETE_ALL = 'files/delete_batch';
+
+const deleteEntry = struct({ path: required(writePathOrId), parent_rev: optional(rev) });
+
+/** Always by a job, like the real service. */
+const deleteBatch = rpc({
+  name: DELETE_ALL,
+  scope: 'files.content.write',
+  argument: { entries: required(list(deleteEntry, { max: BATCH_MAX_ENTRIES })) },
+  refusals: NO_REFUSALS,
+  handle: (call) => {
+    const { argument, caller, storage } = call;
+    const { namespace } = caller.account;
+    return launch(call, DELETE_ALL, async (closing) => {
+      const outcomes = await inChunks(argument.entries, closing, {
+        prepare: ({ path, parent_rev: parentRev }) => ({ address: itemAddress(path, namespace), parentRev }),
+        run: (ready) => storage.removeAll(namespace, ready),
+      });
+      return outcomes.map((outcome) =>
+        outcome instanceof StorageError
+          ? failed(entryFailure(outcome, DELETE))
+          : { '.tag': 'success', metadata: metadata(outcome) },
+      );
+    });
+  },
+});
+
+const relocationEntry = struct({ from_path: required(writePathOrId), to_path: required(writePathOrId) });
+
+const relocationFields = {
+  entries: required(list(relocationEntry, { min: 1, max: BATCH_MAX_ENTRIES })),
+  autorename: withDefault(boolean, false),
+};
+
+/** One after the other, so that an entry may build on those before it; always by a job. */
+function relocationBatch(name: string, copy: boolean): Route {
+  return rpc({
+    name,
+    scope: 'files.content.write',
+    // Owners are not here: the flag, which only moves have, changes nothing.
+    argument: copy
+      ? relocationFields
+      : { ...relocationFields, allow_ownership_transfer: withDefault(boolean, false) },
+    refusals: NO_REFUSALS,
+    handle: (call) => {
+      const { argument, caller, storage } = call;
+      const { namespace } = caller.account;
+      return launch(call, name, async (closing) => {
+        const outcomes = await inChunks(argument.entries, closing, {
+          prepare: (entry) => ({
+            from: itemAddress(entry.from_path, namespace, 'from'),
+            to: destination(entry.to_path, namespace),
+          }),
+          run: (ready) => storage.relocateAll(namespace, ready, { copy, autorename: argument.autorename }),
+        });
+        return outcomes.map((outcome) =>
+          outcome instanceof StorageError
+            ? failed(relocationFailure(outcome))
+            : { '.tag': 'success', success: metadata(outcome) },
+        );
+      });
+    },
+  });
+}
+
+export const TREE_BATCH_ROUTES: readonly Route[] = [
+  createFolders,
+  checkRoute('files/create_folder_batch/check', CREATE_FOLDERS),
+  deleteBatch,
+  checkRoute('files/delete_batch/check', DELETE_ALL),
+  relocationBatch('files/move_batch_v2', false),
+  checkRoute('files/move_batch/check_v2', 'files/move_batch_v2'),
+  relocationBatch('files/copy_batch_v2', true),
+  checkRoute('files/copy_batch/check_v2', 'files/copy_batch_v2'),
+];
+
+function folderResult(outcome: Outcome<StoredFolder> | undefined): object {
+  if (outcome === undefined) throw new Error('there are fewer outcomes than folders');
+  if (!(outcome instanceof StorageError)) return { '.tag': 'success', metadata: folderMetadata(outcome) };
+  const told = failureOf(outcome, CREATE);
+  if (!told) throw outcome;
+  return failed(told);
+}
+
+function failed(told: WireFailure): object {
+  return { '.tag': 'failure', failure: told.value };
+}
+
+/** RelocationBatchErrorEntry. */
+function relocationFailure(error: StorageError): WireFailure {
+  const told = entryFailure(error, RELOCATE);
+  return isContention(error) ? told : nested('relocation_error', told);
+}
+
+/** These unions have contention as a member of its own. */
+function entryFailure(error: StorageError, table: RefusalTable): WireFailure {
+  if (isContention(error)) return failure(error.refusal.tag);
+  const told = failureOf(error, table);
+  if (!told) throw error;
+  return told;
+}
+
+function isContention({ refusal }: StorageError): boolean {
+  return refusal.tag === 'too_many_write_operations';
+}

@@ -1,0 +1,146 @@
+import { inChunks, outcomesOf } from '../batch.ts';
+import { commitFields, commitOf } from '../commit.ts';
+import { checkRoute, launch } from '../job-routes.ts';
+import { fileMetadata } from '../metadata.ts';
+import { contentHash } from '../path-schemas.ts';
+import { FINISH, failureOf, SESSION } from '../refusals.ts';
+import { type Route, rpc, upload } from '../route.ts';
+import { boolean, integer, list, optional, required, struct, union, withDefault } from '../schema.ts';
+import { sessionAt, sessionCursor } from '../session-cursor.ts';
+import {
+  type Commit,
+  type Incoming,
+  type Outcome,
+  type SessionPiece,
+  StorageError,
+  type StoredFile,
+} from '../storage/storage.ts';
+
+/** As many as the real service takes. */
+const BATCH_MAX_ENTRIES = 1000;
+
+/** Many sessions without bytes, in one call. */
+const startBatch = rpc({
+  name: 'files/upload_session/start_batch',
+  scope: 'files.content.write',
+  argument: {
+    num_sessions: required(integer({ min: 1, max: BATCH_MAX_ENTRIES })),
+    session_type: optional(union({ sequential: null, concurrent: null })),
+  },
+  refusals: SESSION,
+  handle: async ({ argument, caller, storage }) => {
+    const kind = argument.session_type?.tag ?? 'sequential';
+    const starts = Array.from({ length: argument.num_sessions }, () =>
+      storage.startSession(caller.account.namespace, kind, noBytes(), false),
+    );
+    return { session_ids: await Promise.all(starts) };
+  },
+});
+
+const piece = struct({
+  cursor: required(sessionCursor),
+  length: required(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+  close: withDefault(boolean, false),
+});
+
+/** Pieces of several sessions in one body. Nothing is added unless the body is as long as they are. */
+const appendBatch = upload({
+  name: 'files/upload_session/append_batch',
+  scope: 'files.content.write',
+  argument: {
+    entries: required(list(piece, { max: BATCH_MAX_ENTRIES })),
+    content_hash: optional(contentHash),
+  },
+  refusals: SESSION,
+  handle: async ({ argument, caller, storage, incoming }) => {
+    const pieces = argument.entries.map(pieceOf);
+    const body = incoming(argument.content_hash);
+    const outcomes = await storage.appendSessions(caller.account.namespace, pieces, body);
+    return { entries: outcomes.map(appendResult) };
+  },
+});
+
+const finishEntry = struct({
+  cursor: required(sessionCursor),
+  commit: required(struct(commitFields)),
+  content_hash: optional(contentHash),
+});
+
+type FinishEntry = ReturnType<typeof finishEntry>;
+
+const finishArgument = { entries: required(list(finishEntry, { max: BATCH_MAX_ENTRIES })) };
+
+/** Answers at once, unlike its first version; sessions must have been closed. */
+const finishBatch = rpc({
+  name: 'files/upload_session/finish_batch_v2',
+  scope: 'files.content.write',
+  argument: finishArgument,
+  refusals: FINISH,
+  handle: async ({ argument, caller, storage }) => {
+    const { namespace } = caller.account;
+    const outcomes = await outcomesOf(argument.entries, {
+      prepare: (entry) => sessionCommit(entry, namespace),
+      run: (commits) => storage.finishSessions(namespace, commits),
+    });
+    return { entries: outcomes.map(finishResult) };
+  },
+});
+
+const FINISH_BATCH = 'files/upload_session/finish_batch';
+
+/** The first version: the same by a job. */
+const finishBatchV1 = rpc({
+  name: FINISH_BATCH,
+  scope: 'files.content.write',
+  argument: finishArgument,
+  refusals: FINISH,
+  handle: (call) => {
+    const { argument, caller, storage } = call;
+    const { namespace } = caller.account;
+    return launch(call, FINISH_BATCH, async (closing) => {
+      const outcomes = await inChunks(argument.entries, closing, {
+        prepare: (entry) => sessionCommit(entry, namespace),
+        run: (commits) => storage.finishSessions(namespace, commits),
+      });
+      return outcomes.map(finishResult);
+    });
+  },
+});
+
+export const UPLOAD_BATCH_ROUTES: readonly Route[] = [
+  startBatch,
+  appendBatch,
+  finishBatch,
+  finishBatchV1,
+  checkRoute('files/upload_session/finish_batch/check', FINISH_BATCH),
+];
+
+function noBytes(): Incoming {
+  return { bytes: (async function* () {})(), maxBytes: 0 };
+}
+
+function pieceOf({ cursor, length, close }: ReturnType<typeof piece>): SessionPiece {
+  return { ...sessionAt(cursor), sizeBytes: length, close };
+}
+
+function appendResult(outcome: Outcome<'appended'>): object {
+  if (!(outcome instanceof StorageError)) return { '.tag': 'success' };
+  const told = failureOf(outcome, SESSION);
+  if (!told) throw outcome;
+  return { '.tag': 'failure', failure: told.value };
+}
+
+/** Throws what is wrong with the path: it fails its own entry and no other. */
+function sessionCommit(
+  { cursor, commit }: FinishEntry,
+  namespace: string,
+): { readonly session: string; readonly offset: number; readonly commit: Commit } {
+  return { ...sessionAt(cursor), commit: commitOf(commit, namespace) };
+}
+
+function finishResult(outcome: Outcome<StoredFile>): object {
+  if (!(outcome instanceof StorageError)) return { '.tag': 'success', ...fileMetadata(outcome) };
+  const told = failureOf(outcome, FINISH);
+  if (!told) throw outcome;
+  return { '.tag': 'failure', failure: told.value };
+}

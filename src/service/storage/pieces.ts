@@ -1,0 +1,81 @@
+import { ContentHasher } from '../../util/content-hash.ts';
+import type { BlockFiles } from './blocks.ts';
+import { release, type Staged, stage } from './staging.ts';
+import { type Incoming, type SessionPiece, StorageError } from './storage.ts';
+
+/**
+ * Takes in a body that is several pieces in a row, each for its place in a session. Throws `body/…` when it is
+ * not the pieces' length or has another hash; then nothing of it stays.
+ */
+export async function stagePieces(
+  files: BlockFiles,
+  pieces: readonly SessionPiece[],
+  { bytes, maxBytes, contentHash }: Incoming,
+): Promise<Staged[]> {
+  if (pieces.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) > maxBytes)
+    throw refused('payload_too_large');
+  const hasher = new ContentHasher();
+  const source = new Source(bytes, hasher);
+  const staged: Staged[] = [];
+  try {
+    for (const { sizeBytes, offset } of pieces)
+      staged.push(await stage(files, { bytes: source.take(sizeBytes), maxBytes: sizeBytes }, offset));
+    if (!(await source.isAtEnd())) throw refused('length_mismatch');
+    if (contentHash !== undefined && contentHash.toLowerCase() !== hasher.digest())
+      throw refused('content_hash_mismatch');
+    return staged;
+  } catch (failure) {
+    for (const { blocks } of staged) await release(files, blocks);
+    throw failure;
+  } finally {
+    await source.close();
+  }
+}
+
+/** A stream from which one length after the other is taken. */
+class Source {
+  readonly #iterator: AsyncIterator<Uint8Array>;
+  #rest: Uint8Array | undefined;
+
+  constructor(
+    bytes: AsyncIterable<Uint8Array>,
+    private readonly hasher: ContentHasher,
+  ) {
+    this.#iterator = bytes[Symbol.asyncIterator]();
+  }
+
+  /** The next bytes, as many as asked for. Throws `length_mismatch` when there are fewer. */
+  async *take(sizeBytes: number): AsyncGenerator<Uint8Array> {
+    for (let leftBytes = sizeBytes; leftBytes > 0; ) {
+      const chunk = await this.#next();
+      if (!chunk) throw refused('length_mismatch');
+      const taken = chunk.subarray(0, leftBytes);
+      this.#rest = chunk.subarray(taken.length);
+      leftBytes -= taken.length;
+      this.hasher.update(taken);
+      yield taken;
+    }
+  }
+
+  async isAtEnd(): Promise<boolean> {
+    return (await this.#next()) === undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.#iterator.return?.();
+  }
+
+  /** Bytes that are there, at least one; `undefined` at the end. */
+  async #next(): Promise<Uint8Array | undefined> {
+    while (!this.#rest?.length) {
+      const next = await this.#iterator.next();
+      if (next.done) return undefined;
+      this.#rest = next.value;
+    }
+    return this.#rest;
+  }
+}
+
+function refused(tag: 'payload_too_large' | 'content_hash_mismatch' | 'length_mismatch'): StorageError {
+  return new StorageError({ kind: 'body', tag });
+}

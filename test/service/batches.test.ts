@@ -1,0 +1,406 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { contentHashOf } from '../../src/util/content-hash.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { finished } from '../support/jobs.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { type Answered, download, put, refusal, refusalIn, rpc, upload } from '../support/service-client.ts';
+
+const clock = new ManualClock();
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService({ clock });
+});
+afterAll(() => service.close());
+
+const call = (name: string, argument: unknown) => rpc(service, `files/${name}`, argument);
+const stat = async (path: string) => (await call('get_metadata', { path })).json as Record<string, unknown>;
+const JOB = { '.tag': 'async_job_id', async_job_id: expect.stringMatching(/^dbjid:[\w-]{32}$/) };
+
+const ID = expect.stringMatching(/^id:[\w-]{22}$/);
+
+function folder(path: string): object {
+  return { name: path.split('/').at(-1), path_lower: path.toLowerCase(), path_display: path, id: ID };
+}
+
+const untagged = ({ '.tag': _, ...metadata }: Record<string, unknown>) => metadata;
+
+describe('create_folder_batch', () => {
+  test('a few folders are there at once; entries in order, each with its own outcome', async () => {
+    await put(service, '/Taken', 'text');
+    const answered = await call('create_folder_batch', {
+      paths: ['/Made/B', '/Taken', '/made/b', '/Made/b//c', '/Made/A'],
+    });
+    expect([answered.status, answered.json]).toEqual([
+      200,
+      {
+        '.tag': 'complete',
+        entries: [
+          { '.tag': 'success', metadata: folder('/Made/B') },
+          {
+            '.tag': 'failure',
+            failure: { '.tag': 'path', path: { '.tag': 'conflict', conflict: { '.tag': 'file' } } },
+          },
+          { '.tag': 'success', metadata: folder('/Made/B') },
+          { '.tag': 'failure', failure: { '.tag': 'path', path: { '.tag': 'malformed_path' } } },
+          { '.tag': 'success', metadata: folder('/Made/A') },
+        ],
+      },
+    ]);
+  });
+
+  test('a path named twice gives the same folder twice, also with autorename', async () => {
+    await call('create_folder_v2', { path: '/Twice' });
+    const { json } = await call('create_folder_batch', { paths: ['/Twice', '/Twice'], autorename: true });
+    const { entries } = json as { entries: object[] };
+    expect(entries).toEqual(
+      Array.from({ length: 2 }, () => ({ '.tag': 'success', metadata: folder('/Twice (1)') })),
+    );
+    expect(entries[0]).toEqual(entries[1]);
+  });
+
+  test('many, or by wish, by a job', async () => {
+    const paths = Array.from({ length: 120 }, (_, index) => `/Many/${index}`);
+    const entries = await finished(service, 'create_folder_batch', { paths });
+    expect(entries).toEqual(paths.map((path) => ({ '.tag': 'success', metadata: folder(path) })));
+    const launched = await call('create_folder_batch', { paths: ['/Forced'], force_async: true });
+    expect(launched.json).toEqual(JOB);
+  });
+
+  test('nothing to do is done', async () => {
+    const { json } = await call('create_folder_batch', { paths: [] });
+    expect(json).toEqual({ '.tag': 'complete', entries: [] });
+  });
+});
+
+describe('delete_batch', () => {
+  test('always by a job; what was there, or why not', async () => {
+    await put(service, '/Del/File', 'text');
+    await put(service, '/Del/Kept', 'text');
+    await put(service, '/Del/Folder/x', 'text');
+    const file = await stat('/Del/File');
+    const tree = await stat('/Del/Folder');
+    const launched = await call('delete_batch', { entries: [{ path: '/del/file' }] });
+    expect([launched.status, launched.json]).toEqual([200, JOB]);
+    await finished(service, 'delete_batch', launched);
+    await call('restore', { path: '/Del/File', rev: file['rev'] });
+    const restored = await stat('/Del/File');
+    const entries = await finished(service, 'delete_batch', {
+      entries: [
+        { path: '/del/file', parent_rev: restored['rev'] },
+        { path: '/Del/File' },
+        { path: '/Del/Kept', parent_rev: file['rev'] },
+        { path: tree['id'] },
+        { path: '/Del/' },
+      ],
+    });
+    expect(entries).toEqual([
+      { '.tag': 'success', metadata: restored },
+      { '.tag': 'failure', failure: { '.tag': 'path_lookup', path_lookup: { '.tag': 'not_found' } } },
+      {
+        '.tag': 'failure',
+        failure: {
+          '.tag': 'path_write',
+          path_write: { '.tag': 'conflict', conflict: { '.tag': 'file' } },
+        },
+      },
+      { '.tag': 'success', metadata: tree },
+      { '.tag': 'failure', failure: { '.tag': 'path_lookup', path_lookup: { '.tag': 'malformed_path' } } },
+    ]);
+    const { json } = await call('list_folder', { path: '/Del' });
+    expect(json).toMatchObject({ entries: [{ name: 'Kept' }] });
+  });
+});
+
+describe.each([
+  ['move', false],
+  ['copy', true],
+] as const)('%s_batch_v2', (verb, copies) => {
+  test('by a job, one after the other; each entry succeeds or fails by itself', async () => {
+    const root = `/${verb}`;
+    await put(service, `${root}/a`, 'text');
+    await put(service, `${root}/b`, 'text');
+    const before = await stat(`${root}/a`);
+    const entries = await finished(service, `${verb}_batch_v2`, {
+      entries: [
+        { from_path: `${root}/a`, to_path: `${root}/new/A` },
+        { from_path: `${root}/new/A`, to_path: `${root}/next` },
+        { from_path: `${root}/none`, to_path: `${root}/x` },
+        { from_path: `${root}/b`, to_path: `${root}/NEXT` },
+        { from_path: `${root}/new`, to_path: `${root}/new/inside` },
+        { from_path: `${root}/b`, to_path: 'id:nothing' },
+      ],
+    });
+    const moved = await stat(`${root}/next`);
+    expect(entries).toEqual([
+      {
+        '.tag': 'success',
+        success: expect.objectContaining({ '.tag': 'file', name: 'A', path_display: `${root}/new/A` }),
+      },
+      { '.tag': 'success', success: moved },
+      relocationFailure('from_lookup', { '.tag': 'not_found' }),
+      relocationFailure('to', { '.tag': 'conflict', conflict: { '.tag': 'file' } }),
+      {
+        '.tag': 'failure',
+        failure: {
+          '.tag': 'relocation_error',
+          relocation_error: {
+            '.tag': copies ? 'duplicated_or_nested_paths' : 'cant_move_folder_into_itself',
+          },
+        },
+      },
+      relocationFailure('to', { '.tag': 'malformed_path' }),
+    ]);
+    expect(moved['id'] === before['id']).toBe(!copies);
+    expect((await stat(`${root}/a`))['id']).toBe(copies ? before['id'] : undefined);
+  });
+
+  test('autorename', async () => {
+    await put(service, `/${verb}-again/a`, 'text');
+    await put(service, `/${verb}-again/b`, 'text');
+    const entries = await finished(service, `${verb}_batch_v2`, {
+      entries: [{ from_path: `/${verb}-again/a`, to_path: `/${verb}-again/b` }],
+      autorename: true,
+    });
+    expect(entries).toMatchObject([{ success: { name: 'b (1)' } }]);
+  });
+
+  test('needs an entry, and no more than 1,000', async () => {
+    const entry = { from_path: '/a', to_path: '/b' };
+    for (const entries of [[], Array(1001).fill(entry)]) {
+      const answered = await call(`${verb}_batch_v2`, { entries });
+      expect(answered.status).toBe(400);
+      expect(answered.text).toMatch(/request body: entries: must have at (least|most) /);
+    }
+  });
+
+  test(`allow_ownership_transfer is ${copies ? 'unknown' : 'taken'}`, async () => {
+    const entries = [{ from_path: '/nothing', to_path: '/b' }];
+    const answered = await call(`${verb}_batch_v2`, { entries, allow_ownership_transfer: true });
+    expect(answered.status).toBe(copies ? 400 : 200);
+  });
+});
+
+function relocationFailure(tag: string, inner: object): object {
+  const error = { '.tag': tag, [tag]: inner };
+  return { '.tag': 'failure', failure: { '.tag': 'relocation_error', relocation_error: error } };
+}
+
+describe('jobs', () => {
+  const checks = [
+    'create_folder_batch/check',
+    'delete_batch/check',
+    'move_batch/check_v2',
+    'copy_batch/check_v2',
+    'upload_session/finish_batch/check',
+  ];
+  const unknown = refusal(409, 'invalid_async_job_id', { '.tag': 'invalid_async_job_id' });
+
+  test.each(checks)('%s of no job, or one of another kind', async (check) => {
+    expect(refusalIn(await call(check, { async_job_id: 'dbjid:unknown' }))).toEqual(unknown);
+    const other = check.startsWith('delete') ? 'copy_batch_v2' : 'delete_batch';
+    const entries = other === 'delete_batch' ? [] : [{ from_path: '/a', to_path: '/b' }];
+    const { json } = await call(other, { entries });
+    const { async_job_id } = json as { async_job_id: string };
+    expect(refusalIn(await call(check, { async_job_id }))).toEqual(unknown);
+    expect((await call(check, { async_job_id: '' })).status).toBe(400);
+  });
+
+  test('belong to their account', async () => {
+    const other = service.service.addAccount({
+      email: 'other@example.org',
+      givenName: 'O',
+      surname: 'T',
+      mayDeletePermanently: false,
+    });
+    const scopes = ['files.content.write'] as const;
+    const token = await service.service.grant({ accountId: other.id, scopes });
+    const { json } = await call('delete_batch', { entries: [] });
+    const { async_job_id } = json as { async_job_id: string };
+    const asked = await rpc(service, 'files/delete_batch/check', { async_job_id }, { token });
+    expect(refusalIn(asked)).toEqual(unknown);
+  });
+
+  test('are told of for a day', async () => {
+    const { json } = await call('delete_batch', { entries: [] });
+    const { async_job_id } = json as { async_job_id: string };
+    await finished(service, 'delete_batch', { entries: [] });
+    await clock.advance(24 * 60 * 60 * 1000 - 1);
+    const done = await call('delete_batch/check', { async_job_id });
+    expect(done.json).toEqual({ '.tag': 'complete', entries: [] });
+    await clock.advance(1);
+    expect(refusalIn(await call('delete_batch/check', { async_job_id }))).toEqual(unknown);
+  });
+
+  test('an account with very many waiting is told to come back', async () => {
+    const stopped = new ManualClock();
+    const crowded = await startTestService({ faults: { 'contention-hold-ms': 1 }, clock: stopped });
+    const launch = () =>
+      rpc(crowded, 'files/move_batch_v2', { entries: [{ from_path: '/a', to_path: '/b' }] });
+    // The clock stands still, so the first job never gets to its commit.
+    const launched = await Promise.all(Array.from({ length: 101 }, launch));
+    expect(launched.map(({ status }) => status).sort()).toEqual([...Array(100).fill(200), 429]);
+    crowded.service.setFaults({});
+    expect(launched.find(({ status }) => status === 429)?.headers.get('retry-after')).toBe('1');
+    const [{ json } = { json: undefined }] = launched;
+    const asked = await rpc(crowded, 'files/move_batch/check_v2', {
+      async_job_id: (json as { async_job_id: string }).async_job_id,
+    });
+    expect(asked.json).toEqual({ '.tag': 'in_progress' });
+    await stopped.advance(1);
+    await crowded.close();
+  });
+});
+
+test('a service that closes lets the entries under way finish, and leaves the rest', async () => {
+  const stopped = new ManualClock();
+  const first = await startTestService({ faults: { 'contention-hold-ms': 1 }, clock: stopped });
+  const paths = Array.from({ length: 200 }, (_, index) => `/Rest/${index}`);
+  await rpc(first, 'files/create_folder_batch', { paths });
+  const closed = first.service.close();
+  await stopped.advance(1);
+  await closed;
+  const second = await startTestService({ dataDirectory: first.dataDirectory });
+  const { json } = await rpc(second, 'files/list_folder', { path: '/Rest' });
+  expect(json).toMatchObject({ entries: { length: 50 }, has_more: false });
+  await second.close();
+  await first.close();
+});
+
+describe('upload_session/start_batch and append_batch', () => {
+  const BLOCK = 4 * 1024 * 1024;
+  const start = async (argument: object): Promise<string[]> => {
+    const { json } = await call('upload_session/start_batch', argument);
+    return (json as { session_ids: string[] }).session_ids;
+  };
+  const append = (argument: object, body: Uint8Array): Promise<Answered> =>
+    upload(service, 'files/upload_session/append_batch', argument, { body });
+  const piece = (session_id: string, offset: number, length: number, close = false) => ({
+    cursor: { session_id, offset },
+    length,
+    close,
+  });
+
+  test('many sessions at once, whose pieces come in one body', async () => {
+    const [first = '', second = '', ...more] = await start({ num_sessions: 20 });
+    expect(new Set([first, second, ...more]).size).toBe(20);
+    expect(first).toMatch(/^pid_upload_session:[\w-]+$/);
+    const one = pseudoRandomBytes(BLOCK + 1000, 1);
+    const two = pseudoRandomBytes(500, 2);
+    const body = Buffer.concat([one.subarray(0, 700), two, one.subarray(700)]);
+    const answered = await append(
+      {
+        entries: [
+          piece(first, 0, 700),
+          piece(second, 0, 500, true),
+          piece(first, 700, one.length - 700, true),
+          piece(second, 500, 0),
+        ],
+        content_hash: contentHashOf(body),
+      },
+      body,
+    );
+    expect([answered.status, answered.json]).toEqual([
+      200,
+      {
+        entries: [
+          { '.tag': 'success' },
+          { '.tag': 'success' },
+          { '.tag': 'success' },
+          { '.tag': 'failure', failure: { '.tag': 'closed' } },
+        ],
+      },
+    ]);
+    const entries = await finished(service, 'upload_session/finish_batch', {
+      entries: [
+        { cursor: { session_id: first, offset: one.length }, commit: { path: '/Batch/one' } },
+        { cursor: { session_id: second, offset: 500 }, commit: { path: '/Batch/two' } },
+        { cursor: { session_id: more[0], offset: 0 }, commit: { path: '/Batch/open' } },
+        { cursor: { session_id: second, offset: 500 }, commit: { path: 'rubbish' } },
+      ],
+    });
+    const file = await stat('/Batch/one');
+    expect(file['content_hash']).toBe(contentHashOf(one));
+    expect(entries).toEqual([
+      { '.tag': 'success', ...untagged(file) },
+      { '.tag': 'success', ...untagged(await stat('/Batch/two')) },
+      {
+        '.tag': 'failure',
+        failure: { '.tag': 'lookup_failed', lookup_failed: { '.tag': 'not_closed' } },
+      },
+      { '.tag': 'failure', failure: { '.tag': 'path', path: { '.tag': 'malformed_path' } } },
+    ]);
+  });
+
+  test('each piece is refused by itself', async () => {
+    const [session = ''] = await start({ num_sessions: 1 });
+    const [concurrent = ''] = await start({ num_sessions: 1, session_type: 'concurrent' });
+    const { json } = await append(
+      {
+        entries: [
+          piece('unknown', 0, 3),
+          piece(session, 2, 3),
+          piece(concurrent, 1, 3),
+          piece(concurrent, 0, 3),
+          piece(session, 0, 2),
+          piece(session, 2 ** 41, 1),
+        ],
+      },
+      Buffer.from('aaabbbcccdddeef'),
+    );
+    const failure = (tag: string, fields = {}) => ({
+      '.tag': 'failure',
+      failure: { '.tag': tag, ...fields },
+    });
+    expect(json).toEqual({
+      entries: [
+        failure('not_found'),
+        failure('incorrect_offset', { correct_offset: 0 }),
+        failure('concurrent_session_invalid_offset'),
+        failure('concurrent_session_invalid_data_size'),
+        { '.tag': 'success' },
+        failure('incorrect_offset', { correct_offset: 2 }),
+      ],
+    });
+  });
+
+  test('of a body that is not what was said, nothing is added', async () => {
+    const [session = ''] = await start({ num_sessions: 1 });
+    const entries = [piece(session, 0, 3), piece(session, 3, 3)];
+    for (const body of ['aaabb', 'aaabbbc', '']) {
+      const answered = await append({ entries }, Buffer.from(body));
+      expect(refusalIn(answered)).toEqual(refusal(409, 'length_mismatch', { '.tag': 'length_mismatch' }));
+    }
+    const wrong = await append(
+      { entries, content_hash: contentHashOf(Buffer.from('aaabbc')) },
+      Buffer.from('aaabbb'),
+    );
+    expect(refusalIn(wrong)).toEqual(
+      refusal(409, 'content_hash_mismatch', { '.tag': 'content_hash_mismatch' }),
+    );
+    const much = await append({ entries: [piece(session, 0, 150 * 1024 * 1024 + 1)] }, Buffer.from('a'));
+    expect(refusalIn(much)).toEqual(refusal(409, 'payload_too_large', { '.tag': 'payload_too_large' }));
+    expect((await append({ entries }, Buffer.from('aaabbb'))).json).toEqual({
+      entries: [{ '.tag': 'success' }, { '.tag': 'success' }],
+    });
+  });
+
+  test('the first version of append', async () => {
+    const [session_id = ''] = await start({ num_sessions: 1 });
+    const send = (offset: number, body: string) =>
+      upload(service, 'files/upload_session/append', { session_id, offset }, { body });
+    const answered = await send(0, 'te');
+    expect([answered.status, answered.text]).toEqual([200, 'null']);
+    expect(refusalIn(await send(0, 'xt'))).toEqual(
+      refusal(409, 'incorrect_offset', { '.tag': 'incorrect_offset', correct_offset: 2 }),
+    );
+    const commit = { cursor: { session_id, offset: 2 }, commit: { path: '/Appended' } };
+    expect((await upload(service, 'files/upload_session/finish', commit, { body: 'xt' })).status).toBe(200);
+    expect((await download(service, '/Appended')).text).toBe('text');
+  });
+
+  test.each([{ num_sessions: 0 }, { num_sessions: 1001 }, {}])('start_batch of %j: 400', async (argument) => {
+    expect((await call('upload_session/start_batch', argument)).status).toBe(400);
+  });
+});

@@ -1,0 +1,22 @@
+import type { TestService } from './service.ts';
+import { type Answered, rpc } from './service-client.ts';
+
+/**
+ * The entries that a batch came to: launches it (or takes what launching it answered) and asks until it is done,
+ * as the official clients do.
+ */
+export async function finished(
+  service: TestService,
+  batch: string,
+  given: object | Answered,
+): Promise<unknown[]> {
+  const launched = 'status' in given ? (given as Answered) : await rpc(service, `files/${batch}`, given);
+  const { async_job_id } = launched.json as { async_job_id: string };
+  const check = batch.endsWith('_v2') ? `${batch.slice(0, -'_v2'.length)}/check_v2` : `${batch}/check`;
+  for (;;) {
+    const { status, text, json } = await rpc(service, `files/${check}`, { async_job_id });
+    if (status !== 200) throw new Error(`${check}: ${status} ${text}`);
+    const state = json as { '.tag': string; entries: unknown[] };
+    if (state['.tag'] === 'complete') return state.entries;
+  }
+}
