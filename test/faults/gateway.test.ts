@@ -3,6 +3,7 @@ import { seededRandom } from '../../src/service/faults/chance.ts';
 import type { FaultSettings } from '../../src/service/faults/switches.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import { type Answered, rpc } from '../support/service-client.ts';
 import { RandomClient } from './random-client.ts';
 import { bytesOf } from './tree-model.ts';
 import { storedBytes, truthBelow } from './upstream-truth.ts';
@@ -12,6 +13,10 @@ const OPERATIONS = Number(process.env['DAVGATE_FAULT_OPERATIONS'] ?? 120);
 /** Printed with each failure; the same seed makes the same choices. */
 const SEED = Number(process.env['DAVGATE_FAULT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const CLIENTS = 3;
+/** Each costs the account a second's pause when it meets a commit of the gateway. */
+const DISTURBANCES_MAX = 10;
+/** In operations. */
+const DISTURBED_EVERY = 5;
 
 interface Scenario {
   readonly faults: FaultSettings;
@@ -19,6 +24,8 @@ interface Scenario {
   readonly deadlineMs?: number;
   /** Of the operations; with trouble absorbed there is none. */
   readonly troublesMax: number;
+  /** Somebody else commits in the same namespace now and then. */
+  readonly isDisturbed?: boolean;
 }
 
 const ALL_TOGETHER: FaultSettings = {
@@ -46,7 +53,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     faults: { 'rate-per-second': 60, 'rate-burst': 30, 'rate-text-share': 0.5 },
     troublesMax: 0,
   },
-  'write contention': { faults: { 'contention-hold-ms': 10 }, troublesMax: 0 },
+  'write contention': { faults: { 'contention-hold-ms': 10 }, troublesMax: 0, isDisturbed: true },
   'errors of every class': {
     faults: {
       'error-metadata-share': 0.1,
@@ -74,7 +81,18 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     troublesMax: 0.05,
   },
   'everything together': { faults: ALL_TOGETHER, troublesMax: 0.05 },
-  'everything together, given up early': { faults: ALL_TOGETHER, deadlineMs: 20, troublesMax: 1 },
+  'everything together, given up early': {
+    faults: {
+      ...ALL_TOGETHER,
+      'error-metadata-share': 0.1,
+      'error-read-share': 0.1,
+      'error-write-share': 0.2,
+      'error-burst': 3,
+      'lost-answer-share': 0.15,
+    },
+    deadlineMs: 10,
+    troublesMax: 1,
+  },
 };
 
 interface Run {
@@ -90,7 +108,12 @@ describe(`with seed ${SEED} (DAVGATE_FAULT_SEED)`, () => {
     try {
       await Promise.all(clients.map((client) => client.begin()));
       service.service.setFaults({ ...scenario.faults, seed: SEED });
-      await Promise.all(clients.map((client) => work(client, OPERATIONS / CLIENTS)));
+      const others: Promise<Answered>[] = [];
+      const disturb = () => {
+        if (scenario.isDisturbed && others.length < DISTURBANCES_MAX) others.push(commitElsewhere(service));
+      };
+      await Promise.all(clients.map((client) => work(client, OPERATIONS / CLIENTS, disturb)));
+      for (const { status } of await Promise.all(others)) expect([200, 409, 429]).toContain(status);
       service.service.setFaults({});
       for (const [index, client] of clients.entries()) await compare(run, client, folderOf(index));
       const troubles = clients.reduce((sum, client) => sum + client.troubles, 0);
@@ -124,16 +147,23 @@ async function start(name: string, { deadlineMs }: Scenario): Promise<Run> {
   return { service, gateway, clients };
 }
 
-async function work(client: RandomClient, operations: number): Promise<void> {
-  for (let done = 0; done < operations; done++) await client.step();
+async function work(client: RandomClient, operations: number, disturb: () => void): Promise<void> {
+  for (let done = 0; done < operations; done++) {
+    if (done % DISTURBED_EVERY === 0) disturb();
+    await client.step();
+  }
+}
+
+function commitElsewhere(service: TestService): Promise<Answered> {
+  return rpc(service, 'files/create_folder_v2', { path: '/elsewhere' });
 }
 
 /** What was acknowledged is at the service byte for byte, nothing else is, and the gateway shows just that. */
 async function compare({ service }: Run, client: RandomClient, folder: string): Promise<void> {
+  await client.compareAll();
   expect(await truthBelow(service, folder)).toEqual(client.tree.digest());
   for (const [path, node] of client.tree.nodes)
     if (node !== 'folder') expect((await storedBytes(service, path)).equals(bytesOf(node))).toBe(true);
-  await client.compareAll();
 }
 
 function folderOf(index: number): string {

@@ -52,6 +52,13 @@ export class TreeModel {
     return [...this.nodes.keys()].filter((at) => at.slice(0, at.lastIndexOf('/')) === folder);
   }
 
+  /** To compare with what is shown: a size or `folder` for each path. */
+  sizes(): Record<string, string | number> {
+    return Object.fromEntries(
+      [...this.nodes].map(([at, node]) => [at, node === 'folder' ? node : node.sizeBytes]),
+    );
+  }
+
   /** To compare with what is at the service: a hash or `folder` for each path. */
   digest(): Record<string, string> {
     return Object.fromEntries(

@@ -38,7 +38,10 @@ export async function storedBytes(service: TestService, path: string): Promise<B
   return Buffer.from(await response.arrayBuffer());
 }
 
-export function isSame(one: Record<string, string>, other: Record<string, string>): boolean {
+/** Something of each path: a hash, a size, `folder`. */
+export type Tree = Readonly<Record<string, string | number>>;
+
+export function isSame(one: Tree, other: Tree): boolean {
   return isDeepStrictEqual(one, other);
 }
 
