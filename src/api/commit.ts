@@ -1,11 +1,12 @@
 import { nameOf, type Path } from '../util/path.ts';
-import type { Situation } from './caller.ts';
+import type { Situation, Trouble } from './caller.ts';
 import type { Client } from './context.ts';
 import { timestampOf } from './drive-root.ts';
 import { ApiError } from './errors.ts';
 import { statOf } from './listing.ts';
 import type { CommitOptions, FileEntry, WriteMode } from './remote.ts';
-import type { CommitInfo, WriteMode as WireMode } from './wire.ts';
+import { parsed, rpcRequest } from './request.ts';
+import type { CommitInfo, ListRevisionsArg, ListRevisionsResult, WriteMode as WireMode } from './wire.ts';
 
 /** A commit of content as we asked for it: what tells it from somebody else's. */
 export interface Commit {
@@ -54,10 +55,33 @@ export async function resolveCommit(
   const conflict = failure.error.failure === 'conflict-file';
   if (!outcomeUnknown && !(conflict && commit.options.mode.if === 'rev')) return undefined;
   const found = await statOf(client, commit.path, { signal, trouble });
-  if (found?.kind !== 'file') return undefined;
-  const startedMs = client.caller.serviceTime(commit.startedMs);
-  const done = outcomeUnknown ? isOurs(found, { ...commit, startedMs }) : isUnchanged(found, commit);
-  return done ? found : undefined;
+  if (!outcomeUnknown) return found?.kind === 'file' && isUnchanged(found, commit) ? found : undefined;
+  const timed = { ...commit, startedMs: client.caller.serviceTime(commit.startedMs) };
+  if (found?.kind === 'file' && isOurs(found, timed)) return found;
+  // To call it refused when it was done, and replaced since, would make the writer do it twice.
+  return failure.reason === 'refused' ? replacedCommit(client, timed, { signal, trouble }) : undefined;
+}
+
+/** Revisions that are looked through; between a lost answer and the next try there are a few at most. */
+const REVISIONS_MAX = 100;
+
+/** What this commit made, if somebody has replaced or deleted it since. */
+async function replacedCommit(
+  { caller, root }: Client,
+  commit: Commit,
+  how: { readonly signal: AbortSignal | undefined; readonly trouble: Trouble },
+): Promise<FileEntry | undefined> {
+  const { mode } = commit.options;
+  const arg: ListRevisionsArg = { path: root.toWire(commit.path), limit: REVISIONS_MAX };
+  const newestFirst = await caller.call({
+    request: rpcRequest('files/list_revisions', arg),
+    lane: 'metadata',
+    read: ({ text }) => parsed<ListRevisionsResult>(text).entries.map((entry) => root.file(entry)),
+    ...how,
+  });
+  const base = mode.if === 'rev' ? newestFirst.findIndex(({ rev }) => rev === mode.rev) : -1;
+  const newer = base < 0 ? newestFirst : newestFirst.slice(0, base);
+  return newer.find((file) => isSince(file, commit) && isOurs(file, commit));
 }
 
 /** Whether what is there came of this commit, begun at a time by the service's clock, or makes it needless. */
@@ -66,14 +90,18 @@ function isOurs(found: FileEntry, commit: Commit): boolean {
   if (found.sizeBytes !== commit.sizeBytes) return false;
   // A new file is called as we asked: one in another case was there before.
   if (mode.if === 'absent' && found.name !== nameOf(commit.path)) return false;
-  // The service's times are whole seconds.
-  const since = found.committedMs >= Math.floor(commit.startedMs / 1000) * 1000;
+  const since = isSince(found, commit);
   if (commit.contentHash === undefined || found.contentHash === undefined) {
     return since && hasOurTime(found, commit) && !(mode.if === 'rev' && found.rev === mode.rev);
   }
   if (found.contentHash !== commit.contentHash) return false;
   // Equal content that was there before breaks the condition of `absent`, and only that.
   return mode.if !== 'absent' || since;
+}
+
+function isSince(found: FileEntry, { startedMs }: Commit): boolean {
+  // The service's times are whole seconds.
+  return found.committedMs >= Math.floor(startedMs / 1000) * 1000;
 }
 
 /** Strict `update` may refuse content that is there already, though the revision is the one named. */

@@ -333,3 +333,17 @@ export type RelocationError =
     >
   | Nested<'cant_move_into_vault', Tag<'is_shared_folder' | 'other'>>
   | Nested<'cant_move_into_family', Tag<'is_shared_folder' | 'other'>>;
+
+/** list_revisions */
+export interface ListRevisionsArg {
+  readonly path: string;
+  /** 10 when absent, at most 100. */
+  readonly limit?: number;
+}
+
+export interface ListRevisionsResult {
+  readonly is_deleted: boolean;
+  /** Newest first. */
+  readonly entries: readonly FileMetadata[];
+  readonly has_more: boolean;
+}

@@ -78,6 +78,49 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
     await expect(upload({ if: 'rev', rev: OLD_REV })).rejects.toMatchObject({ failure: 'conflict-file' });
   });
 
+  describe('and somebody has replaced what it wrote before we looked', () => {
+    const theirs = fileMetadata('/f', { rev: '00000000000c', content_hash: 'b'.repeat(64) });
+    const base = fileMetadata('/f', { rev: OLD_REV, server_modified: LONG_AGO });
+    const history = (...entries: object[]) => ok({ is_deleted: false, entries, has_more: false });
+    const revision = (more: Record<string, unknown>) =>
+      fileMetadata('/f', { rev: '00000000000b', content_hash: HASH, server_modified: justNow(), ...more });
+
+    test.each<[string, WriteMode]>([
+      ['absent', { if: 'absent' }],
+      ['rev', { if: 'rev', rev: OLD_REV }],
+    ])('was done all the same: it is in the history (%s)', async (_mode, mode) => {
+      const { service } = scripted;
+      service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
+      service.on('files/list_revisions', history(theirs, revision({}), base));
+      expect(await upload(mode)).toMatchObject({ rev: '00000000000b' });
+      expect(service.callsOf('files/upload')).toHaveLength(2);
+    });
+
+    test('or deleted it: it is in the history too', async () => {
+      const { service } = scripted;
+      service.on('files/upload', loss, conflict).on(STAT, notFound);
+      service.on('files/list_revisions', history(revision({}), base));
+      expect(await upload({ if: 'rev', rev: OLD_REV })).toMatchObject({ rev: '00000000000b' });
+    });
+
+    test.each([
+      ['what was there long before', revision({ server_modified: LONG_AGO })],
+      ['other content', revision({ content_hash: 'c'.repeat(64) })],
+    ])('but %s is not ours', async (_what, other) => {
+      const { service } = scripted;
+      service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
+      service.on('files/list_revisions', history(theirs, other, base));
+      await expect(upload({ if: 'rev', rev: OLD_REV })).rejects.toMatchObject({ failure: 'conflict-file' });
+    });
+
+    test('nor is what the named revision replaced', async () => {
+      const { service } = scripted;
+      service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
+      service.on('files/list_revisions', history(theirs, base, revision({})));
+      await expect(upload({ if: 'rev', rev: OLD_REV })).rejects.toMatchObject({ failure: 'conflict-file' });
+    });
+  });
+
   test('met equal content under a name in another case: a true conflict for `absent`', async () => {
     const { service } = scripted;
     service.on('files/upload', loss, conflict).on(STAT, stored({ name: 'F', path_display: '/F' }));
