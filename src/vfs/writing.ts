@@ -34,7 +34,8 @@ export class Writing {
     if (existing) return this.#store(parent, existing, body, options, signal);
     const hold = await held.get(path);
     if (hold) return this.#replaceHeld(parent, hold, body, options, signal);
-    if (options.mode.if === 'rev' || isDoubtful(path) || (options.sizeBytes ?? 0) > 0)
+    // Only the service can say of two that may only create which came first.
+    if (options.mode.if !== 'any' || isDoubtful(path) || (options.sizeBytes ?? 0) > 0)
       return this.#store(parent, path, body, options, signal);
     const peeked = await peek(body);
     if (!peeked.isEmpty) return this.#store(parent, path, peeked.body, options, signal);

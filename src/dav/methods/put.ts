@@ -77,11 +77,10 @@ async function write(context: Context, entry: FileEntry | undefined, mode: Write
   const modifiedMs = mtimeOf(request.headers);
   const sizeBytes = body.announcedBytes;
   const isFirstHalf = !entry && sizeBytes === 0 && !body.isChunked && context.client.createsEmptyFirst;
-  if (isFirstHalf && modifiedMs === undefined) {
+  if (isFirstHalf && modifiedMs === undefined && mode.if === 'any') {
     const held = await drive.files.hold(path, context.clock.now() + EMPTY_HOLD_MS);
+    // If somebody was quicker it is a file to be emptied.
     if (held.created) return held;
-    // Somebody was quicker: then it is a file to be emptied, unless there should have been none.
-    if (mode.if === 'absent') throw new FileError('changed', `there is something at ${path} already`);
   }
   const options = {
     mode,

@@ -32,6 +32,13 @@ describe('an empty file', () => {
     expect(remote.count('upload')).toBe(1);
   });
 
+  test.each(['', 'body'])('of two that may only create, one empty and one %j, one wins', async (other) => {
+    const create = (text: string) =>
+      drive.files.write(at('/lock'), bodyOf(text), { mode: { if: 'absent' }, sizeBytes: text.length });
+    const outcomes = await Promise.allSettled([create(''), create(other)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+
   test('becomes its body with one commit, and keeps its properties', async () => {
     const { entry } = await touch(at('/a'));
     await drive.state.properties.change(entry.id, [{ set: { namespace: 'n', name: 'p', xml: '<p/>' } }]);
