@@ -1,0 +1,62 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { seededRandom } from '../../src/service/faults/chance.ts';
+import { startTestGateway } from '../support/gateway.ts';
+import { startTestService } from '../support/service.ts';
+import { RandomClient } from './random-client.ts';
+
+/** Of each round, by all clients. */
+const OPERATIONS = Number(process.env['DAVGATE_FAULT_OPERATIONS'] ?? 150);
+const ROUNDS = 3;
+const CLIENTS = 3;
+/** The small change of a process that does different things at any moment; one large file is 10 MiB. */
+const GROWTH_BYTES_MAX = 16 * 1024 ** 2;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+/** What is in use once nothing is under way. */
+async function usedBytes(): Promise<number> {
+  for (let times = 0; times < 5; times++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+test('work among faults leaves nothing in memory', async () => {
+  const service = await startTestService();
+  const random = seededRandom(5);
+  const gateway = await startTestGateway({ service, random: () => random() / 20, deadlineMs: 50 });
+  const clients = Array.from({ length: CLIENTS }, (_, index) => {
+    const folder = `/client-${index}`;
+    const chance = seededRandom(index);
+    return new RandomClient({ service, url: gateway.url, folder, random: chance, readsPartsOfLarge: false });
+  });
+  try {
+    await Promise.all(clients.map((client) => client.begin()));
+    service.service.setFaults({
+      'error-metadata-share': 0.05,
+      'error-read-share': 0.05,
+      'error-write-share': 0.05,
+      'lost-answer-share': 0.05,
+      'cut-share': 0.1,
+      'corrupt-share': 0.05,
+      'token-lifetime-seconds': 1,
+    });
+    const used: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const client of clients)
+        for (let done = 0; done < OPERATIONS / CLIENTS; done++) await client.step();
+      used.push(await usedBytes());
+    }
+    const [warm = 0, ...later] = used;
+    expect(Math.min(...later) - warm).toBeLessThan(GROWTH_BYTES_MAX);
+  } finally {
+    for (const client of clients) client.close();
+    await gateway.close();
+    await service.close();
+  }
+});
