@@ -7,7 +7,7 @@ import { startTestService } from '../support/service.ts';
 import { RandomClient } from './random-client.ts';
 
 /** Of each round, by all clients. */
-const OPERATIONS = Number(process.env['DAVGATE_FAULT_OPERATIONS'] ?? 150);
+const OPERATIONS = Number(process.env['DAVGATE_FAULT_OPERATIONS'] ?? 120);
 const ROUNDS = 3;
 const CLIENTS = 3;
 /** The small change of a process that does different things at any moment; one large file is 10 MiB. */

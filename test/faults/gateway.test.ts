@@ -9,7 +9,7 @@ import { bytesOf } from './tree-model.ts';
 import { storedBytes, truthBelow } from './upstream-truth.ts';
 
 /** Of one scenario, by all its clients; `npm run test:faults` asks for more. */
-const OPERATIONS = Number(process.env['DAVGATE_FAULT_OPERATIONS'] ?? 120);
+const OPERATIONS = Number(process.env['DAVGATE_FAULT_OPERATIONS'] ?? 90);
 /** Printed with each failure; the same seed makes the same choices. */
 const SEED = Number(process.env['DAVGATE_FAULT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const CLIENTS = 3;
