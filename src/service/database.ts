@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
+import { Sqlite } from '../util/sqlite.ts';
 
 /** Accounts, apps, tokens and shared links: small, and apart from the files' own metadata. */
 const FILE_NAME = 'accounts.sqlite';
@@ -55,10 +56,10 @@ const SCHEMA = `
  * Opens or makes the accounts' database in `dataDirectory`. Commits are on disk before they are told of
  * (`synchronous=FULL`). Throws when the database was written by a newer version.
  */
-export function openDatabase(dataDirectory: string): Database.Database {
+export function openDatabase(dataDirectory: string): Database {
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
   const file = join(dataDirectory, FILE_NAME);
-  const database = new Database(file);
+  const database = new Sqlite(file);
   try {
     // Link keys are stored as they are, so the file is for its owner's eyes.
     chmodSync(file, 0o600);
@@ -73,7 +74,7 @@ export function openDatabase(dataDirectory: string): Database.Database {
   return database;
 }
 
-function migrate(database: Database.Database, file: string): void {
+function migrate(database: Database, file: string): void {
   const version = Number(database.pragma('user_version', { simple: true }));
   if (version > SCHEMA_VERSION)
     throw new Error(`${file} was written by a newer davgate (format ${version}); start that version instead`);

@@ -1,5 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
-import Database from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
+import { Sqlite } from '../../util/sqlite.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
 import { MIGRATIONS } from './migrations.ts';
 
@@ -15,11 +16,11 @@ const CACHE_KIB = 32 * 1024;
  * Opens the metadata of a data directory for this process alone and brings its schema up to date.
  * Throws `DataDirectoryError` when another process has it, a newer program made it, or it is damaged.
  */
-export function openDatabase(file: string): Database.Database {
-  let database: Database.Database | undefined;
+export function openDatabase(file: string): Database {
+  let database: Database | undefined;
   try {
     makePrivate(file);
-    database = new Database(file, { timeout: 0 });
+    database = new Sqlite(file, { timeout: 0 });
     // Exclusive: the kernel frees the lock with the process, so a kill leaves no stale lock file.
     database.pragma('locking_mode = EXCLUSIVE');
     database.pragma('journal_mode = WAL');
@@ -48,7 +49,7 @@ function makePrivate(file: string): void {
 }
 
 /** Takes the steps of `MIGRATIONS` that are missing, all in one transaction. */
-function migrate(database: Database.Database, file: string): void {
+function migrate(database: Database, file: string): void {
   // Taking the write lock at once is what finds a second process.
   database.exec('BEGIN IMMEDIATE');
   const taken = Number(database.pragma('user_version', { simple: true }));

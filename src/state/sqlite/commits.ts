@@ -1,4 +1,4 @@
-import Database from 'better-sqlite3';
+import { Sqlite } from '../../util/sqlite.ts';
 import { asStateError, type SqliteDatabase } from './database.ts';
 
 interface Waiting {
@@ -89,7 +89,7 @@ export class Commits {
     } catch (error) {
       // SQLite gives up the whole transaction when the disk fails: then nothing of the batch may count.
       if (!this.#database.inTransaction) throw error;
-      if (error instanceof Database.SqliteError) this.#mirrorsDoubtful = true;
+      if (error instanceof Sqlite.SqliteError) this.#mirrorsDoubtful = true;
       return { error: asStateError(error, this.#directory) };
     }
   }

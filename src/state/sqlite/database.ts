@@ -1,10 +1,11 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import Database from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
+import { Sqlite } from '../../util/sqlite.ts';
 import { StateInUse, StateUnwritable } from '../errors.ts';
 import { MIGRATIONS } from './migrations.ts';
 
-export type SqliteDatabase = Database.Database;
+export type SqliteDatabase = Database;
 
 const FILE_NAME = 'state.db';
 
@@ -21,7 +22,7 @@ export function openDatabase(directory: string): SqliteDatabase {
   let database: SqliteDatabase | undefined;
   try {
     // No waiting for another process: it will hold the database for as long as it runs.
-    database = new Database(join(directory, FILE_NAME), { timeout: 0 });
+    database = new Sqlite(join(directory, FILE_NAME), { timeout: 0 });
     seize(database);
     migrate(database, directory);
     syncDirectory(directory);
@@ -34,7 +35,7 @@ export function openDatabase(directory: string): SqliteDatabase {
 
 /** The typed error for what SQLite said; anything that is not SQLite's stays as it is. */
 export function asStateError(error: unknown, directory: string): unknown {
-  if (!(error instanceof Database.SqliteError)) return error;
+  if (!(error instanceof Sqlite.SqliteError)) return error;
   if (error.code.startsWith('SQLITE_BUSY')) return new StateInUse(directory);
   const known = REASONS.find(([code]) => error.code.startsWith(code));
   return known ? new StateUnwritable(directory, known[1], error) : error;

@@ -1,14 +1,14 @@
-import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { Committer, type Transaction } from '../../../src/service/storage/committer.ts';
 import { conflict } from '../../../src/service/storage/errors.ts';
 import { Ticks } from '../../../src/service/storage/ticks.ts';
+import { Sqlite } from '../../../src/util/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { HOME, opened, put, refusal } from './opened.ts';
 
 /** A committer over a table of numbers, and what it committed. */
 function committer() {
-  const database = new Database(':memory:');
+  const database = new Sqlite(':memory:');
   onTestFinished(() => {
     database.close();
   });

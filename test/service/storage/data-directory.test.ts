@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { DamagedBlockError } from '../../../src/service/storage/errors.ts';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
+import { Sqlite } from '../../../src/util/sqlite.ts';
 import { compile } from '../../support/compiled.ts';
 import { body, bytesOf, commit, HOME, opened, put, refusal, temporaryFolder, textAt } from './opened.ts';
 
@@ -42,7 +42,7 @@ test('a second storage on the directory is refused, in this process and in anoth
 
 test('a newer schema, a damaged file and a folder that cannot be are told apart', async () => {
   const newer = await temporaryFolder();
-  const database = new Database(join(newer, 'storage.sqlite'));
+  const database = new Sqlite(join(newer, 'storage.sqlite'));
   database.pragma('user_version = 1000');
   database.close();
   await expect(reopen(newer)).rejects.toMatchObject({ reason: 'newer' });
@@ -71,7 +71,7 @@ test('what a crash left behind goes away at the next start, and nothing else', a
   await put(storage, '/a', bytes);
   const session = await storage.startSession(HOME, 'sequential', body(bytes.subarray(0, 100_000)), false);
   await storage.close();
-  const unclean = new Database(join(storage.dataDirectory, 'storage.sqlite'));
+  const unclean = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
   unclean.exec(`UPDATE setting SET value = 0 WHERE name = 'closed'`);
   unclean.close();
   await writeFile(join(storage.dataDirectory, 'blocks', 'a'.repeat(64)), 'half a block');
@@ -116,7 +116,7 @@ test('damage in the database is never served either', async () => {
   const storage = await opened();
   const file = await put(storage, '/a', 'small');
   await storage.close();
-  const database = new Database(join(storage.dataDirectory, 'storage.sqlite'));
+  const database = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
   database.exec(`UPDATE block_bytes SET bytes = CAST('smell' AS BLOB)`);
   database.close();
   const again = await opened({ dataDirectory: storage.dataDirectory });
@@ -128,7 +128,7 @@ test('a name in the blocks folder that is none of ours does no harm', async () =
   await put(storage, '/a', randomBytes(100_000));
   await mkdir(join(storage.dataDirectory, 'blocks', 'lost+found'));
   await storage.close();
-  const unclean = new Database(join(storage.dataDirectory, 'storage.sqlite'));
+  const unclean = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
   unclean.exec(`UPDATE setting SET value = 0 WHERE name = 'closed'`);
   unclean.close();
   const again = await opened({ dataDirectory: storage.dataDirectory });

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { expect } from 'vitest';
+import { Sqlite } from '../../../src/util/sqlite.ts';
 
 /** Queries that find nothing in a sound data directory, and what it would mean if they did. */
 const NOTHING: Record<string, string> = {
@@ -35,7 +35,7 @@ const NOTHING: Record<string, string> = {
 
 /** Checks a data directory that is closed: the database fits together, and the files are those of its blocks. */
 export function expectSound(dataDirectory: string): void {
-  const database = new Database(join(dataDirectory, 'storage.sqlite'));
+  const database = new Sqlite(join(dataDirectory, 'storage.sqlite'));
   try {
     expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
     expect(database.pragma('foreign_key_check')).toEqual([]);
