@@ -7,6 +7,7 @@ import { ChangeFeed } from './changes.ts';
 import type { BlockCache } from './content.ts';
 import { createReader } from './download.ts';
 import type { Files } from './files.ts';
+import { Gaps } from './gaps.ts';
 import { HeldFiles } from './holds.ts';
 import { KnownTree } from './known-tree.ts';
 import { Metadata } from './metadata.ts';
@@ -65,7 +66,9 @@ const METADATA_BYTES_MAX = 64 * 1024 * 1024;
 
 /** One drive of the storage service as a tree of files. Calls the service, but waits for no answer. */
 export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
-  const { remote, state, cache, clock, log } = options;
+  const { remote: bare, state, cache, clock, log } = options;
+  const gaps = new Gaps();
+  const remote = gaps.guard(bare);
   const isSettingAside = options.setAside ?? true;
   const times = new SetTimes(state.times);
   const bytesMax = options.metadataBytesMax ?? METADATA_BYTES_MAX;
@@ -96,8 +99,8 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const reading = new Reading(parts);
   const writing: Writing = new Writing(parts, reading, options.holdMs ?? HOLD_MS);
   const removal = new Removal(parts, options.deletePolicy);
-  const repairs = new Repairs(parts);
-  const stepAside = new StepAside(parts, repairs);
+  const repairs = new Repairs({ ...parts, remote: bare, gaps });
+  const stepAside = new StepAside({ remote: bare, state, gaps, log }, repairs);
   const relocating = new Relocating(parts, reading, writing, removal, stepAside);
   const tree = createTree({ parts, reading, writing, removal, relocating, repairs });
 

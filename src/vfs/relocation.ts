@@ -1,3 +1,4 @@
+import type { Remote } from '../api/remote.ts';
 import { ASIDE_BYTES_MAX } from '../state/asides.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../util/path.ts';
 import { FileError, isApiFailure } from './errors.ts';
@@ -22,7 +23,7 @@ interface Plan {
   readonly overwrite: boolean;
   /** What is made is an empty folder. */
   readonly isNew: boolean;
-  readonly place: () => Promise<Entry>;
+  readonly place: (remote: Remote) => Promise<Entry>;
   /** Whether `found`, at `to`, is what `place` makes. */
   readonly isPlaced: (found: Entry) => boolean;
 }
@@ -38,7 +39,7 @@ export class Relocating {
   ) {}
 
   async move(from: Path, to: Path, { overwrite }: { readonly overwrite: boolean }): Promise<Written> {
-    const { asides, remote } = this.parts;
+    const { asides } = this.parts;
     refuseNonsense(from, to);
     if (asides.keeps(from) || asides.keeps(to)) return this.#relocateAside('move', from, to, overwrite);
     const source = await this.#sourceAt(from);
@@ -50,7 +51,7 @@ export class Relocating {
       to: place,
       overwrite,
       isNew: false,
-      place: () => remote.move(source.path, place, undefined, source.id),
+      place: (remote) => remote.move(source.path, place, undefined, source.id),
       isPlaced: (found) => found.id === source.id,
     });
     await Promise.all([
@@ -65,7 +66,7 @@ export class Relocating {
     to: Path,
     { overwrite, shallow }: { readonly overwrite: boolean; readonly shallow: boolean },
   ): Promise<Written> {
-    const { asides, remote } = this.parts;
+    const { asides } = this.parts;
     refuseNonsense(from, to);
     if (keyOf(from) === keyOf(to)) throw new FileError('into-itself', `${from} cannot be copied onto itself`);
     if (asides.keeps(from) || asides.keeps(to)) return this.#relocateAside('copy', from, to, overwrite);
@@ -78,7 +79,7 @@ export class Relocating {
       to: place,
       overwrite,
       isNew,
-      place: () => (isNew ? remote.createFolder(place) : remote.copy(source.path, place)),
+      place: (remote) => (isNew ? remote.createFolder(place) : remote.copy(source.path, place)),
       isPlaced: (found) => isCopyOf(found, source),
     });
     if (!isNew) await asides.copy(source.path, place);
@@ -136,8 +137,8 @@ export class Relocating {
     let entry: Entry | undefined;
     try {
       const made = target
-        ? await this.stepAside.replace(target, plan.place, plan.isPlaced)
-        : await plan.place();
+        ? await this.stepAside.replace(target, source.path, plan.place, plan.isPlaced)
+        : await plan.place(this.parts.remote);
       entry = placedIn(parentOf(to), made);
       entry = (await this.parts.times.on([entry]))[0] ?? entry;
       await this.removal.forgetKept(to, replacedIds);

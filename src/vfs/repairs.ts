@@ -4,10 +4,13 @@ import { isWithin, join, keyOf, nameOf, type Path, parentOf } from '../util/path
 import { SingleFlight } from '../util/single-flight.ts';
 import { isApiFailure } from './errors.ts';
 import type { Entry } from './files.ts';
+import type { Gaps } from './gaps.ts';
 import { placedIn } from './known-tree.ts';
 import type { TreeParts } from './parts.ts';
 
-type RepairParts = Pick<TreeParts, 'remote' | 'state' | 'metadata' | 'clock' | 'log'>;
+type RepairParts = Pick<TreeParts, 'remote' | 'state' | 'metadata' | 'clock' | 'log'> & {
+  readonly gaps: Gaps;
+};
 
 /** Until what could not be put right is tried again. */
 const RETRY_MS = 10_000;
@@ -87,7 +90,10 @@ export class Repairs {
   }
 
   #repair(relocation: Relocation): Promise<void> {
-    return this.#flights.run(relocation.id, () => this.#repairOne(relocation));
+    const { gaps } = this.parts;
+    return this.#flights.run(relocation.id, () =>
+      gaps.open([relocation.path], () => this.#repairOne(relocation)),
+    );
   }
 
   async #repairOne({ id, path, waitingAt, purpose }: Relocation): Promise<void> {

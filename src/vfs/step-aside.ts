@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { Remote } from '../api/remote.ts';
 import type { Relocation } from '../state/relocations.ts';
 import { join, type Path, parentOf } from '../util/path.ts';
 import { isApiFailure } from './errors.ts';
 import type { Entry } from './files.ts';
+import type { Gaps } from './gaps.ts';
 import { waitingName } from './names.ts';
 import type { TreeParts } from './parts.ts';
 import { discard, type Repairs } from './repairs.ts';
@@ -13,24 +15,31 @@ import { discard, type Repairs } from './repairs.ts';
  */
 export class StepAside {
   constructor(
-    private readonly parts: Pick<TreeParts, 'remote' | 'state' | 'log'>,
+    private readonly parts: Pick<TreeParts, 'state' | 'log'> & {
+      readonly remote: Remote;
+      readonly gaps: Gaps;
+    },
     private readonly repairs: Repairs,
   ) {}
 
   /**
-   * Puts at the place of `old` what `place` makes there, and then removes `old` so that it can be recovered.
+   * Puts at the place of `old` what `place` makes there of `from`, and then removes `old` so that it can be recovered.
    * When `place` fails, `old` is back. `isPlaced` tells whether what was found there is what `place` made.
    */
   async replace(
     old: Entry,
-    place: () => Promise<Entry>,
+    from: Path,
+    place: (remote: Remote) => Promise<Entry>,
     isPlaced: (found: Entry) => boolean,
   ): Promise<Entry> {
+    const { remote, gaps } = this.parts;
     return this.#noted(old.path, 'replace', async (waitingAt) => {
-      await this.#leave(old, waitingAt);
-      const entry = await this.#placeOrPutBack(old.path, waitingAt, place, isPlaced);
+      const entry = await gaps.open([old.path, from], async () => {
+        await this.#leave(old, waitingAt);
+        return this.#placeOrPutBack(old.path, waitingAt, () => place(remote), isPlaced);
+      });
       // Failing here fails nothing: the old one is out of sight, and it is tried again.
-      const isClear = await discard(this.parts.remote, waitingAt).then(
+      const isClear = await discard(remote, waitingAt).then(
         () => true,
         () => false,
       );
@@ -40,8 +49,8 @@ export class StepAside {
 
   /** Renames `entry` to `to`, which differs from its name in letter case only. */
   async renameCase(entry: Entry, to: Path): Promise<Entry> {
-    const { remote } = this.parts;
-    return this.#noted(to, 'rename', async (waitingAt) => {
+    const { remote, gaps } = this.parts;
+    const rename = async (waitingAt: Path) => {
       await remote.move(entry.path, waitingAt, undefined, entry.id);
       try {
         return { entry: await remote.move(waitingAt, to, undefined, entry.id), isClear: true };
@@ -49,7 +58,8 @@ export class StepAside {
         await remote.move(waitingAt, entry.path, undefined, entry.id);
         throw error;
       }
-    });
+    };
+    return this.#noted(to, 'rename', (waitingAt) => gaps.open([to], () => rename(waitingAt)));
   }
 
   async #noted(
@@ -101,9 +111,9 @@ export class StepAside {
       try {
         await remote.move(waitingAt, path);
       } catch (second) {
-        const found = isApiFailure(second, 'conflict-file', 'conflict-folder') && (await remote.stat(path));
-        // The answer was lost, not the work.
-        if (found && isPlaced(found)) return found;
+        const found = isInTheWay(second) && (await remote.stat(path));
+        // The answer was lost, not the work. After a conflict it is somebody else's: a folder does not tell.
+        if (found && !isInTheWay(error) && isPlaced(found)) return found;
         log.warn('what was in the way of a move or copy is not back yet', { reason: String(second) });
       }
       throw error;
@@ -117,4 +127,8 @@ export class StepAside {
       return false;
     }
   }
+}
+
+function isInTheWay(error: unknown): boolean {
+  return isApiFailure(error, 'conflict-file', 'conflict-folder');
 }
