@@ -1,7 +1,8 @@
 import { encodeResult } from './argument.ts';
 import type { Answer } from './exchange.ts';
 import { BadCall, NoSuchCall, Refusal } from './failures.ts';
-import type { Content, Result } from './route.ts';
+import type { Archive, Content, Result } from './route.ts';
+import { ZIP_TYPE } from './zip.ts';
 
 const JSON_TYPE = 'application/json';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
@@ -22,7 +23,9 @@ export function resultAnswer(result: Result): Answer {
 }
 
 /** 200, 206 or 304 of a download; the type is the same for every file, as the specification says. */
-export function contentAnswer({ rev, sizeBytes, result, range, bytes }: Content): Answer {
+export function contentAnswer(content: Content | Archive): Answer {
+  if (!('rev' in content)) return archiveAnswer(content);
+  const { rev, sizeBytes, result, range, bytes } = content;
   const etag = `W/"${rev}"`;
   if (range === 'not-modified') return { status: 304, headers: { etag }, body: undefined };
   const headers = {
@@ -38,6 +41,11 @@ export function contentAnswer({ rev, sizeBytes, result, range, bytes }: Content)
     headers: { ...headers, 'content-range': `bytes ${range.start}-${range.end - 1}/${sizeBytes}` },
     body: { sizeBytes: range.end - range.start, bytes },
   };
+}
+
+function archiveAnswer({ sizeBytes, result, bytes }: Archive): Answer {
+  const headers = { 'content-type': ZIP_TYPE, 'dropbox-api-result': encodeResult(result) };
+  return { status: 200, headers, body: { sizeBytes, bytes } };
 }
 
 /**

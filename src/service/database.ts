@@ -6,9 +6,9 @@ import { Sqlite } from '../util/sqlite.ts';
 /** Accounts, apps, tokens and shared links: small, and apart from the files' own metadata. */
 const FILE_NAME = 'accounts.sqlite';
 
-const SCHEMA_VERSION = 1;
-
-const SCHEMA = `
+/** Steps of the schema. One that was released is never edited: `PRAGMA user_version` counts those taken. */
+const MIGRATIONS = [
+  `
   CREATE TABLE accounts (
     account_id TEXT PRIMARY KEY,
     namespace TEXT NOT NULL UNIQUE,
@@ -50,7 +50,18 @@ const SCHEMA = `
     allow_download INTEGER NOT NULL
   ) STRICT;
   CREATE UNIQUE INDEX links_of_item ON links (account_id, item_id);
-`;
+  `,
+  `
+  -- What whoever holds the address may do once or for a while. \`target\` is JSON.
+  CREATE TABLE temporary_links (
+    token_hash BLOB PRIMARY KEY,
+    target TEXT NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    used INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX temporary_links_by_expiry ON temporary_links (expires_ms);
+  `,
+];
 
 /**
  * Opens or makes the accounts' database in `dataDirectory`. Commits are on disk before they are told of
@@ -75,12 +86,12 @@ export function openDatabase(dataDirectory: string): Database {
 }
 
 function migrate(database: Database, file: string): void {
-  const version = Number(database.pragma('user_version', { simple: true }));
-  if (version > SCHEMA_VERSION)
-    throw new Error(`${file} was written by a newer davgate (format ${version}); start that version instead`);
-  if (version === SCHEMA_VERSION) return;
+  const taken = Number(database.pragma('user_version', { simple: true }));
+  if (taken > MIGRATIONS.length)
+    throw new Error(`${file} was written by a newer davgate (format ${taken}); start that version instead`);
+  if (taken === MIGRATIONS.length) return;
   database.transaction(() => {
-    database.exec(SCHEMA);
-    database.pragma(`user_version = ${SCHEMA_VERSION}`);
+    for (const step of MIGRATIONS.slice(taken)) database.exec(step);
+    database.pragma(`user_version = ${MIGRATIONS.length}`);
   })();
 }

@@ -2,16 +2,14 @@ import { contentAnswer, resultAnswer } from './answers.ts';
 import { headerArgument, rpcArgument } from './argument.ts';
 import { authorize, refuseAuthorization } from './authorization.ts';
 import { type Answer, type Exchange, primed } from './exchange.ts';
-import { BadCall, NoSuchCall } from './failures.ts';
+import { NoSuchCall } from './failures.ts';
+import { incomingOf } from './incoming.ts';
 import { checkPathRoot } from './path-root.ts';
 import { toldRefusal } from './refusals.ts';
 import type { Rooms, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { within } from './schema.ts';
-import { type Incoming, StorageError } from './storage/storage.ts';
-
-/** Of one call: 150 MiB. */
-const UPLOAD_MAX_BYTES = 150 * 1024 * 1024;
+import { StorageError } from './storage/storage.ts';
 
 const PREFIX = '/2/';
 
@@ -28,7 +26,7 @@ export function functionName(path: string): string {
 export async function callFunction(exchange: Exchange, rooms: Rooms): Promise<Answer> {
   const name = functionName(exchange.path);
   const route = ROUTES.get(name);
-  if (!route) throw new NoSuchCall(404, `Unknown API function: "${name}"`);
+  if (!route) throw new NoSuchCall(400, `Unknown API function: "${name}"`);
   checkMethod(exchange.request.method ?? '', route);
   try {
     return await callRoute(exchange, rooms, route);
@@ -73,17 +71,4 @@ function checkMethod(method: string, route: Route): void {
     throw new NoSuchCall(405, `${method} is not a method of "${route.name}"; use ${allowed.join(' or ')}.`, {
       allow: allowed.join(', '),
     });
-}
-
-/** The body for the store. What says by its length that it is too much is refused before it is read. */
-function incomingOf(exchange: Exchange, contentHash: string | undefined): Incoming {
-  if (Number(exchange.request.headers['content-length'] ?? 0) > UPLOAD_MAX_BYTES)
-    throw new StorageError({ kind: 'body', tag: 'payload_too_large' });
-  if (exchange.request.headers['content-encoding'] !== undefined)
-    throw new BadCall('HTTP header "Content-Encoding" is not supported; send the bytes as they are.');
-  return {
-    bytes: exchange.body(),
-    maxBytes: UPLOAD_MAX_BYTES,
-    ...(contentHash !== undefined && { contentHash }),
-  };
 }

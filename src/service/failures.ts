@@ -38,7 +38,7 @@ export class NoSuchCall extends Error {
   override readonly name = 'NoSuchCall';
 
   constructor(
-    readonly status: 404 | 405,
+    readonly status: 400 | 405,
     message: string,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {

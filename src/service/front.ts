@@ -9,14 +9,16 @@ import { answerLink } from './link-site.ts';
 import { isLinkPath } from './link-url.ts';
 import { answerTokenRequest, TOKEN_PATH } from './oauth-token.ts';
 import type { Rooms } from './route.ts';
+import { isTemporaryPath, type TemporarySite, temporarySiteOf } from './temporary-site.ts';
 
 /** One port for all the real service's hosts: functions, tokens and shared links are told apart by path. */
 export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exchange) => Promise<Answer> {
   const passwords = linkPasswords(rooms.clock);
+  const temporarySite = temporarySiteOf(rooms);
   return async (exchange) => {
     try {
       if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, rooms, passwords));
-      return withCors(exchange, withSafety(await answerApi(exchange, rooms, faults)));
+      return withCors(exchange, withSafety(await answerApi(exchange, rooms, faults, temporarySite)));
     } catch (error) {
       if (error instanceof ClientGone) throw error;
       const answer = failureAnswer(error, functionName(exchange.path), exchange.requestId);
@@ -26,9 +28,15 @@ export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exch
   };
 }
 
-async function answerApi(exchange: Exchange, rooms: Rooms, faults: Faults): Promise<Answer> {
+async function answerApi(
+  exchange: Exchange,
+  rooms: Rooms,
+  faults: Faults,
+  temporarySite: TemporarySite,
+): Promise<Answer> {
   const { path, request } = exchange;
   if (request.method === 'OPTIONS') return preflightAnswer(exchange);
+  if (isTemporaryPath(path)) return temporarySite(exchange);
   if (isFunctionPath(path))
     return callUnderFaults(faults, exchange, rooms, () => callFunction(exchange, rooms));
   if (path === TOKEN_PATH)

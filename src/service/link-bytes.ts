@@ -1,22 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { namesRev } from './etag.ts';
 import { type Answer, primed } from './exchange.ts';
-import { inlineType } from './link-content-type.ts';
+import { inlineType, realType } from './link-content-type.ts';
 import { singleRange } from './range.ts';
 import type { Rooms } from './route.ts';
 import type { StoredFile } from './storage/storage.ts';
 
 /**
- * The bytes of a shared file, whole or a part, to save (`attachment`) or to look at (`inline`). They come
- * from anyone, so a browser is told to run nothing of them and to believe the type it is given.
+ * The bytes of a shared file, whole or a part: to save (`attachment`), to look at (`inline`), or under their real
+ * type, which a browser saves (`typed`). They come from anyone, so a browser is told to run nothing of them and to
+ * believe the type it is given.
  */
 export async function linkBytes(
   request: IncomingHttpHeaders,
   { storage }: Rooms,
   file: StoredFile,
-  disposition: 'attachment' | 'inline',
+  as: 'attachment' | 'inline' | 'typed',
 ): Promise<Answer> {
-  const type = disposition === 'inline' ? inlineType(file.name) : 'application/octet-stream';
+  const type = typeFor(as, file.name);
+  const disposition = as === 'inline' ? 'inline' : 'attachment';
   const etag = `"${file.rev}"`;
   const headers = {
     'content-type': type,
@@ -44,6 +46,11 @@ export async function linkBytes(
   };
 }
 
+function typeFor(as: 'attachment' | 'inline' | 'typed', name: string): string {
+  if (as === 'attachment') return 'application/octet-stream';
+  return as === 'inline' ? inlineType(name) : realType(name);
+}
+
 /**
  * `sandbox` gives the document an origin of its own and no scripts. Browsers refuse to show a PDF in it,
  * and their viewers run nothing of ours; so PDFs go without.
@@ -54,7 +61,7 @@ function policyOf(type: string): string {
 }
 
 /** RFC 6266: the name for those who read only ASCII, and the name. */
-function fileNameOf(name: string): string {
+export function fileNameOf(name: string): string {
   const ascii = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');
   const encoded = encodeURIComponent(name).replaceAll(
     /['()*]/g,

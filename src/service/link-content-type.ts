@@ -41,6 +41,42 @@ export function inlineType(name: string): string {
   return TEXT_ENDINGS.has(ending) ? TEXT : (typeOf(ending) ?? 'application/octet-stream');
 }
 
+/** Types that no page may show, but that a program which fetches the bytes wants to know. */
+const OTHER_TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  csv: 'text/csv; charset=utf-8',
+  doc: 'application/msword',
+  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  epub: 'application/epub+zip',
+  gz: 'application/gzip',
+  heic: 'image/heic',
+  htm: 'text/html; charset=utf-8',
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  json: 'application/json',
+  md: 'text/markdown; charset=utf-8',
+  mjs: 'text/javascript; charset=utf-8',
+  odp: 'application/vnd.oasis.opendocument.presentation',
+  ods: 'application/vnd.oasis.opendocument.spreadsheet',
+  odt: 'application/vnd.oasis.opendocument.text',
+  ppt: 'application/vnd.ms-powerpoint',
+  pptx: 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
+  rtf: 'application/rtf',
+  tar: 'application/x-tar',
+  tif: 'image/tiff',
+  tiff: 'image/tiff',
+  xls: 'application/vnd.ms-excel',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  xml: 'application/xml',
+  zip: 'application/zip',
+};
+
+/** What the name's ending says, for answers that a browser does not show. */
+export function realType(name: string): string {
+  const ending = endingOf(name);
+  return Object.hasOwn(OTHER_TYPES, ending) ? (OTHER_TYPES[ending] ?? '') : inlineType(name);
+}
+
 /** How a page can show the file by itself. */
 export function previewOf(name: string): 'image' | 'audio' | 'video' | 'none' {
   const kind = (typeOf(endingOf(name)) ?? '').split('/')[0];

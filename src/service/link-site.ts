@@ -1,6 +1,7 @@
 import { filePage, folderPage, LINK_PAGE_POLICY, messagePage, passwordPage } from '../web/link-page.ts';
 import type { Answer, Exchange } from './exchange.ts';
-import { linkBytes } from './link-bytes.ts';
+import { folderZip } from './folder-zip.ts';
+import { fileNameOf, linkBytes } from './link-bytes.ts';
 import { previewOf } from './link-content-type.ts';
 import type { LinkPasswords } from './link-password.ts';
 import { type LinkAddress, parseLinkAddress } from './link-url.ts';
@@ -8,6 +9,7 @@ import type { Link } from './links.ts';
 import type { Rooms } from './route.ts';
 import { type OpenLink, openLink } from './sharing.ts';
 import { StorageError, type StoredFile, type StoredFolder } from './storage/storage.ts';
+import { ZIP_TYPE } from './zip.ts';
 
 /** A form with one password; more is no such form. */
 const FORM_MAX_BYTES = 16 * 1024;
@@ -63,12 +65,33 @@ async function show(
   const wantsBytes = wantsDownload || exchange.query.get('raw') === '1';
   if (item.kind === 'folder') {
     if (!wantsBytes) return page(200, folderPageOf(rooms, address, opened, item));
-    return page(400, messagePage('A folder is not one file', 'Open the link with dl=0 and choose a file.'));
+    if (!wantsDownload)
+      return page(400, messagePage('A folder is not one file', 'Open the link with dl=0 and choose a file.'));
+    return link.allowDownload ? zipAnswer(rooms, opened, item) : page(403, NO_DOWNLOADS);
   }
   if (!wantsBytes) return page(200, filePageOf(link, item));
-  if (wantsDownload && !link.allowDownload)
-    return page(403, messagePage('No downloads', 'The owner of this link does not allow them.'));
+  if (wantsDownload && !link.allowDownload) return page(403, NO_DOWNLOADS);
   return linkBytes(exchange.request.headers, rooms, item, wantsDownload ? 'attachment' : 'inline');
+}
+
+const NO_DOWNLOADS = messagePage('No downloads', 'The owner of this link does not allow them.');
+
+/** The folder and all below it. */
+function zipAnswer({ storage, clock }: Rooms, { account }: OpenLink, folder: StoredFolder): Answer {
+  const zip = folderZip(storage, account.namespace, folder, clock.now());
+  if (typeof zip === 'string') {
+    const what = zip === 'too_large' ? 'too many bytes' : 'too many files';
+    return page(400, messagePage('Too much at once', `This folder has ${what}: choose one inside it.`));
+  }
+  const headers = {
+    'content-type': ZIP_TYPE,
+    'content-disposition': `attachment; ${fileNameOf(`${folder.name}.zip`)}`,
+    'content-security-policy': 'sandbox',
+    'referrer-policy': 'no-referrer',
+    'x-robots-tag': 'noindex',
+    'cache-control': 'private, no-cache',
+  };
+  return { status: 200, headers, body: zip };
 }
 
 function filePageOf(link: Link, file: StoredFile): string {
@@ -107,6 +130,7 @@ function folderPageOf(
     name: folder.name,
     items: items.sort((one, other) => one.name.localeCompare(other.name, 'en')),
     isCut: hasMore,
+    ...(link.allowDownload && { downloadUrl: urlOf(address.below).replace(/dl=0$/, 'dl=1') }),
     ...(address.below.length > 0 && { parentUrl: urlOf(address.below.slice(0, -1)) }),
   });
 }

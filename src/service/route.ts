@@ -1,4 +1,3 @@
-import type { FileMetadata } from '../api/wire.ts';
 import type { Clock } from '../util/clock.ts';
 import type { ByteRange } from '../util/ranges.ts';
 import type { Account } from './accounts.ts';
@@ -8,12 +7,14 @@ import type { RefusalTable } from './refusals.ts';
 import { type Fields, type StructOf, struct } from './schema.ts';
 import type { Scope } from './scopes.ts';
 import type { CursorOwner, Incoming, Storage } from './storage/storage.ts';
+import type { TemporaryLinks } from './temporary-links.ts';
 import type { Tokens } from './tokens.ts';
 
 /** What the functions of the interface work with; one for the whole service. */
 export interface Rooms {
   readonly storage: Storage;
   readonly links: Links;
+  readonly temporaryLinks: TemporaryLinks;
   readonly tokens: Tokens;
   readonly jobs: Jobs;
   readonly clock: Clock;
@@ -60,9 +61,16 @@ export interface Content {
   readonly rev: string;
   readonly sizeBytes: number;
   /** Told in a header, beside the bytes. */
-  readonly result: FileMetadata;
+  readonly result: object;
   /** `undefined`: all of it. `'not-modified'`: none, the client's copy is good. */
   readonly range: ByteRange | 'not-modified' | undefined;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+/** An archive made for this one call: it has no revision, and no part of it can be asked for. */
+export interface Archive {
+  readonly sizeBytes: number;
+  readonly result: object;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
@@ -105,7 +113,7 @@ export type Route =
   | (Known & {
       readonly style: 'download';
       readonly auth: 'user';
-      readonly prepare: Prepare<DownloadCall, Content>;
+      readonly prepare: Prepare<DownloadCall, Content | Archive>;
     });
 
 interface Row<F extends Fields, C, Answer> extends Common {
@@ -127,7 +135,7 @@ export function upload<F extends Fields>(row: Row<F, UploadCall, Result>): Route
   return { ...commonOf(row), style: 'upload', auth: 'user', prepare: prepared(row) };
 }
 
-export function download<F extends Fields>(row: Row<F, DownloadCall, Content>): Route {
+export function download<F extends Fields>(row: Row<F, DownloadCall, Content | Archive>): Route {
   return { ...commonOf(row), style: 'download', auth: 'user', prepare: prepared(row) };
 }
 

@@ -85,6 +85,16 @@ export function integer(limits: { readonly min: number; readonly max: number }):
   };
 }
 
+/** Any number within these limits, both included. */
+export function number(limits: { readonly min: number; readonly max: number }): Schema<number> {
+  return (value) => {
+    if (typeof value !== 'number') throw new BadCall(`expected number, got ${kindOf(value)}`);
+    if (value < limits.min) throw new BadCall(`must be at least ${limits.min}, got ${value}`);
+    if (value > limits.max) throw new BadCall(`must be at most ${limits.max}, got ${value}`);
+    return value;
+  };
+}
+
 export interface StringLimits {
   readonly minLength?: number;
   readonly maxLength?: number;

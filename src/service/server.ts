@@ -15,6 +15,7 @@ import type { Rooms } from './route.ts';
 import type { Scope } from './scopes.ts';
 import { openStorage } from './storage/open.ts';
 import type { Storage } from './storage/storage.ts';
+import { temporaryLinksIn } from './temporary-links.ts';
 import { tokensIn } from './tokens.ts';
 
 export interface ServiceOptions {
@@ -81,6 +82,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   const rooms: Rooms = {
     storage,
     links: linksIn(database),
+    temporaryLinks: temporaryLinksIn(database),
     tokens,
     jobs,
     clock,

@@ -30,6 +30,8 @@ export interface FolderPage {
   readonly isCut: boolean;
   /** Absent at the link's own folder. */
   readonly parentUrl?: string;
+  /** All of it in one archive; absent where the owner does not let it be downloaded. */
+  readonly downloadUrl?: string;
 }
 
 /**
@@ -76,6 +78,11 @@ export function folderPage(folder: FolderPage): string {
     html`<p class="badge">Folder</p>
 <h1>${folder.name}</h1>
 ${folder.parentUrl === undefined ? undefined : html`<p><a href="${folder.parentUrl}">Up one folder</a></p>`}
+${
+  folder.downloadUrl === undefined
+    ? undefined
+    : html`<p class="actions"><a class="primary" href="${folder.downloadUrl}">Download all</a></p>`
+}
 ${list}
 ${folder.isCut ? html`<p class="facts">There is more in this folder than one page can show.</p>` : undefined}`,
   );

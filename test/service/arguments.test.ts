@@ -316,9 +316,9 @@ describe('Dropbox-API-Arg', () => {
 });
 
 describe('addresses and methods', () => {
-  test('an unknown function is 404, with an id', async () => {
+  test('an unknown function is 400, with an id', async () => {
     const answered = await rpc(service, 'files/no_such', {});
-    expect([answered.status, answered.text]).toEqual([404, 'Unknown API function: "files/no_such"']);
+    expect([answered.status, answered.text]).toEqual([400, 'Unknown API function: "files/no_such"']);
     expect(answered.headers.get('x-dropbox-request-id')).toMatch(/^[0-9a-f]{32}$/);
   });
 

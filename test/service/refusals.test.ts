@@ -16,6 +16,7 @@ import {
   type StorageRefusal,
   type StoredFile,
 } from '../../src/service/storage/storage.ts';
+import { temporaryLinksIn } from '../../src/service/temporary-links.ts';
 import { tokensIn } from '../../src/service/tokens.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { type Answered, headerJson, refusal, refusalIn, send } from '../support/service-client.ts';
@@ -49,6 +50,7 @@ beforeAll(async () => {
     {
       storage: new Proxy({}, { get: () => () => next() }) as Storage,
       links: linksIn(database),
+      temporaryLinks: temporaryLinksIn(database),
       tokens,
       jobs: jobsOf(systemClock, log, new AbortController().signal),
       clock: systemClock,

@@ -67,7 +67,7 @@ test('uploads in batches', async () => {
   const cursors = started.session_ids.map((session_id) => ({ session_id, offset: 0 }));
   await Promise.all(
     cursors.map((cursor, index) =>
-      sdk.filesUploadSessionAppendV2({ cursor, close: true, contents: parts[index] }),
+      sdk.filesUploadSessionAppendV2({ cursor, close: true, contents: parts[index] ?? '' }),
     ),
   );
   const entries = cursors.map((cursor, index) => ({

@@ -1,7 +1,8 @@
 import { exceptRoot } from '../addresses.ts';
 import { namesRev } from '../etag.ts';
-import { failure, Refusal } from '../failures.ts';
-import { fileMetadata } from '../metadata.ts';
+import { failure, Refusal, refused } from '../failures.ts';
+import { folderZip } from '../folder-zip.ts';
+import { fileMetadata, folderMetadata } from '../metadata.ts';
 import { readPath, rev } from '../path-schemas.ts';
 import { singleRange } from '../range.ts';
 import { LOOKUP } from '../refusals.ts';
@@ -30,7 +31,24 @@ const downloadFile = download({
   },
 });
 
-export const DOWNLOAD_ROUTES: readonly Route[] = [downloadFile];
+/** The folder with all below it. */
+const downloadZip = download({
+  name: 'files/download_zip',
+  scope: 'files.content.read',
+  argument: { path: required(readPath) },
+  refusals: LOOKUP,
+  handle: ({ argument, caller, storage, clock }) => {
+    const { namespace } = caller.account;
+    const folder = storage.stat(namespace, exceptRoot(argument.path, namespace), false);
+    if (folder.kind === 'file') throw new StorageError({ kind: 'lookup', tag: 'not_folder' });
+    if (folder.kind === 'deleted') throw new StorageError({ kind: 'lookup', tag: 'not_found' });
+    const zip = folderZip(storage, namespace, folder, clock.now());
+    if (typeof zip === 'string') throw refused(failure(zip));
+    return { ...zip, result: { metadata: folderMetadata(folder) } };
+  },
+});
+
+export const DOWNLOAD_ROUTES: readonly Route[] = [downloadFile, downloadZip];
 
 /** The tag is in no published union; the official transfer helpers look for it in the summary. */
 function unsatisfiable(sizeBytes: number): Refusal {

@@ -2,6 +2,7 @@ import type { Route } from '../route.ts';
 import { DOWNLOAD_ROUTES } from './download.ts';
 import { METADATA_ROUTES } from './metadata.ts';
 import { SHARING_ROUTES } from './sharing.ts';
+import { TEMPORARY_ROUTES } from './temporary.ts';
 import { TREE_ROUTES } from './tree.ts';
 import { TREE_BATCH_ROUTES } from './tree-batch.ts';
 import { UPLOAD_ROUTES } from './upload.ts';
@@ -13,6 +14,7 @@ const ALL: readonly Route[] = [
   ...UPLOAD_ROUTES,
   ...UPLOAD_BATCH_ROUTES,
   ...DOWNLOAD_ROUTES,
+  ...TEMPORARY_ROUTES,
   ...TREE_ROUTES,
   ...TREE_BATCH_ROUTES,
   ...SHARING_ROUTES,

@@ -1,0 +1,49 @@
+import { exceptRoot } from '../addresses.ts';
+import { commitFields } from '../commit.ts';
+import { fileMetadata } from '../metadata.ts';
+import { readPath, writePathOrId } from '../path-schemas.ts';
+import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
+import { type Route, rpc } from '../route.ts';
+import { number, required, struct, withDefault } from '../schema.ts';
+import { StorageError } from '../storage/storage.ts';
+import { downloadUrl, uploadUrl } from '../temporary-site.ts';
+
+/** Of a download link, and at most of an upload link: four hours. */
+const LINK_SECONDS = 14_400;
+const UPLOAD_LINK_SECONDS_MIN = 60;
+
+/** To the revision that is current now: who streams from the link does not get two files mixed. */
+const temporaryLink = rpc({
+  name: 'files/get_temporary_link',
+  scope: 'files.content.read',
+  argument: { path: required(readPath) },
+  refusals: LOOKUP,
+  handle: ({ argument, caller: { account }, storage, temporaryLinks, clock, webUrl }) => {
+    const file = storage.stat(account.namespace, exceptRoot(argument.path, account.namespace), false);
+    if (file.kind !== 'file')
+      throw new StorageError({ kind: 'lookup', tag: file.kind === 'folder' ? 'not_file' : 'not_found' });
+    const nowMs = clock.now();
+    const target = { kind: 'download', accountId: account.id, rev: file.rev } as const;
+    const secret = temporaryLinks.add(target, nowMs, nowMs + LINK_SECONDS * 1000);
+    return { metadata: fileMetadata(file), link: downloadUrl(webUrl(), secret) };
+  },
+});
+
+/** What is wrong with the commit shows only when the link is used. */
+const temporaryUploadLink = rpc({
+  name: 'files/get_temporary_upload_link',
+  scope: 'files.content.write',
+  argument: {
+    commit_info: required(struct({ ...commitFields, path: required(writePathOrId) })),
+    duration: withDefault(number({ min: UPLOAD_LINK_SECONDS_MIN, max: LINK_SECONDS }), LINK_SECONDS),
+  },
+  refusals: NO_REFUSALS,
+  handle: ({ argument, caller, temporaryLinks, clock, webUrl }) => {
+    const nowMs = clock.now();
+    const target = { kind: 'upload', accountId: caller.account.id, commit: argument.commit_info } as const;
+    const secret = temporaryLinks.add(target, nowMs, nowMs + argument.duration * 1000);
+    return { link: uploadUrl(webUrl(), secret) };
+  },
+});
+
+export const TEMPORARY_ROUTES: readonly Route[] = [temporaryLink, temporaryUploadLink];

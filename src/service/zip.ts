@@ -1,0 +1,223 @@
+import { crc32 } from 'node:zlib';
+
+export const ZIP_TYPE = 'application/zip';
+
+/** A file or folder to put into an archive. */
+export interface ZipEntry {
+  /** With slashes between names; a folder's ends with one. */
+  readonly name: string;
+  readonly modifiedMs: number;
+  /** Of a file: at most `ZIP_FILE_MAX_BYTES`. 0 of a folder. */
+  readonly sizeBytes: number;
+  /** Exactly `sizeBytes`. */
+  readonly bytes: () => AsyncIterable<Uint8Array>;
+}
+
+/** A file may have these many bytes, so that its own sizes need no Zip64. */
+export const ZIP_FILE_MAX_BYTES = 4_000_000_000;
+
+/**
+ * The archive's length, known before a byte of it is made: files are stored, not compressed. Each is a deflate
+ * stream of stored blocks, so that readers who take the archive as a stream see where a file ends, which they do
+ * not with plain storing (APPNOTE 6.3.10 §4.4.4, bit 3).
+ */
+export function zipSizeBytes(entries: readonly ZipEntry[]): number {
+  let offset = 0;
+  let centralBytes = 0;
+  for (const entry of entries) {
+    centralBytes += centralHeader(entry, { offset, crc: 0 }).length;
+    offset += localHeader(entry).length + packedBytes(entry);
+    if (entry.sizeBytes > 0) offset += DESCRIPTOR_BYTES;
+  }
+  return offset + centralBytes + endRecords(entries.length, offset, centralBytes).length;
+}
+
+/** The archive. Throws when a file does not have the bytes it should, and then is cut short. */
+export async function* zipBytes(entries: readonly ZipEntry[]): AsyncGenerator<Uint8Array> {
+  let offset = 0;
+  const central: Buffer[] = [];
+  for (const entry of entries) {
+    const header = localHeader(entry);
+    yield header;
+    const sum = { crc: 0 };
+    if (entry.sizeBytes > 0) {
+      yield* storedBlocks(entry, sum);
+      yield descriptor(entry, sum.crc);
+    }
+    central.push(centralHeader(entry, { offset, crc: sum.crc }));
+    offset += header.length + packedBytes(entry) + (entry.sizeBytes > 0 ? DESCRIPTOR_BYTES : 0);
+  }
+  const directory = Buffer.concat(central);
+  yield directory;
+  yield endRecords(entries.length, offset, directory.length);
+}
+
+const DESCRIPTOR_BYTES = 16;
+
+/** Of a stored block (RFC 1951 §3.2.4). */
+const BLOCK_MAX_BYTES = 65_535;
+const BLOCK_HEADER_BYTES = 5;
+
+function packedBytes({ sizeBytes }: ZipEntry): number {
+  return sizeBytes + BLOCK_HEADER_BYTES * Math.ceil(sizeBytes / BLOCK_MAX_BYTES);
+}
+
+async function* storedBlocks(entry: ZipEntry, sum: { crc: number }): AsyncGenerator<Uint8Array> {
+  let leftBytes = entry.sizeBytes;
+  let leftInBlock = 0;
+  for await (const chunk of entry.bytes()) {
+    if (chunk.length > leftBytes) throw wrongSize(entry);
+    sum.crc = crc32(chunk, sum.crc);
+    const parts: Uint8Array[] = [];
+    for (let taken = 0; taken < chunk.length; ) {
+      if (leftInBlock === 0) {
+        leftInBlock = Math.min(leftBytes, BLOCK_MAX_BYTES);
+        parts.push(blockHeader(leftInBlock, leftInBlock === leftBytes));
+      }
+      const part = chunk.subarray(taken, taken + leftInBlock);
+      parts.push(part);
+      taken += part.length;
+      leftInBlock -= part.length;
+      leftBytes -= part.length;
+    }
+    yield Buffer.concat(parts);
+  }
+  if (leftBytes > 0) throw wrongSize(entry);
+}
+
+function wrongSize({ name, sizeBytes }: ZipEntry): Error {
+  return new Error(`${JSON.stringify(name)} is not of the ${sizeBytes} bytes that it should have`);
+}
+
+function blockHeader(sizeBytes: number, isLast: boolean): Buffer {
+  const header = Buffer.alloc(BLOCK_HEADER_BYTES);
+  header.writeUInt8(isLast ? 1 : 0, 0);
+  header.writeUInt16LE(sizeBytes, 1);
+  header.writeUInt16LE(BLOCK_MAX_BYTES - sizeBytes, 3);
+  return header;
+}
+
+/** Names are UTF-8; the sum and sizes of a file follow its bytes. */
+const UTF8_FLAG = 0x0800;
+const DESCRIPTOR_FLAG = 0x0008;
+const DEFLATE = 8;
+/** For deflate and folders, and for Zip64. */
+const VERSION_NEEDED = 20;
+const VERSION_NEEDED_ZIP64 = 45;
+/** Unix, so that readers take the mode in the external attributes for one. */
+const VERSION_MADE_BY = (3 << 8) | VERSION_NEEDED_ZIP64;
+
+/** What the local and the central header have in common, from the version on to the times. */
+function writeCommon(header: Buffer, at: number, { sizeBytes, modifiedMs }: ZipEntry): void {
+  const hasBytes = sizeBytes > 0;
+  header.writeUInt16LE(VERSION_NEEDED, at);
+  header.writeUInt16LE(hasBytes ? UTF8_FLAG | DESCRIPTOR_FLAG : UTF8_FLAG, at + 2);
+  header.writeUInt16LE(hasBytes ? DEFLATE : 0, at + 4);
+  header.writeUInt32LE(dosTime(modifiedMs), at + 6);
+}
+
+function localHeader(entry: ZipEntry): Buffer {
+  const name = Buffer.from(entry.name);
+  const extra = timeField(entry.modifiedMs);
+  const header = Buffer.alloc(30);
+  header.writeUInt32LE(0x04034b50, 0);
+  writeCommon(header, 4, entry);
+  header.writeUInt16LE(name.length, 26);
+  header.writeUInt16LE(extra.length, 28);
+  return Buffer.concat([header, name, extra]);
+}
+
+function descriptor(entry: ZipEntry, crc: number): Buffer {
+  const record = Buffer.alloc(DESCRIPTOR_BYTES);
+  record.writeUInt32LE(0x08074b50, 0);
+  record.writeUInt32LE(crc, 4);
+  record.writeUInt32LE(packedBytes(entry), 8);
+  record.writeUInt32LE(entry.sizeBytes, 12);
+  return record;
+}
+
+const MAX_16 = 0xffff;
+const MAX_32 = 0xffff_ffff;
+
+const FILE_MODE = 0o100644;
+const FOLDER_MODE = 0o040755;
+const DOS_FOLDER = 0x10;
+
+function centralHeader(
+  entry: ZipEntry,
+  { offset, crc }: { readonly offset: number; readonly crc: number },
+): Buffer {
+  const name = Buffer.from(entry.name);
+  const isFar = offset >= MAX_32;
+  const extra = Buffer.concat([timeField(entry.modifiedMs), ...(isFar ? [farField(offset)] : [])]);
+  const isFolder = entry.name.endsWith('/');
+  const header = Buffer.alloc(46);
+  header.writeUInt32LE(0x02014b50, 0);
+  header.writeUInt16LE(VERSION_MADE_BY, 4);
+  writeCommon(header, 6, entry);
+  if (isFar) header.writeUInt16LE(VERSION_NEEDED_ZIP64, 6);
+  header.writeUInt32LE(crc, 16);
+  header.writeUInt32LE(packedBytes(entry), 20);
+  header.writeUInt32LE(entry.sizeBytes, 24);
+  header.writeUInt16LE(name.length, 28);
+  header.writeUInt16LE(extra.length, 30);
+  header.writeUInt16LE(isFolder ? FOLDER_MODE : FILE_MODE, 40);
+  header.writeUInt16LE(isFolder ? DOS_FOLDER : 0, 38);
+  header.writeUInt32LE(isFar ? MAX_32 : offset, 42);
+  return Buffer.concat([header, name, extra]);
+}
+
+/** The end of the archive, with the Zip64 records where a number is too large for the old one. */
+function endRecords(entries: number, offset: number, sizeBytes: number): Buffer {
+  const end = Buffer.alloc(22);
+  end.writeUInt32LE(0x06054b50, 0);
+  end.writeUInt16LE(Math.min(entries, MAX_16), 8);
+  end.writeUInt16LE(Math.min(entries, MAX_16), 10);
+  end.writeUInt32LE(Math.min(sizeBytes, MAX_32), 12);
+  end.writeUInt32LE(Math.min(offset, MAX_32), 16);
+  if (entries < MAX_16 && offset < MAX_32 && sizeBytes < MAX_32) return end;
+  const far = Buffer.alloc(56 + 20);
+  far.writeUInt32LE(0x06064b50, 0);
+  far.writeBigUInt64LE(44n, 4);
+  far.writeUInt16LE(VERSION_MADE_BY, 12);
+  far.writeUInt16LE(VERSION_NEEDED_ZIP64, 14);
+  far.writeBigUInt64LE(BigInt(entries), 24);
+  far.writeBigUInt64LE(BigInt(entries), 32);
+  far.writeBigUInt64LE(BigInt(sizeBytes), 40);
+  far.writeBigUInt64LE(BigInt(offset), 48);
+  far.writeUInt32LE(0x07064b50, 56);
+  far.writeBigUInt64LE(BigInt(offset + sizeBytes), 64);
+  far.writeUInt32LE(1, 72);
+  return Buffer.concat([far, end]);
+}
+
+/** Zip64 extended information: where the local header is. */
+function farField(offset: number): Buffer {
+  const field = Buffer.alloc(12);
+  field.writeUInt16LE(0x0001, 0);
+  field.writeUInt16LE(8, 2);
+  field.writeBigUInt64LE(BigInt(offset), 4);
+  return field;
+}
+
+/** Extended timestamp: UTC in seconds, where the old field has local time. */
+function timeField(modifiedMs: number): Buffer {
+  const field = Buffer.alloc(9);
+  field.writeUInt16LE(0x5455, 0);
+  field.writeUInt16LE(5, 2);
+  field.writeUInt8(1, 4);
+  field.writeUInt32LE(Math.min(Math.max(0, Math.floor(modifiedMs / 1000)), MAX_32), 5);
+  return field;
+}
+
+const DOS_YEAR_MIN = 1980;
+const DOS_YEAR_MAX = 2107;
+
+/** In UTC, for want of a better zone; steps of two seconds. */
+function dosTime(modifiedMs: number): number {
+  const time = new Date(modifiedMs);
+  const year = Math.min(Math.max(DOS_YEAR_MIN, time.getUTCFullYear()), DOS_YEAR_MAX) - DOS_YEAR_MIN;
+  const day = (year << 9) | ((time.getUTCMonth() + 1) << 5) | time.getUTCDate();
+  const seconds = (time.getUTCHours() << 11) | (time.getUTCMinutes() << 5) | (time.getUTCSeconds() >> 1);
+  return ((day << 16) | seconds) >>> 0;
+}

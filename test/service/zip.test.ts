@@ -1,0 +1,222 @@
+import { mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ZipEntry, zipBytes, zipSizeBytes } from '../../src/service/zip.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { command, succeed } from '../support/command.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { headerJson, put, refusal, refusalIn, rpc, send } from '../support/service-client.ts';
+
+let service: TestService;
+let directory: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  directory = await mkdtemp(join(tmpdir(), 'davgate-zip-'));
+});
+afterAll(async () => {
+  await service.close();
+  await rm(directory, { recursive: true });
+});
+
+const headersFor = (path: string) => ({
+  authorization: `Bearer ${service.token}`,
+  'dropbox-api-arg': headerJson({ path }),
+});
+const zipped = (path: string): Promise<Response> =>
+  fetch(`${service.url}/2/files/download_zip`, { method: 'POST', headers: headersFor(path) });
+const refusedZip = (path: string) =>
+  send(`${service.url}/2/files/download_zip`, { method: 'POST', headers: headersFor(path) });
+
+/** What another program makes of an archive: the paths in it and their contents. */
+async function unpacked(archive: Uint8Array | string, name: string): Promise<Map<string, Buffer>> {
+  const file = typeof archive === 'string' ? archive : join(directory, `${name}.zip`);
+  if (typeof archive !== 'string') await writeFile(file, archive);
+  const target = join(directory, name);
+  await succeed('unzip', ['-q', file, '-d', target], { environment: { LC_ALL: 'C.UTF-8' } });
+  const found = new Map<string, Buffer>();
+  for (const path of await readdir(target, { recursive: true })) {
+    const isFolder = (await stat(join(target, path))).isDirectory();
+    found.set(isFolder ? `${path}/` : path, isFolder ? Buffer.alloc(0) : await readFile(join(target, path)));
+  }
+  return found;
+}
+
+describe('files/download_zip', () => {
+  const MIB = 1024 * 1024;
+
+  test('the folder with all below it, for another program to unpack', async () => {
+    const large = pseudoRandomBytes(9 * MIB + 17, 1);
+    await put(service, '/Zipped/Grüße \u{1f600}/large.bin', large);
+    await put(service, '/Zipped/exact', large.subarray(0, 2 * 65_535));
+    await put(service, '/Zipped/empty', '');
+    await rpc(service, 'files/create_folder_v2', { path: '/Zipped/nothing in it' });
+    await put(service, '/Zipped beside', 'not this');
+    const { json: metadata } = await rpc(service, 'files/get_metadata', { path: '/Zipped' });
+    const answered = await zipped('/zipped');
+    expect(answered.status).toBe(200);
+    expect(answered.headers.get('content-type')).toBe('application/zip');
+    const { '.tag': _, ...folder } = metadata as Record<string, unknown>;
+    expect(JSON.parse(answered.headers.get('dropbox-api-result') ?? '')).toEqual({ metadata: folder });
+    expect([answered.headers.get('etag'), answered.headers.get('accept-ranges')]).toEqual([null, null]);
+    const archive = new Uint8Array(await answered.arrayBuffer());
+    expect(answered.headers.get('content-length')).toBe(String(archive.length));
+    const found = await unpacked(archive, 'whole');
+    expect([...found.keys()].sort()).toEqual([
+      'Zipped/',
+      'Zipped/Grüße \u{1f600}/',
+      'Zipped/Grüße \u{1f600}/large.bin',
+      'Zipped/empty',
+      'Zipped/exact',
+      'Zipped/nothing in it/',
+    ]);
+    expect(found.get('Zipped/Grüße \u{1f600}/large.bin')?.equals(large)).toBe(true);
+    expect(found.get('Zipped/exact')?.equals(large.subarray(0, 2 * 65_535))).toBe(true);
+  });
+
+  test('files keep their time', async () => {
+    await rpc(service, 'files/create_folder_v2', { path: '/Dated' });
+    await fetch(`${service.url}/2/files/upload`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${service.token}`,
+        'content-type': 'application/octet-stream',
+        'dropbox-api-arg': headerJson({ path: '/Dated/file', client_modified: '2001-02-03T04:05:07Z' }),
+      },
+      body: 'text',
+    });
+    await unpacked(new Uint8Array(await (await zipped('/Dated')).arrayBuffer()), 'dated');
+    const { mtime } = await stat(join(directory, 'dated/Dated/file'));
+    expect(mtime.toISOString()).toBe('2001-02-03T04:05:07.000Z');
+  });
+
+  test('errors', async () => {
+    await put(service, '/Not a folder', 'text');
+    const lookup = (tag: string) => refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } });
+    expect(refusalIn(await refusedZip('/Not a folder'))).toEqual(lookup('not_folder'));
+    expect(refusalIn(await refusedZip('/Nothing'))).toEqual(lookup('not_found'));
+    expect((await refusedZip('/')).status).toBe(400);
+  });
+
+  test('one of 10,000 files and folders has too many', async () => {
+    const paths = Array.from({ length: 9999 }, (_, index) => `/Crowd/${index}`);
+    await rpc(service, 'files/create_folder_batch', { paths: paths.slice(0, 20) });
+    const { json } = await rpc(service, 'files/create_folder_batch', { paths: paths.slice(20) });
+    const { async_job_id } = json as { async_job_id: string };
+    for (let state = 'in_progress'; state === 'in_progress'; ) {
+      const asked = await rpc(service, 'files/create_folder_batch/check', { async_job_id });
+      state = (asked.json as { '.tag': string })['.tag'];
+    }
+    expect(refusalIn(await refusedZip('/Crowd'))).toEqual(
+      refusal(409, 'too_many_files', { '.tag': 'too_many_files' }),
+    );
+    await rpc(service, 'files/delete_v2', { path: '/Crowd/0' });
+    const answered = await zipped('/Crowd');
+    expect(answered.status).toBe(200);
+    await answered.body?.cancel();
+  });
+
+  test('what is written meanwhile does not mix in', async () => {
+    const old = pseudoRandomBytes(6 * MIB, 2);
+    await put(service, '/Steady/a', old);
+    await put(service, '/Steady/b', old);
+    const answered = await zipped('/Steady');
+    await put(service, '/Steady/b', 'new');
+    await put(service, '/Steady/c', 'new');
+    const found = await unpacked(new Uint8Array(await answered.arrayBuffer()), 'steady');
+    expect([...found.keys()].sort()).toEqual(['Steady/', 'Steady/a', 'Steady/b']);
+    expect(found.get('Steady/b')?.equals(old)).toBe(true);
+  });
+});
+
+describe('a folder link', () => {
+  test('dl=1 is the folder as an archive, and its page leads there', async () => {
+    await put(service, '/Linked/sub/file', 'text');
+    const { json } = await rpc(service, 'sharing/create_shared_link_with_settings', { path: '/Linked' });
+    const { url } = json as { url: string };
+    const answered = await fetch(url.replace('dl=0', 'dl=1'));
+    expect(answered.headers.get('content-disposition')).toMatch(/^attachment; filename="Linked\.zip"/);
+    const found = await unpacked(new Uint8Array(await answered.arrayBuffer()), 'linked');
+    expect([...found.keys()].sort()).toEqual(['Linked/', 'Linked/sub/', 'Linked/sub/file']);
+    const sub = url.replace('/h?', '/h/sub?');
+    const page = await (await fetch(sub)).text();
+    const download = /href="([^"]*dl=1)">Download all</.exec(page)?.[1] ?? '';
+    const below = await fetch(new URL(download.replaceAll('&amp;', '&'), service.url));
+    const inSub = await unpacked(new Uint8Array(await below.arrayBuffer()), 'linked-sub');
+    expect([...inSub.keys()].sort()).toEqual(['sub/', 'sub/file']);
+  });
+
+  test('without downloads has none', async () => {
+    await put(service, '/Looked at/file', 'text');
+    const argument = { path: '/Looked at', settings: { allow_download: false } };
+    const { json } = await rpc(service, 'sharing/create_shared_link_with_settings', argument);
+    const { url } = json as { url: string };
+    expect((await fetch(url.replace('dl=0', 'dl=1'))).status).toBe(403);
+    expect(await (await fetch(url)).text()).not.toContain('Download all');
+  });
+});
+
+describe('the archive', () => {
+  const file = (name: string, sizeBytes: number, bytes: () => AsyncIterable<Uint8Array>): ZipEntry => ({
+    name,
+    sizeBytes,
+    modifiedMs: 0,
+    bytes,
+  });
+
+  async function* of(...chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+    yield* chunks;
+  }
+
+  test.each([1, 3, 5])('a file of %i bytes where 4 were promised cuts it short', async (sizeBytes) => {
+    const entries = [file('x', 4, () => of(Buffer.alloc(sizeBytes)))];
+    const all = async () => {
+      for await (const _ of zipBytes(entries));
+    };
+    await expect(all()).rejects.toThrow('"x" is not of the 4 bytes that it should have');
+  });
+
+  test('more than 65,535 entries', async () => {
+    const entries = Array.from({ length: 66_000 }, (_, index) => file(`e/${index}`, 0, () => of()));
+    const path = join(directory, 'many.zip');
+    expect(await written(path, entries)).toBe(zipSizeBytes(entries));
+    const listed = await succeed('unzip', ['-Z', '-1', path]);
+    expect(listed.stdout.trim().split('\n').length).toBe(66_000);
+    expect((await command('unzip', ['-tqq', path])).code).toBe(0);
+  });
+
+  test('more than 4 GiB', async () => {
+    const zeros = Buffer.alloc(11 * 1024 * 1024);
+    const large = () => of(...Array.from({ length: 200 }, () => zeros));
+    const entries = [
+      file('one', zeros.length * 200, large),
+      file('two', zeros.length * 200, large),
+      file('small', 4, () => of(Buffer.from('text'))),
+    ];
+    const path = join(directory, 'large.zip');
+    const sizeBytes = await written(path, entries);
+    expect(sizeBytes).toBeGreaterThan(2 ** 32);
+    expect(sizeBytes).toBe(zipSizeBytes(entries));
+    expect((await succeed('unzip', ['-p', path, 'small'])).stdout).toBe('text');
+    expect((await succeed('unzip', ['-Z', '-1', path])).stdout).toBe('one\ntwo\nsmall\n');
+  });
+
+  /** Writes an archive with holes where it is all zeros, so that a large one is small on the disk. */
+  async function written(path: string, entries: readonly ZipEntry[]): Promise<number> {
+    const handle = await open(path, 'w');
+    let size = 0;
+    for await (const chunk of zipBytes(entries)) {
+      for (let start = 0; start < chunk.length; start += PAGE.length) {
+        const page = chunk.subarray(start, start + PAGE.length);
+        if (!PAGE.subarray(0, page.length).equals(page))
+          await handle.write(page, 0, page.length, size + start);
+      }
+      size += chunk.length;
+    }
+    await handle.close();
+    return size;
+  }
+});
+
+const PAGE = Buffer.alloc(4096);
