@@ -66,7 +66,7 @@ export class Inquiries {
   }
 
   async #fetchEntry(path: Path, signal: AbortSignal): Promise<Known> {
-    const { known, remote, times } = this.parts;
+    const { known, times } = this.parts;
     const key = keyOf(path);
     const fetch = known.fetches.begin('entry', key);
     try {
@@ -74,7 +74,7 @@ export class Inquiries {
         // The folder's entry says how its name is written.
         const [parent, found] = await Promise.all([
           this.#knownOrAsked(parentOf(path), signal),
-          remote.stat(path, signal),
+          this.#ask(path, signal),
         ]);
         const isInFolder = parent !== 'absent' && parent.kind === 'folder';
         if (!isInFolder && !found) return 'absent';
@@ -92,6 +92,16 @@ export class Inquiries {
       throw tooUnsteady(path);
     } finally {
       known.fetches.end(fetch);
+    }
+  }
+
+  // Nothing has a name that the service does not take. A failure would keep the whole folder from being listed.
+  async #ask(path: Path, signal: AbortSignal): Promise<Entry | undefined> {
+    try {
+      return await this.parts.remote.stat(path, signal);
+    } catch (error) {
+      if (isApiFailure(error, 'malformed-path')) return undefined;
+      throw error;
     }
   }
 
@@ -147,7 +157,7 @@ export class Inquiries {
     found: Map<string, Entry>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { remote, times, isHidden } = this.parts;
+    const { times, isHidden } = this.parts;
     for (let changes = takeChanges(fetch); changes.size > 0; changes = takeChanges(fetch)) {
       const unsure: string[] = [];
       for (const [key, known] of changes) {
@@ -157,7 +167,7 @@ export class Inquiries {
         else found.set(name, placedIn(folder.path, known));
       }
       for (const name of unsure) {
-        const entry = await remote.stat(join(folder.path, name), signal);
+        const entry = await this.#ask(join(folder.path, name), signal);
         const [shown] = await times.on(entry ? [placedIn(folder.path, entry)] : []);
         if (shown && !isHidden(shown.name)) found.set(name, shown);
         else found.delete(name);

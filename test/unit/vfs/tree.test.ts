@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ApiError } from '../../../src/api/errors.ts';
 import { ROOT } from '../../../src/util/path.ts';
 import { bodyOf, MemoryDrive, turn } from '../../support/memory-drive.ts';
 import { at } from '../../support/memory-remote.ts';
@@ -34,6 +35,23 @@ describe('a tree over the service', () => {
     expect(await drive.files.stat(at('/a.txt'))).toBeUndefined();
     expect(await drive.names(ROOT)).toEqual([]);
     expect(drive.remote.paths).toEqual([]);
+  });
+
+  test('a name that the service refuses leaves its folder as readable as it was', async () => {
+    const { files, remote } = drive;
+    await drive.write(at('/a.txt'), 'one');
+    expect(await drive.names(ROOT)).toEqual(['a.txt']);
+    const tooLong = at(`/${'x'.repeat(256)}`);
+    // As the service does: it refuses the name to who asks for it, too.
+    const stat = remote.stat.bind(remote);
+    remote.stat = async (path, signal) => {
+      if (path === tooLong) throw new ApiError('malformed-path', path);
+      return stat(path, signal);
+    };
+    await expect(drive.write(tooLong, 'two')).rejects.toMatchObject({ fault: 'bad-name' });
+    await expect(files.createFolder(tooLong)).rejects.toMatchObject({ fault: 'bad-name' });
+    expect(await drive.names(ROOT)).toEqual(['a.txt']);
+    expect(await files.stat(tooLong)).toBeUndefined();
   });
 
   test('a move onto something replaces it, and the old one can be recovered', async () => {
