@@ -136,6 +136,10 @@ describe('a start with nothing said', () => {
         url,
       ]);
       expect(stdout).toBe('207');
+      // The line for rclone, as a shell reads it, listing in place of mounting.
+      const line = /^ +rclone +(rclone mount .*)$/m.exec(output())?.[1] ?? '';
+      const listing = line.replace('mount :webdav: ~/drive', 'lsf :webdav:').replace('PASSWORD', password);
+      expect((await command('sh', ['-c', listing])).code, listing).toBe(0);
       child.kill('SIGTERM');
       const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
       expect(code).toBe(0);
