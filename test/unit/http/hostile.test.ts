@@ -54,6 +54,10 @@ describe('what is no proper request', () => {
     const answer = await connect(`${text}${request('DELETE', '/smuggled')}`).closed();
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
     expect(answer).toMatch(/\r\nConnection: close\r\n/);
+    // It says why, in more words than the status line has.
+    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    expect(body.trim().split(' ').length, body).toBeGreaterThan(4);
+    expect(head).not.toContain(body.trim());
     expect(handled).toBe(0);
     expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('handled');
   });
