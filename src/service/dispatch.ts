@@ -1,6 +1,6 @@
 import { contentAnswer, resultAnswer } from './answers.ts';
 import { headerArgument, rpcArgument } from './argument.ts';
-import { authorize, refuseAuthorization } from './authorization.ts';
+import { authorize } from './authorization.ts';
 import { type Answer, type Exchange, primed } from './exchange.ts';
 import { NoSuchCall } from './failures.ts';
 import { incomingOf } from './incoming.ts';
@@ -37,14 +37,8 @@ export async function callFunction(exchange: Exchange, rooms: Rooms): Promise<An
 
 async function callRoute(exchange: Exchange, rooms: Rooms, route: Route): Promise<Answer> {
   const { request, query, signal } = exchange;
-  if (route.auth === 'none') {
-    refuseAuthorization(request, query);
-    const { place, value } = await rpcArgument(request, exchange.body(), route.void);
-    const run = within(place, () => route.prepare(value));
-    return resultAnswer(await run({ ...rooms, caller: undefined, signal }));
-  }
   const caller = authorize(request, query, route, rooms);
-  checkPathRoot(request, caller.account);
+  if (caller) checkPathRoot(request, caller.account);
   const { place, value } =
     route.style === 'rpc'
       ? await rpcArgument(request, exchange.body(), route.void)

@@ -1,5 +1,5 @@
 import { failure, nested, type Refusal, refused } from './failures.ts';
-import type { LinkVisibility } from './links.ts';
+import type { Link, LinkVisibility } from './links.ts';
 import { boolean, optional, string, struct, timestamp, union } from './schema.ts';
 
 const PASSWORD_MAX_CHARACTERS = 1024;
@@ -42,6 +42,58 @@ export function wantedLink(settings: LinkSettings | undefined, nowMs: number): W
     ...(expires !== undefined && { expiresMs: expires }),
     allowDownload,
   };
+}
+
+/**
+ * The link with these settings changed. The password's hash is that of `settings.link_password`. Throws
+ * `settings_error` as `wantedLink` does.
+ */
+export function modifiedLink(
+  link: Link,
+  settings: LinkSettings,
+  {
+    removeExpiration,
+    nowMs,
+    passwordHash,
+  }: {
+    readonly removeExpiration: boolean;
+    readonly nowMs: number;
+    readonly passwordHash: Uint8Array | undefined;
+  },
+): Link {
+  const { expires, allow_download: allowDownload = link.allowDownload } = settings;
+  if (!removeExpiration && Object.values(settings).every((value) => value === undefined)) throw invalid();
+  refuseTeams(settings);
+  if (expires !== undefined && (removeExpiration || expires <= nowMs)) throw invalid();
+  const { passwordHash: _, expiresMs: __, ...unchanged } = link;
+  const hash = modifiedPassword(link, settings, passwordHash);
+  const expiresMs = removeExpiration ? undefined : (expires ?? link.expiresMs);
+  const isClosed = settings.audience
+    ? settings.audience.tag === 'no_one'
+    : link.visibility === 'no_one' && settings.requested_visibility === undefined;
+  return {
+    ...unchanged,
+    visibility: isClosed ? 'no_one' : hash ? 'password' : 'public',
+    ...(hash && { passwordHash: hash }),
+    ...(expiresMs !== undefined && { expiresMs }),
+    allowDownload,
+  };
+}
+
+/** `requested_visibility`, the older way, says by itself whether there is a password; `audience` does not. */
+function modifiedPassword(
+  link: Link,
+  { audience, requested_visibility: visibility, require_password: isRequired }: LinkSettings,
+  given: Uint8Array | undefined,
+): Uint8Array | undefined {
+  const isDropped = isRequired === false || visibility?.tag === 'public';
+  const isWanted = isRequired === true || visibility?.tag === 'password' || audience?.tag === 'password';
+  if (isDropped && (isWanted || given)) throw invalid();
+  if (isDropped) return undefined;
+  const hash = given ?? link.passwordHash;
+  // A password alone is a new one for a link that has one.
+  if (isWanted ? !hash : given && !link.passwordHash) throw invalid();
+  return hash;
 }
 
 /** There are no teams or members here, and links are only for looking. */

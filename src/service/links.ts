@@ -28,6 +28,8 @@ export interface Links {
   ofItem(accountId: string, itemId: string): Link | undefined;
   /** Links of the account made after the one numbered `afterSequence`, oldest first. */
   ofAccount(accountId: string, afterSequence: number, limit: number): readonly Link[];
+  /** Sets visibility, password, end and downloads of the link with this token. */
+  change(link: Link): void;
   remove(token: string): void;
 }
 
@@ -63,6 +65,9 @@ export function linksIn(database: Database): Links {
   const byAccount = database.prepare<[string, number, number], Row>(
     'SELECT * FROM links WHERE account_id = ? AND sequence > ? ORDER BY sequence LIMIT ?',
   );
+  const update = database.prepare<[string, Uint8Array | null, number | null, number, string]>(
+    `UPDATE links SET visibility = ?, password_hash = ?, expires_ms = ?, allow_download = ? WHERE token = ?`,
+  );
   const deleteToken = database.prepare<[string]>('DELETE FROM links WHERE token = ?');
   return {
     add(link) {
@@ -90,6 +95,9 @@ export function linksIn(database: Database): Links {
     },
     ofAccount: (accountId, afterSequence, limit) =>
       byAccount.all(accountId, afterSequence, limit).map(linkOf),
+    change({ visibility, passwordHash, expiresMs, allowDownload, token }) {
+      update.run(visibility, passwordHash ?? null, expiresMs ?? null, allowDownload ? 1 : 0, token);
+    },
     remove(token) {
       deleteToken.run(token);
     },

@@ -42,12 +42,12 @@ export interface Call<Who> extends Rooms {
   readonly signal: AbortSignal;
 }
 
-export interface UploadCall extends Call<Caller> {
+export interface UploadCall<Who = Caller> extends Call<Who> {
   /** The request's body, capped at the 150 MiB of one call. */
   incoming(contentHash: string | undefined): Incoming;
 }
 
-export interface DownloadCall extends Call<Caller> {
+export interface DownloadCall<Who = Caller> extends Call<Who> {
   /** The request's headers of these names. */
   readonly range: string | undefined;
   readonly ifNoneMatch: string | undefined;
@@ -90,31 +90,18 @@ interface Known extends Common {
   readonly void: boolean;
 }
 
-/**
- * One row of the table: all that is known of a function. With `auth` `user` it is called with a bearer
- * token, with `none` without any Authorization.
- */
-export type Route =
-  | (Known & {
-      readonly style: 'rpc';
-      readonly auth: 'user';
-      readonly prepare: Prepare<Call<Caller>, Result>;
-    })
-  | (Known & {
-      readonly style: 'rpc';
-      readonly auth: 'none';
-      readonly prepare: Prepare<Call<undefined>, Result>;
-    })
-  | (Known & {
-      readonly style: 'upload';
-      readonly auth: 'user';
-      readonly prepare: Prepare<UploadCall, Result>;
-    })
-  | (Known & {
-      readonly style: 'download';
-      readonly auth: 'user';
-      readonly prepare: Prepare<DownloadCall, Content | Archive>;
-    });
+/** Who may call: a user by a token, an app by its key and secret, either of them, or only one who is neither. */
+export type RouteAuth = 'user' | 'app' | 'app-or-user' | 'none';
+
+/** The user; `undefined` where it is an app or no one that calls. */
+type Someone = Caller | undefined;
+
+/** One row of the table: all that is known of a function. */
+export type Route = Known & { readonly auth: RouteAuth } & (
+    | { readonly style: 'rpc'; readonly prepare: Prepare<Call<Someone>, Result> }
+    | { readonly style: 'upload'; readonly prepare: Prepare<UploadCall<Someone>, Result> }
+    | { readonly style: 'download'; readonly prepare: Prepare<DownloadCall<Someone>, Content | Archive> }
+  );
 
 interface Row<F extends Fields, C, Answer> extends Common {
   /** The fields of its argument; one without any takes none, or null. */
@@ -123,20 +110,55 @@ interface Row<F extends Fields, C, Answer> extends Common {
 }
 
 export function rpc<F extends Fields>(row: Row<F, Call<Caller>, Result>): Route {
-  return { ...commonOf(row), style: 'rpc', auth: 'user', prepare: prepared(row) };
+  return {
+    ...commonOf(row),
+    style: 'rpc',
+    auth: 'user',
+    prepare: forUsers<Call<Someone>, Result>(prepared(row)),
+  };
 }
 
-/** An RPC function that is called without a token. */
-export function openRpc<F extends Fields>(row: Row<F, Call<undefined>, Result>): Route {
-  return { ...commonOf(row), style: 'rpc', auth: 'none', prepare: prepared(row) };
+/** An RPC function that others than users may call too, or alone. */
+export function openRpc<F extends Fields>(
+  auth: Exclude<RouteAuth, 'user'>,
+  row: Row<F, Call<Someone>, Result>,
+): Route {
+  return { ...commonOf(row), style: 'rpc', auth, prepare: prepared(row) };
 }
 
 export function upload<F extends Fields>(row: Row<F, UploadCall, Result>): Route {
-  return { ...commonOf(row), style: 'upload', auth: 'user', prepare: prepared(row) };
+  return {
+    ...commonOf(row),
+    style: 'upload',
+    auth: 'user',
+    prepare: forUsers<UploadCall<Someone>, Result>(prepared(row)),
+  };
 }
 
 export function download<F extends Fields>(row: Row<F, DownloadCall, Content | Archive>): Route {
-  return { ...commonOf(row), style: 'download', auth: 'user', prepare: prepared(row) };
+  return {
+    ...commonOf(row),
+    style: 'download',
+    auth: 'user',
+    prepare: forUsers<DownloadCall<Someone>, Content | Archive>(prepared(row)),
+  };
+}
+
+/** A download-style function that apps may call too. */
+export function openDownload<F extends Fields>(row: Row<F, DownloadCall<Someone>, Content | Archive>): Route {
+  return { ...commonOf(row), style: 'download', auth: 'app-or-user', prepare: prepared(row) };
+}
+
+function forUsers<C extends { readonly caller: Someone }, Answer>(
+  prepare: Prepare<C & { readonly caller: Caller }, Answer>,
+): Prepare<C, Answer> {
+  return (argument) => {
+    const run = prepare(argument);
+    return async (call) => {
+      if (!call.caller) throw new Error('a function for users was run without one');
+      return await run({ ...call, caller: call.caller });
+    };
+  };
 }
 
 function commonOf({ name, scope, refusals, argument }: Common & { readonly argument: Fields }): Known {

@@ -87,12 +87,11 @@ function permissions(link: Link, isOwner: boolean): LinkPermissions {
       },
       { policy: { '.tag': 'password' }, resolved_policy: { '.tag': 'password' }, allowed: true },
     ],
-    // A link's settings stay as they were made: there is no modify_shared_link_settings here.
-    can_set_expiry: false,
-    can_remove_expiry: false,
+    can_set_expiry: isOwner,
+    can_remove_expiry: isOwner,
     allow_download: link.allowDownload,
-    can_allow_download: false,
-    can_disallow_download: false,
+    can_allow_download: isOwner,
+    can_disallow_download: isOwner,
     allow_comments: false,
     team_restricts_comments: false,
   };

@@ -54,11 +54,6 @@ describe('RPC arguments', () => {
     ['files/list_folder', { path: '', limit: 2001 }, 'limit: must be at most 2000, got 2001'],
     ['files/list_folder', { path: '', limit: 1.5 }, 'limit: expected integer, got float'],
     ['files/list_folder', { path: '', limit: '5' }, 'limit: expected integer, got string'],
-    [
-      'files/list_folder',
-      { path: '', shared_link: { url: 'https://x' } },
-      'shared_link: not supported by this service; leave the field out',
-    ],
     ['files/list_folder/continue', { cursor: 'rubbish' }, 'cursor: unsupported cursor type'],
     ['files/list_folder/continue', { cursor: '' }, 'cursor: must be at least 1 characters, got 0'],
     [

@@ -1,10 +1,9 @@
 import { exceptRoot } from '../addresses.ts';
-import { namesRev } from '../etag.ts';
-import { failure, Refusal, refused } from '../failures.ts';
+import { failure, refused } from '../failures.ts';
+import { fileContent } from '../file-content.ts';
 import { folderZip } from '../folder-zip.ts';
 import { fileMetadata, folderMetadata } from '../metadata.ts';
 import { readPath, rev } from '../path-schemas.ts';
-import { singleRange } from '../range.ts';
 import { LOOKUP } from '../refusals.ts';
 import { download, type Route } from '../route.ts';
 import { optional, required } from '../schema.ts';
@@ -16,18 +15,15 @@ const downloadFile = download({
   scope: 'files.content.read',
   argument: { path: required(readPath), rev: optional(rev) },
   refusals: LOOKUP,
-  handle: ({ argument, caller, storage, range, ifNoneMatch }) => {
+  handle: (call) => {
+    const { argument, caller, storage } = call;
     const { namespace } = caller.account;
     // `rev` is the old way to write `path: "rev:…"`, and wins over the path.
     const address = argument.rev ? `rev:${argument.rev}` : exceptRoot(argument.path, namespace);
     const file = storage.stat(namespace, address, false);
     if (file.kind === 'folder') throw new StorageError({ kind: 'lookup', tag: 'not_file' });
     if (file.kind === 'deleted') throw new StorageError({ kind: 'lookup', tag: 'not_found' });
-    const content = { rev: file.rev, sizeBytes: file.sizeBytes, result: fileMetadata(file) };
-    if (namesRev(ifNoneMatch, file.rev)) return { ...content, range: 'not-modified', bytes: nothing() };
-    const wanted = singleRange(range, file.sizeBytes);
-    if (wanted === 'unsatisfiable') throw unsatisfiable(file.sizeBytes);
-    return { ...content, range: wanted, bytes: storage.read(file, wanted) };
+    return fileContent(call, file, fileMetadata(file));
   },
 });
 
@@ -49,11 +45,3 @@ const downloadZip = download({
 });
 
 export const DOWNLOAD_ROUTES: readonly Route[] = [downloadFile, downloadZip];
-
-/** The tag is in no published union; the official transfer helpers look for it in the summary. */
-function unsatisfiable(sizeBytes: number): Refusal {
-  const told = { tags: ['range', 'not_satisfiable'], value: failure('other').value };
-  return new Refusal(416, told, { 'content-range': `bytes */${sizeBytes}` });
-}
-
-async function* nothing(): AsyncGenerator<Uint8Array> {}

@@ -1,10 +1,18 @@
 import type { ListFolderResult } from '../../api/wire.ts';
 import { addressOf, exceptRoot } from '../addresses.ts';
 import { BadCall } from '../failures.ts';
+import {
+  linkContinue,
+  linkCursor,
+  linkListing,
+  linkPage,
+  sharedLink,
+  storageCursor,
+} from '../link-listing.ts';
 import { metadata } from '../metadata.ts';
 import { pathOrRoot, readPath } from '../path-schemas.ts';
 import { LISTING, LOOKUP } from '../refusals.ts';
-import { openRpc, type Route, rpc } from '../route.ts';
+import { type Call, type Caller, openRpc, type Route, rpc } from '../route.ts';
 import {
   boolean,
   integer,
@@ -48,45 +56,65 @@ const listArgument = {
   include_has_explicit_shared_members: withDefault(boolean, false),
   include_mounted_folders: withDefault(boolean, true),
   limit: withDefault(integer({ min: 1, max: LIST_LIMIT_MAX }), LIST_LIMIT_DEFAULT),
-  shared_link: optional(unsupported),
+  shared_link: optional(sharedLink),
   include_property_groups: optional(unsupported),
   include_non_downloadable_files: withDefault(boolean, true),
   include_restorable_info: withDefault(boolean, false),
 };
 
-const listFolder = rpc({
+type ListArgument = StructOf<typeof listArgument>;
+
+/** Of a folder of the user's, or of one that is shared by a link. */
+const listFolder = openRpc('app-or-user', {
   name: 'files/list_folder',
   scope: 'files.metadata.read',
   argument: listArgument,
   refusals: LOOKUP,
-  handle: ({ argument, caller, storage }) =>
-    listing(storage.list(caller.owner, scopeOf(argument, caller.account.namespace), argument.limit)),
+  handle: async (call) => {
+    const { argument, storage } = call;
+    if (argument.shared_link) {
+      const { owner, scope, opened } = await linkListing(call, argument.shared_link, plainScope(argument));
+      return linkPage(storage.list(owner, scope, argument.limit), opened);
+    }
+    const { owner, account } = userIn(call);
+    return listing(storage.list(owner, scopeOf(argument, account.namespace), argument.limit));
+  },
 });
 
-const latestCursor = rpc({
+const latestCursor = openRpc('app-or-user', {
   name: 'files/list_folder/get_latest_cursor',
   scope: 'files.metadata.read',
   argument: listArgument,
   refusals: LOOKUP,
-  handle: ({ argument, caller, storage }) => ({
-    cursor: storage.latestCursor(caller.owner, scopeOf(argument, caller.account.namespace)),
-  }),
+  handle: async (call) => {
+    const { argument, storage } = call;
+    if (argument.shared_link) {
+      const { owner, scope, opened } = await linkListing(call, argument.shared_link, plainScope(argument));
+      return { cursor: linkCursor(opened.link.token, storage.latestCursor(owner, scope)) };
+    }
+    const { owner, account } = userIn(call);
+    return { cursor: storage.latestCursor(owner, scopeOf(argument, account.namespace)) };
+  },
 });
 
 /** The rest of a listing, and after it what changed since. */
-const listContinue = rpc({
+const listContinue = openRpc('app-or-user', {
   name: 'files/list_folder/continue',
   scope: 'files.metadata.read',
   argument: { cursor: required(string({ minLength: 1 })) },
   refusals: LISTING,
-  handle: ({ argument, caller, storage }) => listing(storage.listContinue(caller.owner, argument.cursor)),
+  handle: (call) => {
+    const { argument, storage } = call;
+    const inLink = linkContinue(call, argument.cursor);
+    return inLink ?? listing(storage.listContinue(userIn(call).owner, argument.cursor));
+  },
 });
 
 /** Without the real service's jitter, which spares a fleet of servers and not one. */
 const POLL_SECONDS_MIN = 30;
 const POLL_SECONDS_MAX = 480;
 
-const longpoll = openRpc({
+const longpoll = openRpc('none', {
   name: 'files/list_folder/longpoll',
   scope: undefined,
   argument: {
@@ -96,8 +124,9 @@ const longpoll = openRpc({
   refusals: LISTING,
   handle: async ({ argument, storage, signal, closing }) => {
     const stop = AbortSignal.any([signal, closing]);
+    const cursor = storageCursor(argument.cursor);
     try {
-      return { changes: await storage.awaitChange(argument.cursor, argument.timeout * 1000, stop) };
+      return { changes: await storage.awaitChange(cursor, argument.timeout * 1000, stop) };
     } catch (error) {
       // A service that stops lets its listeners go with what is true: nothing has changed.
       if (closing.aborted) return { changes: false };
@@ -114,14 +143,22 @@ export const METADATA_ROUTES: readonly Route[] = [
   longpoll,
 ];
 
-function scopeOf(argument: StructOf<typeof listArgument>, namespace: string): ListingScope {
-  if (argument.path === '/')
+function scopeOf(argument: ListArgument, namespace: string): ListingScope {
+  const scope = plainScope(argument);
+  return { ...scope, path: addressOf(scope.path, namespace) };
+}
+
+function plainScope({ path, recursive, include_deleted: includeDeleted }: ListArgument): ListingScope {
+  if (path === '/')
     throw new BadCall('request body: path: Specify the root folder as an empty string rather than as "/".');
-  return {
-    path: addressOf(argument.path, namespace),
-    recursive: argument.recursive,
-    includeDeleted: argument.include_deleted,
-  };
+  return { path, recursive, includeDeleted };
+}
+
+/** An app alone has no files. */
+function userIn({ caller }: Call<Caller | undefined>): Caller {
+  if (!caller)
+    throw new BadCall('Only with shared_link may this function be called by an app without a user.');
+  return caller;
 }
 
 function listing(page: StoredPage): ListFolderResult {

@@ -1,15 +1,16 @@
 import type { ListSharedLinksResult } from '../../api/wire-account.ts';
 import { exceptRoot } from '../addresses.ts';
 import { failure, type Refusal, refused } from '../failures.ts';
-import { linkSettings, type WantedLink, wantedLink } from '../link-settings.ts';
-import { type LinkAddress, parseLinkAddress } from '../link-url.ts';
+import { fileContent } from '../file-content.ts';
+import { accessLink, LINK_REFUSALS, linkFields, ownLink } from '../link-access.ts';
+import { linkSettings, modifiedLink, type WantedLink, wantedLink } from '../link-settings.ts';
 import type { Link } from '../links.ts';
 import { readPath } from '../path-schemas.ts';
 import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
-import { type Caller, type Rooms, type Route, rpc } from '../route.ts';
+import { type Caller, openDownload, openRpc, type Rooms, type Route, rpc } from '../route.ts';
 import { boolean, optional, required, string, withDefault } from '../schema.ts';
-import { hashOfPassword, isPassword } from '../secrets.ts';
-import { isExpired, itemOf, linkMetadata, type OpenLink, openLink } from '../sharing.ts';
+import { hashOfPassword } from '../secrets.ts';
+import { isExpired, itemOf, linkMetadata, type OpenLink } from '../sharing.ts';
 import { StorageError, type Stored } from '../storage/storage.ts';
 
 /** An item has one link; asking for a second is an error that brings the first along. */
@@ -69,41 +70,76 @@ const revokeLink = rpc({
   scope: 'sharing.write',
   argument: { url: required(string()) },
   refusals: NO_REFUSALS,
-  handle: ({ argument, caller, links }) => {
-    const address = addressIn(argument.url);
-    if (!address) throw refused(failure('shared_link_malformed'));
-    const link = links.withToken(address.token);
-    if (!link || link.rlkey !== address.rlkey) throw refused(failure('shared_link_not_found'));
-    if (link.accountId !== caller.account.id) throw refused(failure('shared_link_access_denied'));
-    links.remove(link.token);
+  handle: (call) => {
+    call.links.remove(ownLink(call, call.argument.url, 'shared_link_malformed').token);
     return null;
   },
 });
 
-/** Also of others' links, for who has the address and, where there is one, the password. */
-const linkMetadataOf = rpc({
-  name: 'sharing/get_shared_link_metadata',
-  scope: 'sharing.read',
+/** Changes what is named, and leaves the rest as it was. */
+const modifyLink = rpc({
+  name: 'sharing/modify_shared_link_settings',
+  scope: 'sharing.write',
   argument: {
     url: required(string()),
-    path: optional(string()),
-    link_password: optional(string()),
+    settings: required(linkSettings),
+    remove_expiration: withDefault(boolean, false),
   },
   refusals: NO_REFUSALS,
   handle: async (call) => {
-    const { argument, caller } = call;
-    const address = addressIn(argument.url);
-    const below = (argument.path ?? '').split('/').filter(Boolean);
-    const opened = address && openLink(call, { ...address, below: [...address.below, ...below] });
-    if (!opened || typeof opened === 'string') throw refused(failure('shared_link_not_found'));
-    const isOwner = opened.account.id === caller.account.id;
-    if (!isOwner && !(await mayOpen(opened.link, argument.link_password)))
-      throw refused(failure('shared_link_access_denied'));
-    return linkMetadata(call, opened, isOwner);
+    const { argument, caller, links, clock } = call;
+    const { token } = ownLink(call, argument.url, 'shared_link_not_found');
+    const password = argument.settings.link_password;
+    const passwordHash = password ? await hashOfPassword(password) : undefined;
+    // Looked up again after the wait, and changed without another.
+    const link = links.withToken(token);
+    const item = link && !isExpired(link, clock.now()) && itemOf(call, caller.account, link.itemId);
+    if (!link || !item) throw refused(failure('shared_link_not_found'));
+    const wanted = modifiedLink(link, argument.settings, {
+      removeExpiration: argument.remove_expiration,
+      nowMs: clock.now(),
+      passwordHash,
+    });
+    links.change(wanted);
+    return linkMetadata(call, { link: wanted, account: caller.account, item }, true);
   },
 });
 
-export const SHARING_ROUTES: readonly Route[] = [createLink, listLinks, revokeLink, linkMetadataOf];
+/** Also of others' links, for who has the address and, where there is one, the password. */
+const linkMetadataOf = openRpc('app-or-user', {
+  name: 'sharing/get_shared_link_metadata',
+  scope: 'sharing.read',
+  argument: linkFields,
+  refusals: NO_REFUSALS,
+  handle: async (call) => {
+    const opened = await accessLink(call, call.argument);
+    return linkMetadata(call, opened, opened.isOwner);
+  },
+});
+
+/** The bytes of a linked file, or of one inside a linked folder. */
+const linkFile = openDownload({
+  name: 'sharing/get_shared_link_file',
+  scope: 'sharing.read',
+  argument: linkFields,
+  refusals: LINK_REFUSALS,
+  handle: async (call) => {
+    const opened = await accessLink(call, call.argument);
+    const { item, link, isOwner } = opened;
+    if (item.kind === 'folder') throw refused(failure('shared_link_is_directory'));
+    if (!isOwner && !link.allowDownload) throw refused(failure('shared_link_access_denied'));
+    return fileContent(call, item, linkMetadata(call, opened, isOwner));
+  },
+});
+
+export const SHARING_ROUTES: readonly Route[] = [
+  createLink,
+  listLinks,
+  modifyLink,
+  revokeLink,
+  linkMetadataOf,
+  linkFile,
+];
 
 function itemAt({ storage }: Rooms, { account }: Caller, path: string): Stored {
   const item = storage.stat(account.namespace, exceptRoot(path, account.namespace), false);
@@ -151,17 +187,4 @@ function alreadyExists(rooms: Rooms, existing: OpenLink, wanted: WantedLink): Re
   if (!isAsWanted) return refused(failure(tag));
   const metadata = { '.tag': 'metadata', metadata: linkMetadata(rooms, existing, true) };
   return refused({ tags: [tag, 'metadata'], value: { '.tag': tag, [tag]: metadata } });
-}
-
-async function mayOpen(link: Link, password: string | undefined): Promise<boolean> {
-  if (link.visibility === 'no_one') return false;
-  if (!link.passwordHash) return true;
-  return password !== undefined && isPassword(password, link.passwordHash);
-}
-
-/** Whatever host it names: links made under an older address of the service stay good. */
-function addressIn(url: string): LinkAddress | undefined {
-  if (!URL.canParse(url)) return undefined;
-  const { pathname, searchParams } = new URL(url);
-  return parseLinkAddress(pathname, searchParams);
 }

@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts';
 import { DOWNLOAD_ROUTES } from './download.ts';
 import { METADATA_ROUTES } from './metadata.ts';
+import { SEARCH_ROUTES } from './search.ts';
 import { SHARING_ROUTES } from './sharing.ts';
 import { TEMPORARY_ROUTES } from './temporary.ts';
 import { TREE_ROUTES } from './tree.ts';
@@ -15,6 +16,7 @@ const ALL: readonly Route[] = [
   ...UPLOAD_BATCH_ROUTES,
   ...DOWNLOAD_ROUTES,
   ...TEMPORARY_ROUTES,
+  ...SEARCH_ROUTES,
   ...TREE_ROUTES,
   ...TREE_BATCH_ROUTES,
   ...SHARING_ROUTES,

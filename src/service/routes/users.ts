@@ -1,5 +1,5 @@
 import { NO_REFUSALS } from '../refusals.ts';
-import { type Route, rpc } from '../route.ts';
+import { openRpc, type Route, rpc } from '../route.ts';
 import { string, withDefault } from '../schema.ts';
 
 /** An individual account whose links may have passwords and ends, which `basic` ones may not. */
@@ -56,6 +56,15 @@ const checkUser = rpc({
   handle: ({ argument }) => ({ result: argument.query }),
 });
 
+/** Likewise of an app's key and secret. */
+const checkApp = openRpc('app', {
+  name: 'check/app',
+  scope: undefined,
+  argument: { query: withDefault(string({ maxLength: QUERY_MAX_CHARACTERS }), '') },
+  refusals: NO_REFUSALS,
+  handle: ({ argument }) => ({ result: argument.query }),
+});
+
 /** Also ends the refresh token that the token came from, and its siblings. */
 const revokeToken = rpc({
   name: 'auth/token/revoke',
@@ -68,7 +77,7 @@ const revokeToken = rpc({
   },
 });
 
-export const USER_ROUTES: readonly Route[] = [currentAccount, spaceUsage, checkUser, revokeToken];
+export const USER_ROUTES: readonly Route[] = [currentAccount, spaceUsage, checkUser, checkApp, revokeToken];
 
 function initials(...names: readonly string[]): string {
   return names.map((name) => Array.from(name)[0] ?? '').join('');

@@ -1,0 +1,144 @@
+import { addressOf } from '../addresses.ts';
+import { BadCall, failure, refused } from '../failures.ts';
+import { metadata } from '../metadata.ts';
+import { pathOrRoot } from '../path-schemas.ts';
+import { LISTING } from '../refusals.ts';
+import { type Call, type Caller, type Route, rpc } from '../route.ts';
+import { boolean, integer, list, optional, required, string, struct, union, withDefault } from '../schema.ts';
+import { highlightsOf, type Match, matchesOf, type Search } from '../search.ts';
+import type { CATEGORIES } from '../search-category.ts';
+
+const QUERY_MAX_CHARACTERS = 1000;
+const RESULTS_MAX = 1000;
+const RESULTS_DEFAULT = 100;
+
+/** Lists in the options that are longer than this say nothing more. */
+const FILTERS_MAX = 100;
+
+const category = union({
+  image: null,
+  document: null,
+  pdf: null,
+  spreadsheet: null,
+  presentation: null,
+  audio: null,
+  video: null,
+  folder: null,
+  paper: null,
+  others: null,
+} satisfies Record<(typeof CATEGORIES)[number], null>);
+
+const relevance = { tag: 'relevance' } as const;
+const active = { tag: 'active' } as const;
+
+const options = struct({
+  path: withDefault(pathOrRoot, ''),
+  max_results: withDefault(integer({ min: 1, max: RESULTS_MAX }), RESULTS_DEFAULT),
+  order_by: withDefault(union({ relevance: null, last_modified_time: null }), relevance),
+  file_status: withDefault(union({ active: null, deleted: null }), active),
+  // Only names are searched, so this changes nothing.
+  filename_only: withDefault(boolean, false),
+  file_extensions: withDefault(list(string(), { max: FILTERS_MAX }), []),
+  file_categories: withDefault(list(category, { max: FILTERS_MAX }), []),
+  account_id: optional(string({ minLength: 40, maxLength: 40 })),
+});
+
+const searchFields = {
+  query: required(string({ maxLength: QUERY_MAX_CHARACTERS })),
+  options: withDefault(options, options({})),
+  match_field_options: withDefault(struct({ include_highlights: withDefault(boolean, false) }), {
+    include_highlights: false,
+  }),
+  // Deprecated; the same as the one in `match_field_options`.
+  include_highlights: withDefault(boolean, false),
+};
+
+const searchArgument = struct(searchFields);
+
+type SearchArgument = ReturnType<typeof searchArgument>;
+
+/** By the names of files and folders. */
+const search = rpc({
+  name: 'files/search_v2',
+  scope: 'files.metadata.read',
+  argument: searchFields,
+  refusals: LISTING,
+  handle: (call) => page(call, call.argument, 0),
+});
+
+/** Searches again: what came or went meanwhile may move a match from one page to the next. */
+const searchContinue = rpc({
+  name: 'files/search/continue_v2',
+  scope: 'files.metadata.read',
+  argument: { cursor: required(string({ minLength: 1 })) },
+  refusals: LISTING,
+  handle: (call) => {
+    const { start, argument } = fromCursor(call.argument.cursor);
+    return page(call, argument, start);
+  },
+});
+
+export const SEARCH_ROUTES: readonly Route[] = [search, searchContinue];
+
+async function page(call: Call<Caller>, argument: SearchArgument, start: number): Promise<object> {
+  const { storage, caller } = call;
+  if (argument.query.trim() === '') throw refused(failure('invalid_argument', invalidArgument));
+  const { account_id: author, max_results: limit } = argument.options;
+  // All files here were written by the account itself.
+  const isOthers = author !== undefined && author !== caller.account.id;
+  const found = isOthers ? [] : await matchesOf(storage, caller.owner, searchOf(argument, caller));
+  const end = start + limit;
+  const hasMore = end < found.length;
+  return {
+    matches: found.slice(start, end).map((match) => matchOf(match, argument)),
+    has_more: hasMore,
+    ...(hasMore && { cursor: toCursor(argument, end) }),
+  };
+}
+
+const invalidArgument = { invalid_argument: 'query must not be empty' };
+
+function searchOf({ query, options: given }: SearchArgument, { account }: Caller): Search {
+  return {
+    query,
+    path: given.path === '/' ? '' : addressOf(given.path, account.namespace),
+    status: given.file_status.tag,
+    order: given.order_by.tag,
+    extensions: given.file_extensions.map((one) => one.toLowerCase().replace(/^\./, '')),
+    categories: given.file_categories.map(({ tag }) => tag),
+  };
+}
+
+/** SearchMatchV2. */
+function matchOf(match: Match, argument: SearchArgument): object {
+  const isMarked = argument.include_highlights || argument.match_field_options.include_highlights;
+  return {
+    metadata: { '.tag': 'metadata', metadata: metadata(match) },
+    match_type: { '.tag': 'filename' },
+    ...(isMarked && { highlight_spans: highlightsOf(argument.query, match) }),
+  };
+}
+
+/** The search itself and how far it has been shown; it needs no secret, as it finds only the caller's own. */
+function toCursor({ query, options: given, ...more }: SearchArgument, start: number): string {
+  const tags = {
+    order_by: given.order_by.tag,
+    file_status: given.file_status.tag,
+    file_categories: given.file_categories.map(({ tag }) => tag),
+  };
+  const argument = { query, options: { ...given, ...tags }, ...more };
+  return Buffer.from(JSON.stringify({ start, argument })).toString('base64url');
+}
+
+const cursorContent = struct({
+  start: required(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+  argument: required(searchArgument),
+});
+
+function fromCursor(cursor: string): ReturnType<typeof cursorContent> {
+  try {
+    return cursorContent(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
+  } catch {
+    throw new BadCall('request body: cursor: unsupported cursor type');
+  }
+}
