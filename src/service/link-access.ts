@@ -60,7 +60,7 @@ async function mayOpen(link: Link, password: string | undefined): Promise<boolea
 }
 
 /** Whatever host it names: links made under an older address of the service stay good. */
-export function addressIn(url: string): LinkAddress | undefined {
+function addressIn(url: string): LinkAddress | undefined {
   if (!URL.canParse(url)) return undefined;
   const { pathname, searchParams } = new URL(url);
   return parseLinkAddress(pathname, searchParams);

@@ -157,7 +157,7 @@ export function eachInSavepoint<E, T>(
 }
 
 /** Runs `operation` so that its failure leaves no trace in the transaction. */
-export function inSavepoint<T>(database: Database, transaction: Transaction, operation: () => T): T {
+function inSavepoint<T>(database: Database, transaction: Transaction, operation: () => T): T {
   const changes = transaction.changes.length;
   const orphans = transaction.orphans.length;
   database.exec('SAVEPOINT operation');
