@@ -15,7 +15,7 @@ import { openSqliteState } from './state/sqlite/state.ts';
 import type { State } from './state/state.ts';
 import { systemClock } from './util/clock.ts';
 import type { Log } from './util/log.ts';
-import { type BlockCache, openBlockCache } from './vfs/content.ts';
+import { type BlockCache, openBlockCache } from './vfs/content/cache.ts';
 import { openDrive } from './vfs/drive.ts';
 
 /** What the block cache may take of the disk. */

@@ -1,8 +1,8 @@
 import { encodeResult } from './argument.ts';
+import { ZIP_TYPE } from './content/zip.ts';
 import type { Answer } from './exchange.ts';
 import { BadCall, NoSuchCall, Refusal } from './failures.ts';
 import type { Archive, Content, Result } from './route.ts';
-import { ZIP_TYPE } from './zip.ts';
 
 const JSON_TYPE = 'application/json';
 const TEXT_TYPE = 'text/plain; charset=utf-8';

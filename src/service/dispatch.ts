@@ -1,6 +1,6 @@
+import { authorize } from './accounts/authorization.ts';
 import { contentAnswer, resultAnswer } from './answers.ts';
 import { headerArgument, rpcArgument } from './argument.ts';
-import { authorize } from './authorization.ts';
 import { type Answer, type Exchange, primed } from './exchange.ts';
 import { NoSuchCall } from './failures.ts';
 import { incomingOf } from './incoming.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Log, LogFields } from '../util/log.ts';
-import type { Credentials } from './provision.ts';
+import type { Credentials } from './accounts/provision.ts';
 
 /** The service in a thread of its own, as the gateway sees it: an address and a login. */
 export interface EmbeddedService {

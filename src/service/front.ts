@@ -1,15 +1,15 @@
 import type { Log } from '../util/log.ts';
+import { answerTokenRequest, TOKEN_PATH } from './accounts/oauth-token.ts';
 import { failureAnswer, faultAnswer, text } from './answers.ts';
 import { callFunction, functionName, isFunctionPath } from './dispatch.ts';
 import { type Answer, ClientGone, type Exchange } from './exchange.ts';
 import { callUnderFaults } from './faults/calls.ts';
 import type { Faults } from './faults/faults.ts';
-import { linkPasswords } from './link-password.ts';
-import { answerLink } from './link-site.ts';
-import { isLinkPath } from './link-url.ts';
-import { answerTokenRequest, TOKEN_PATH } from './oauth-token.ts';
+import { linkPasswords } from './links/password.ts';
+import { answerLink } from './links/site.ts';
+import { isTemporaryPath, type TemporarySite, temporarySiteOf } from './links/temporary-site.ts';
+import { isLinkPath } from './links/url.ts';
 import type { Rooms } from './route.ts';
-import { isTemporaryPath, type TemporarySite, temporarySiteOf } from './temporary-site.ts';
 
 /** One port for all the real service's hosts: functions, tokens and shared links are told apart by path. */
 export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exchange) => Promise<Answer> {

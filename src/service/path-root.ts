@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Account } from './accounts.ts';
+import type { Account } from './accounts/accounts.ts';
 import { decodeArgument } from './argument.ts';
 import { failure, Refusal } from './failures.ts';
 import { string, union, within } from './schema.ts';

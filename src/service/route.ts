@@ -1,14 +1,14 @@
 import type { Clock } from '../util/clock.ts';
 import type { ByteRange } from '../util/ranges.ts';
-import type { Account } from './accounts.ts';
-import type { Jobs } from './jobs.ts';
-import type { Links } from './links.ts';
+import type { Account } from './accounts/accounts.ts';
+import type { Scope } from './accounts/scopes.ts';
+import type { Tokens } from './accounts/tokens.ts';
+import type { Jobs } from './jobs/jobs.ts';
+import type { Links } from './links/links.ts';
+import type { TemporaryLinks } from './links/temporary-links.ts';
 import type { RefusalTable } from './refusals.ts';
 import { type Fields, type StructOf, struct } from './schema.ts';
-import type { Scope } from './scopes.ts';
 import type { CursorOwner, Incoming, Storage } from './storage/storage.ts';
-import type { TemporaryLinks } from './temporary-links.ts';
-import type { Tokens } from './tokens.ts';
 
 /** What the functions of the interface work with; one for the whole service. */
 export interface Rooms {

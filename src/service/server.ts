@@ -1,22 +1,22 @@
 import { statfs } from 'node:fs/promises';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { type Account, accountsIn, type NewAccount } from './accounts.ts';
+import { type Account, accountsIn, type NewAccount } from './accounts/accounts.ts';
+import { addAccount, type Credentials, provision } from './accounts/provision.ts';
+import type { Scope } from './accounts/scopes.ts';
+import { tokensIn } from './accounts/tokens.ts';
 import { openDatabase } from './database.ts';
 import { Faults } from './faults/faults.ts';
 import { roomsUnderFaults } from './faults/rooms.ts';
 import type { FaultSettings } from './faults/switches.ts';
 import { frontOf } from './front.ts';
-import { jobsOf } from './jobs.ts';
-import { linksIn } from './links.ts';
+import { jobsOf } from './jobs/jobs.ts';
+import { linksIn } from './links/links.ts';
+import { temporaryLinksIn } from './links/temporary-links.ts';
 import { type Listener, startListener } from './listener.ts';
-import { addAccount, type Credentials, provision } from './provision.ts';
 import type { Rooms } from './route.ts';
-import type { Scope } from './scopes.ts';
 import { openStorage } from './storage/open.ts';
 import type { Storage } from './storage/storage.ts';
-import { temporaryLinksIn } from './temporary-links.ts';
-import { tokensIn } from './tokens.ts';
 
 export interface ServiceOptions {
   /** Holds all that is durable; made if missing. One service at a time. */

@@ -3,14 +3,14 @@ import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { SetAside } from './aside.ts';
-import { ChangeFeed } from './changes.ts';
-import type { BlockCache } from './content.ts';
-import { createReader } from './download.ts';
+import type { BlockCache } from './content/cache.ts';
+import { createReader } from './content/download.ts';
 import type { Files } from './files.ts';
 import { Gaps } from './gaps.ts';
 import { HeldFiles } from './holds.ts';
-import { KnownTree } from './known-tree.ts';
-import { Metadata } from './metadata.ts';
+import { ChangeFeed } from './metadata/changes.ts';
+import { KnownTree } from './metadata/known-tree.ts';
+import { Metadata } from './metadata/metadata.ts';
 import { isLitter, isWaiting } from './names.ts';
 import type { TreeParts } from './parts.ts';
 import { SpaceAccount } from './quota.ts';
@@ -21,7 +21,7 @@ import { Repairs } from './repairs.ts';
 import { SetTimes } from './set-times.ts';
 import { StepAside } from './step-aside.ts';
 import { createTree } from './tree.ts';
-import { createUploader } from './upload.ts';
+import { createUploader } from './upload/upload.ts';
 import { Writing } from './writing.ts';
 
 export interface DriveOptions {

@@ -4,14 +4,14 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Path, parentOf } from '../util/path.ts';
 import type { SetAside } from './aside.ts';
-import type { Reader } from './download.ts';
+import type { Reader } from './content/download.ts';
 import { FileError } from './errors.ts';
 import type { FolderEntry } from './files.ts';
 import type { HeldFiles } from './holds.ts';
-import type { Metadata } from './metadata.ts';
+import type { Metadata } from './metadata/metadata.ts';
 import type { SpaceAccount } from './quota.ts';
 import type { SetTimes } from './set-times.ts';
-import type { Uploader } from './upload.ts';
+import type { Uploader } from './upload/upload.ts';
 
 /** What the operations on a tree work with. */
 export interface TreeParts {

@@ -3,7 +3,7 @@ import { ASIDE_BYTES_MAX } from '../state/asides.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../util/path.ts';
 import { FileError, isApiFailure } from './errors.ts';
 import type { Entry, FileEntry, Written } from './files.ts';
-import { placedIn } from './known-tree.ts';
+import { placedIn } from './metadata/known-tree.ts';
 import { appleDoubleName, isWithinWaiting } from './names.ts';
 import { parentFolder, type TreeParts } from './parts.ts';
 import type { Reading } from './reading.ts';

@@ -5,7 +5,7 @@ import { SingleFlight } from '../util/single-flight.ts';
 import { isApiFailure } from './errors.ts';
 import type { Entry } from './files.ts';
 import type { Gaps } from './gaps.ts';
-import { placedIn } from './known-tree.ts';
+import { placedIn } from './metadata/known-tree.ts';
 import type { TreeParts } from './parts.ts';
 
 type RepairParts = Pick<TreeParts, 'remote' | 'state' | 'metadata' | 'clock' | 'log'> & {

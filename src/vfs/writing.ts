@@ -4,7 +4,7 @@ import { holds } from './aside.ts';
 import { FileError, isApiFailure } from './errors.ts';
 import type { Entry, FileEntry, FolderEntry, WriteOptions, Written } from './files.ts';
 import { heldEntry } from './holds.ts';
-import { placedIn } from './known-tree.ts';
+import { placedIn } from './metadata/known-tree.ts';
 import { isDoubtful, isWithinWaiting } from './names.ts';
 import { parentFolder, type TreeParts } from './parts.ts';
 import type { Reading } from './reading.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { silentLog } from '../../src/util/log.ts';
-import type { BlockKey } from '../../src/vfs/blocks.ts';
-import { type BlockCache, openBlockCache } from '../../src/vfs/content.ts';
+import type { BlockKey } from '../../src/vfs/content/blocks.ts';
+import { type BlockCache, openBlockCache } from '../../src/vfs/content/cache.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 
 const GIBIBYTE = 1024 ** 3;

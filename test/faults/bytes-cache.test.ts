@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
-import { PIECE_BYTES } from '../../src/vfs/block-file.ts';
-import type { BlockKey } from '../../src/vfs/blocks.ts';
-import { type BlockCache, openBlockCache } from '../../src/vfs/content.ts';
+import { PIECE_BYTES } from '../../src/vfs/content/block-file.ts';
+import type { BlockKey } from '../../src/vfs/content/blocks.ts';
+import { type BlockCache, openBlockCache } from '../../src/vfs/content/cache.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 
 const MIBIBYTE = 1024 ** 2;

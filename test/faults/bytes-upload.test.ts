@@ -3,7 +3,7 @@ import { ApiError } from '../../src/api/errors.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
 import type { FileError } from '../../src/vfs/errors.ts';
-import { createUploader, UPLOAD_LIMITS } from '../../src/vfs/upload.ts';
+import { createUploader, UPLOAD_LIMITS } from '../../src/vfs/upload/upload.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { BytesRemote, never } from '../support/bytes-remote.ts';
 

@@ -2,22 +2,22 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accountsIn } from '../../src/service/accounts.ts';
+import { accountsIn } from '../../src/service/accounts/accounts.ts';
+import { SCOPES } from '../../src/service/accounts/scopes.ts';
+import { tokensIn } from '../../src/service/accounts/tokens.ts';
 import { openDatabase } from '../../src/service/database.ts';
 import { Faults } from '../../src/service/faults/faults.ts';
 import { frontOf } from '../../src/service/front.ts';
-import { jobsOf } from '../../src/service/jobs.ts';
-import { linksIn } from '../../src/service/links.ts';
+import { jobsOf } from '../../src/service/jobs/jobs.ts';
+import { linksIn } from '../../src/service/links/links.ts';
+import { temporaryLinksIn } from '../../src/service/links/temporary-links.ts';
 import { type Listener, startListener } from '../../src/service/listener.ts';
-import { SCOPES } from '../../src/service/scopes.ts';
 import {
   type Storage,
   StorageError,
   type StorageRefusal,
   type StoredFile,
 } from '../../src/service/storage/storage.ts';
-import { temporaryLinksIn } from '../../src/service/temporary-links.ts';
-import { tokensIn } from '../../src/service/tokens.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { type Answered, headerJson, refusal, refusalIn, send } from '../support/service-client.ts';
 

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SCOPES, type Scope } from '../../src/service/scopes.ts';
+import { SCOPES, type Scope } from '../../src/service/accounts/scopes.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { type Answered, refusal, refusalIn, rpc, send, upload } from '../support/service-client.ts';

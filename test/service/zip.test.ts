@@ -2,7 +2,7 @@ import { mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ZipEntry, zipBytes, zipSizeBytes } from '../../src/service/zip.ts';
+import { type ZipEntry, zipBytes, zipSizeBytes } from '../../src/service/content/zip.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { command, succeed } from '../support/command.ts';
 import { startTestService, type TestService } from '../support/service.ts';

@@ -9,7 +9,7 @@ import { startListener } from '../../src/http/listener.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import type { Log, LogFields } from '../../src/util/log.ts';
-import { openBlockCache } from '../../src/vfs/content.ts';
+import { openBlockCache } from '../../src/vfs/content/cache.ts';
 import { openDrive } from '../../src/vfs/drive.ts';
 import type { TestService } from './service.ts';
 

@@ -5,7 +5,7 @@ import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import type { Path } from '../../src/util/path.ts';
-import { openBlockCache } from '../../src/vfs/content.ts';
+import { openBlockCache } from '../../src/vfs/content/cache.ts';
 import { type DriveOptions, type OpenDrive, openDrive } from '../../src/vfs/drive.ts';
 import type { Written } from '../../src/vfs/files.ts';
 import { ManualClock } from './manual-clock.ts';

@@ -7,7 +7,7 @@ import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
-import { openBlockCache } from '../../src/vfs/content.ts';
+import { openBlockCache } from '../../src/vfs/content/cache.ts';
 import { type OpenDrive, openDrive } from '../../src/vfs/drive.ts';
 import { startTestService } from './service.ts';
 

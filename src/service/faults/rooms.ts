@@ -1,7 +1,7 @@
 import type { Clock } from '../../util/clock.ts';
+import type { Tokens } from '../accounts/tokens.ts';
 import type { Rooms } from '../route.ts';
 import { type Incoming, type Storage, StorageError } from '../storage/storage.ts';
-import type { Tokens } from '../tokens.ts';
 import { paced } from './content.ts';
 import type { Faults } from './faults.ts';
 

@@ -1,7 +1,7 @@
 import { exceptRoot } from '../addresses.ts';
+import { fileContent } from '../content/file-content.ts';
+import { folderZip } from '../content/folder-zip.ts';
 import { failure, refused } from '../failures.ts';
-import { fileContent } from '../file-content.ts';
-import { folderZip } from '../folder-zip.ts';
 import { fileMetadata, folderMetadata } from '../metadata.ts';
 import { readPath, rev } from '../path-schemas.ts';
 import { LOOKUP } from '../refusals.ts';

@@ -8,7 +8,7 @@ import {
   linkPage,
   sharedLink,
   storageCursor,
-} from '../link-listing.ts';
+} from '../links/listing.ts';
 import { metadata } from '../metadata.ts';
 import { pathOrRoot, readPath } from '../path-schemas.ts';
 import { LISTING, LOOKUP } from '../refusals.ts';

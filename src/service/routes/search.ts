@@ -5,8 +5,8 @@ import { pathOrRoot } from '../path-schemas.ts';
 import { LISTING } from '../refusals.ts';
 import { type Call, type Caller, type Route, rpc } from '../route.ts';
 import { boolean, integer, list, optional, required, string, struct, union, withDefault } from '../schema.ts';
-import { highlightsOf, type Match, matchesOf, type Search } from '../search.ts';
-import type { CATEGORIES } from '../search-category.ts';
+import type { CATEGORIES } from '../search/category.ts';
+import { highlightsOf, type Match, matchesOf, type Search } from '../search/search.ts';
 
 const QUERY_MAX_CHARACTERS = 1000;
 const RESULTS_MAX = 1000;

@@ -1,16 +1,16 @@
 import type { ListSharedLinksResult } from '../../api/wire-account.ts';
+import { hashOfPassword } from '../accounts/secrets.ts';
 import { exceptRoot } from '../addresses.ts';
+import { fileContent } from '../content/file-content.ts';
 import { failure, type Refusal, refused } from '../failures.ts';
-import { fileContent } from '../file-content.ts';
-import { accessLink, LINK_REFUSALS, linkFields, ownLink } from '../link-access.ts';
-import { linkSettings, modifiedLink, type WantedLink, wantedLink } from '../link-settings.ts';
-import type { Link } from '../links.ts';
+import { accessLink, LINK_REFUSALS, linkFields, ownLink } from '../links/access.ts';
+import type { Link } from '../links/links.ts';
+import { linkSettings, modifiedLink, type WantedLink, wantedLink } from '../links/settings.ts';
+import { isExpired, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
 import { readPath } from '../path-schemas.ts';
 import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
 import { type Caller, openDownload, openRpc, type Rooms, type Route, rpc } from '../route.ts';
 import { boolean, optional, required, string, withDefault } from '../schema.ts';
-import { hashOfPassword } from '../secrets.ts';
-import { isExpired, itemOf, linkMetadata, type OpenLink } from '../sharing.ts';
 import { StorageError, type Stored } from '../storage/storage.ts';
 
 /** An item has one link; asking for a second is an error that brings the first along. */

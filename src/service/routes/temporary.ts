@@ -1,12 +1,12 @@
 import { exceptRoot } from '../addresses.ts';
 import { commitFields } from '../commit.ts';
+import { downloadUrl, uploadUrl } from '../links/temporary-site.ts';
 import { fileMetadata } from '../metadata.ts';
 import { readPath, writePathOrId } from '../path-schemas.ts';
 import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
 import { type Route, rpc } from '../route.ts';
 import { number, required, struct, withDefault } from '../schema.ts';
 import { StorageError } from '../storage/storage.ts';
-import { downloadUrl, uploadUrl } from '../temporary-site.ts';
 
 /** Of a download link, and at most of an upload link: four hours. */
 const LINK_SECONDS = 14_400;

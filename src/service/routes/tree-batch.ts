@@ -1,8 +1,8 @@
 import { foldName } from '../../util/path.ts';
 import { destination, itemAddress } from '../addresses.ts';
-import { inChunks } from '../batch.ts';
 import { failure, nested, type WireFailure } from '../failures.ts';
-import { checkRoute, complete, launch } from '../job-routes.ts';
+import { inChunks } from '../jobs/batch.ts';
+import { checkRoute, complete, launch } from '../jobs/job-routes.ts';
 import { folderMetadata, metadata } from '../metadata.ts';
 import { rev, writePath, writePathOrId } from '../path-schemas.ts';
 import { CREATE, DELETE, failureOf, NO_REFUSALS, RELOCATE, type RefusalTable } from '../refusals.ts';

@@ -1,6 +1,6 @@
-import { inChunks, outcomesOf } from '../batch.ts';
 import { commitFields, commitOf } from '../commit.ts';
-import { checkRoute, launch } from '../job-routes.ts';
+import { inChunks, outcomesOf } from '../jobs/batch.ts';
+import { checkRoute, launch } from '../jobs/job-routes.ts';
 import { fileMetadata } from '../metadata.ts';
 import { contentHash } from '../path-schemas.ts';
 import { FINISH, failureOf, SESSION } from '../refusals.ts';

@@ -1,0 +1,88 @@
+import type { IncomingMessage } from 'node:http';
+import { BadCall, failure, unauthorized } from '../failures.ts';
+import type { Caller, Rooms, Route, RouteAuth } from '../route.ts';
+
+/** The characters of a bearer token (RFC 6750 §2.1). */
+const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
+
+/**
+ * The user that calls; `undefined` where it is an app, or no one. Throws `BadCall` (400) for no or a malformed
+ * authorization and `Refusal` (401) for one that is no good here.
+ */
+export function authorize(
+  request: IncomingMessage,
+  query: URLSearchParams,
+  route: Route,
+  rooms: Rooms,
+): Caller | undefined {
+  const given = authorizationIn(request, query);
+  if (route.auth === 'none') {
+    if (given) throw new BadCall('This function must be called without HTTP header "Authorization".');
+    return undefined;
+  }
+  if (!given) throw new BadCall('Must provide HTTP header "Authorization" or URL parameter "authorization".');
+  const scheme = given.scheme.toLowerCase();
+  if (scheme === 'basic' && route.auth !== 'user') return checkApp(given, rooms);
+  if (scheme === 'bearer' && route.auth !== 'app') return userOf(request, given, route, rooms);
+  throw wrongScheme(given, route.auth);
+}
+
+interface Given {
+  /** Where it stands, for a complaint. */
+  readonly place: string;
+  readonly scheme: string;
+  readonly credentials: string;
+}
+
+function authorizationIn(request: IncomingMessage, query: URLSearchParams): Given | undefined {
+  const header = request.headers.authorization;
+  const value = header ?? query.get('authorization');
+  if (value === null) return undefined;
+  const place = header === undefined ? 'URL parameter "authorization"' : 'HTTP header "Authorization"';
+  const [, scheme = '', credentials = ''] = /^(\S*)[ \t]*(.*)$/.exec(value.trim()) ?? [];
+  return { place, scheme, credentials };
+}
+
+function wrongScheme({ place, scheme }: Given, auth: RouteAuth): BadCall {
+  // A bare token may stand where the scheme should be: show only words that are no secret.
+  const shown = /^(bearer|basic)$/i.test(scheme) ? scheme : '…';
+  const expected = {
+    user: '"Bearer …"',
+    app: '"Basic …"',
+    'app-or-user': '"Bearer …" or "Basic …"',
+    none: '',
+  };
+  return new BadCall(`Invalid authorization value in ${place}: "${shown}". Expecting ${expected[auth]}.`);
+}
+
+function userOf(request: IncomingMessage, given: Given, route: Route, rooms: Rooms): Caller {
+  const token = given.credentials;
+  if (token === '') throw wrongScheme(given, route.auth);
+  if (!TOKEN.test(token))
+    throw new BadCall(
+      `Invalid authorization value in ${given.place}: The given OAuth 2 access token is malformed.`,
+    );
+  const bearer = rooms.tokens.bearer(rooms.clock.now(), token);
+  if (!bearer) throw unauthorized(failure('invalid_access_token'));
+  if (bearer.expired) throw unauthorized(failure('expired_access_token'));
+  if (route.scope && !bearer.scopes.includes(route.scope))
+    throw unauthorized(failure('missing_scope', { required_scope: route.scope }));
+  refuseTeamHeaders(request);
+  const account = rooms.accountWithId(bearer.accountId);
+  const owner = { namespace: account.namespace, account: account.id, app: bearer.appKey };
+  return { account, token, owner };
+}
+
+/** App authentication: the key and secret (RFC 7617). */
+function checkApp({ credentials }: Given, { tokens }: Rooms): undefined {
+  const [key = '', ...secret] = Buffer.from(credentials, 'base64').toString('utf8').split(':');
+  if (!tokens.isApp(key, secret.join(':'))) throw unauthorized(failure('invalid_access_token'));
+}
+
+/** There are no teams here, so a token cannot act as another of its members. */
+function refuseTeamHeaders(request: IncomingMessage): void {
+  if (request.headers['dropbox-api-select-user'] !== undefined)
+    throw unauthorized(failure('invalid_select_user'));
+  if (request.headers['dropbox-api-select-admin'] !== undefined)
+    throw unauthorized(failure('invalid_select_admin'));
+}

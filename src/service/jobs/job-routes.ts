@@ -1,0 +1,35 @@
+import { failure, refused } from '../failures.ts';
+import { NO_REFUSALS } from '../refusals.ts';
+import { type Call, type Caller, type Route, rpc } from '../route.ts';
+import { required, string } from '../schema.ts';
+import type { JobResult } from './jobs.ts';
+
+/** LaunchResultBase: the job that `check` tells of. Only functions with the same `kind` can ask for it. */
+export function launch(
+  { jobs, caller }: Call<Caller>,
+  kind: string,
+  work: (closing: AbortSignal) => Promise<JobResult>,
+): object {
+  return { '.tag': 'async_job_id', async_job_id: jobs.start(caller.owner, kind, work) };
+}
+
+/** A batch's outcomes, where they need not be waited for. */
+export function complete(entries: JobResult): object {
+  return { '.tag': 'complete', entries };
+}
+
+/** The function that asks how far a job is: PollResultBase, PollError. */
+export function checkRoute(name: string, kind: string): Route {
+  return rpc({
+    name,
+    scope: 'files.content.write',
+    argument: { async_job_id: required(string({ minLength: 1 })) },
+    refusals: NO_REFUSALS,
+    handle: ({ argument, caller, jobs }) => {
+      const state = jobs.state(caller.owner, kind, argument.async_job_id);
+      if (state === undefined) throw refused(failure('invalid_async_job_id'));
+      if (state === 'failed') throw refused(failure('internal_error'));
+      return state === 'in-progress' ? { '.tag': 'in_progress' } : complete(state.entries);
+    },
+  });
+}

@@ -1,0 +1,67 @@
+import { isPassword } from '../accounts/secrets.ts';
+import { failure, refused } from '../failures.ts';
+import { NO_REFUSALS, type RefusalTable } from '../refusals.ts';
+import type { Call, Caller } from '../route.ts';
+import { optional, required, string } from '../schema.ts';
+import type { Link } from './links.ts';
+import { type OpenLink, openLink } from './sharing.ts';
+import { type LinkAddress, parseLinkAddress } from './url.ts';
+
+/** GetSharedLinkMetadataArg. `path` leads on inside a linked folder. */
+export const linkFields = {
+  url: required(string()),
+  path: optional(string()),
+  link_password: optional(string()),
+};
+
+export interface LinkArgument {
+  readonly url: string;
+  readonly path?: string | undefined;
+  readonly link_password?: string | undefined;
+}
+
+/** What is gone when it is read was there when its link was opened. */
+export const LINK_REFUSALS: RefusalTable = { ...NO_REFUSALS, lookup: () => failure('shared_link_not_found') };
+
+export interface AccessedLink extends OpenLink {
+  /** Who calls owns the link. */
+  readonly isOwner: boolean;
+}
+
+/** What a link leads to, for who has the address and, where there is one, the password. Throws SharedLinkError. */
+export async function accessLink(
+  call: Call<Caller | undefined>,
+  { url, path = '', link_password: password }: LinkArgument,
+): Promise<AccessedLink> {
+  const address = addressIn(url);
+  const below = path.split('/').filter(Boolean);
+  const opened = address && openLink(call, { ...address, below: [...address.below, ...below] });
+  if (!opened || typeof opened === 'string') throw refused(failure('shared_link_not_found'));
+  const isOwner = opened.account.id === call.caller?.account.id;
+  if (!isOwner && !(await mayOpen(opened.link, password)))
+    throw refused(failure('shared_link_access_denied'));
+  return { ...opened, isOwner };
+}
+
+/** The link at an address, to be changed. Throws the `malformed` error, or that it is not there or not the caller's. */
+export function ownLink({ links, caller }: Call<Caller>, url: string, malformed: string): Link {
+  const address = addressIn(url);
+  if (!address) throw refused(failure(malformed));
+  const link = links.withToken(address.token);
+  if (!link || link.rlkey !== address.rlkey) throw refused(failure('shared_link_not_found'));
+  if (link.accountId !== caller.account.id) throw refused(failure('shared_link_access_denied'));
+  return link;
+}
+
+async function mayOpen(link: Link, password: string | undefined): Promise<boolean> {
+  if (link.visibility === 'no_one') return false;
+  if (!link.passwordHash) return true;
+  return password !== undefined && isPassword(password, link.passwordHash);
+}
+
+/** Whatever host it names: links made under an older address of the service stay good. */
+function addressIn(url: string): LinkAddress | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { pathname, searchParams } = new URL(url);
+  return parseLinkAddress(pathname, searchParams);
+}

@@ -1,0 +1,71 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { namesRev } from '../content/etag.ts';
+import { singleRange } from '../content/range.ts';
+import { type Answer, primed } from '../exchange.ts';
+import type { Rooms } from '../route.ts';
+import type { StoredFile } from '../storage/storage.ts';
+import { inlineType, realType } from './content-type.ts';
+
+/**
+ * The bytes of a shared file, whole or a part: to save (`attachment`), to look at (`inline`), or under their real
+ * type, which a browser saves (`typed`). They come from anyone, so a browser is told to run nothing of them and to
+ * believe the type it is given.
+ */
+export async function linkBytes(
+  request: IncomingHttpHeaders,
+  { storage }: Rooms,
+  file: StoredFile,
+  as: 'attachment' | 'inline' | 'typed',
+): Promise<Answer> {
+  const type = typeFor(as, file.name);
+  const disposition = as === 'inline' ? 'inline' : 'attachment';
+  const etag = `"${file.rev}"`;
+  const headers = {
+    'content-type': type,
+    'content-disposition': `${disposition}; ${fileNameOf(file.name)}`,
+    'content-security-policy': policyOf(type),
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'x-robots-tag': 'noindex',
+    'cache-control': 'private, no-cache',
+    'accept-ranges': 'bytes',
+    etag,
+    'last-modified': new Date(file.serverModifiedMs).toUTCString(),
+  };
+  if (namesRev(request['if-none-match'], file.rev)) return { status: 304, headers, body: undefined };
+  const mayRange = request['if-range'] === undefined || request['if-range'] === etag;
+  const range = mayRange ? singleRange(request.range, file.sizeBytes) : undefined;
+  if (range === 'unsatisfiable')
+    return { status: 416, headers: { ...headers, 'content-range': `bytes */${file.sizeBytes}` }, body: '' };
+  const bytes = await primed(storage.read(file, range));
+  if (!range) return { status: 200, headers, body: { sizeBytes: file.sizeBytes, bytes } };
+  return {
+    status: 206,
+    headers: { ...headers, 'content-range': `bytes ${range.start}-${range.end - 1}/${file.sizeBytes}` },
+    body: { sizeBytes: range.end - range.start, bytes },
+  };
+}
+
+function typeFor(as: 'attachment' | 'inline' | 'typed', name: string): string {
+  if (as === 'attachment') return 'application/octet-stream';
+  return as === 'inline' ? inlineType(name) : realType(name);
+}
+
+/**
+ * `sandbox` gives the document an origin of its own and no scripts. Browsers refuse to show a PDF in it,
+ * and their viewers run nothing of ours; so PDFs go without.
+ */
+function policyOf(type: string): string {
+  const rules = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src 'self'";
+  return type === 'application/pdf' ? "default-src 'none'; object-src 'self'" : `sandbox; ${rules}`;
+}
+
+/** RFC 6266: the name for those who read only ASCII, and the name. */
+export function fileNameOf(name: string): string {
+  const ascii = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');
+  const encoded = encodeURIComponent(name).replaceAll(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `filename="${ascii}"; filename*=UTF-8''${encoded}`;
+}

@@ -1,0 +1,93 @@
+import type { ListFolderResult, Metadata } from '../../api/wire.ts';
+import { BadCall, failure, nested, Refusal, refused } from '../failures.ts';
+import { metadata } from '../metadata.ts';
+import type { Call, Caller } from '../route.ts';
+import { optional, required, string, struct } from '../schema.ts';
+import type { CursorOwner, ListingScope, StoredPage } from '../storage/storage.ts';
+import { accessLink } from './access.ts';
+import { isExpired, type OpenLink } from './sharing.ts';
+
+/** SharedLink of ListFolderArg. */
+export const sharedLink = struct({ url: required(string()), password: optional(string()) });
+
+type Someone = Call<Caller | undefined>;
+
+/** A listing inside a link, whose `path` starts at the linked folder. */
+export interface LinkListing {
+  readonly owner: CursorOwner;
+  readonly scope: ListingScope;
+  /** For the listing's cursors. */
+  readonly opened: OpenLink;
+}
+
+/** Opens a link to list it. Throws ListFolderError. */
+export async function linkListing(
+  call: Someone,
+  { url, password }: ReturnType<typeof sharedLink>,
+  scope: ListingScope,
+): Promise<LinkListing> {
+  if (scope.recursive) throw new BadCall('request body: recursive: not supported together with shared_link');
+  if (scope.path !== '' && !scope.path.startsWith('/'))
+    throw new BadCall('request body: path: must be empty or start with "/" together with shared_link');
+  const opened = await open(call, { url, path: scope.path, link_password: password });
+  const path = opened.item.pathDisplay;
+  return { owner: ownerOf(call, opened), scope: { ...scope, path }, opened };
+}
+
+/** A page of it, without the paths, which are the link owner's alone. */
+export function linkPage({ entries, cursor, hasMore }: StoredPage, { link }: OpenLink): ListFolderResult {
+  return { entries: entries.map(pathless), cursor: linkCursor(link.token, cursor), has_more: hasMore };
+}
+
+/** The cursor of a listing inside a link: the storage's own, and which link it needs to be open. */
+export function linkCursor(token: string, cursor: string): string {
+  return `link.${token}.${cursor}`;
+}
+
+const LINK_CURSOR = /^link\.([0-9a-f]+)\.(.+)$/;
+
+/** The storage's own part of a cursor, whatever it lists. */
+export function storageCursor(cursor: string): string {
+  return LINK_CURSOR.exec(cursor)?.[2] ?? cursor;
+}
+
+/** The next page inside a link; `undefined` for any other cursor. Throws `reset` when the link is closed. */
+export function linkContinue(call: Someone, cursor: string): ListFolderResult | undefined {
+  const [, token, inner] = LINK_CURSOR.exec(cursor) ?? [];
+  if (token === undefined || inner === undefined) return undefined;
+  const link = call.links.withToken(token);
+  const isOpen = link && !isExpired(link, call.clock.now()) && link.visibility !== 'no_one';
+  if (!isOpen) throw refused(failure('reset'));
+  const owner = ownerOf(call, { link, account: call.accountWithId(link.accountId) });
+  const page = call.storage.listContinue(owner, inner);
+  return {
+    entries: page.entries.map(pathless),
+    cursor: linkCursor(token, page.cursor),
+    has_more: page.hasMore,
+  };
+}
+
+/** A cursor made inside one link, by whoever had its password, works in no other. */
+function ownerOf({ caller }: Someone, { link, account }: Pick<OpenLink, 'link' | 'account'>): CursorOwner {
+  const key = link.passwordHash ? Buffer.from(link.passwordHash).toString('hex') : '';
+  return {
+    namespace: account.namespace,
+    account: caller?.account.id ?? '',
+    app: `link ${link.token} ${key}`,
+  };
+}
+
+async function open(call: Someone, argument: Parameters<typeof accessLink>[1]): Promise<OpenLink> {
+  try {
+    return await accessLink(call, argument);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const isDenied = error.failure.tags[0] === 'shared_link_access_denied';
+    throw refused(nested('path', failure(isDenied ? 'restricted_content' : 'not_found')));
+  }
+}
+
+function pathless(entry: StoredPage['entries'][number]): Metadata {
+  const { path_lower: _, path_display: __, ...rest } = metadata(entry);
+  return rest;
+}

@@ -1,0 +1,109 @@
+import { failure, nested, type Refusal, refused } from '../failures.ts';
+import { boolean, optional, string, struct, timestamp, union } from '../schema.ts';
+import type { Link, LinkVisibility } from './links.ts';
+
+const PASSWORD_MAX_CHARACTERS = 1024;
+
+/** SharedLinkSettings. */
+export const linkSettings = struct({
+  require_password: optional(boolean),
+  link_password: optional(string({ maxLength: PASSWORD_MAX_CHARACTERS })),
+  expires: optional(timestamp),
+  audience: optional(union({ public: null, team: null, no_one: null, password: null, members: null })),
+  access: optional(union({ viewer: null, editor: null, max: null, default: null })),
+  requested_visibility: optional(union({ public: null, team_only: null, password: null })),
+  allow_download: optional(boolean),
+});
+
+export type LinkSettings = ReturnType<typeof linkSettings>;
+
+/** What was asked for, in our terms. */
+export interface WantedLink {
+  readonly visibility: LinkVisibility;
+  readonly password?: string;
+  readonly expiresMs?: number;
+  readonly allowDownload: boolean;
+}
+
+/** Throws `settings_error` for settings that say nothing, contradict themselves or cannot be had here. */
+export function wantedLink(settings: LinkSettings | undefined, nowMs: number): WantedLink {
+  if (!settings) return { visibility: 'public', allowDownload: true };
+  if (Object.values(settings).every((value) => value === undefined)) throw invalid();
+  refuseTeams(settings);
+  const { expires, link_password: password, allow_download: allowDownload = true } = settings;
+  if (expires !== undefined && expires <= nowMs) throw invalid();
+  const wantsPassword = [settings.audience?.tag, settings.requested_visibility?.tag].includes('password');
+  const isProtected = wantsPassword || settings.require_password === true;
+  if (isProtected !== Boolean(password)) throw invalid();
+  const isClosed = settings.audience?.tag === 'no_one';
+  return {
+    visibility: isClosed ? 'no_one' : isProtected ? 'password' : 'public',
+    ...(password && { password }),
+    ...(expires !== undefined && { expiresMs: expires }),
+    allowDownload,
+  };
+}
+
+/**
+ * The link with these settings changed. The password's hash is that of `settings.link_password`. Throws
+ * `settings_error` as `wantedLink` does.
+ */
+export function modifiedLink(
+  link: Link,
+  settings: LinkSettings,
+  {
+    removeExpiration,
+    nowMs,
+    passwordHash,
+  }: {
+    readonly removeExpiration: boolean;
+    readonly nowMs: number;
+    readonly passwordHash: Uint8Array | undefined;
+  },
+): Link {
+  const { expires, allow_download: allowDownload = link.allowDownload } = settings;
+  if (!removeExpiration && Object.values(settings).every((value) => value === undefined)) throw invalid();
+  refuseTeams(settings);
+  if (expires !== undefined && (removeExpiration || expires <= nowMs)) throw invalid();
+  const { passwordHash: _, expiresMs: __, ...unchanged } = link;
+  const hash = modifiedPassword(link, settings, passwordHash);
+  const expiresMs = removeExpiration ? undefined : (expires ?? link.expiresMs);
+  const isClosed = settings.audience
+    ? settings.audience.tag === 'no_one'
+    : link.visibility === 'no_one' && settings.requested_visibility === undefined;
+  return {
+    ...unchanged,
+    visibility: isClosed ? 'no_one' : hash ? 'password' : 'public',
+    ...(hash && { passwordHash: hash }),
+    ...(expiresMs !== undefined && { expiresMs }),
+    allowDownload,
+  };
+}
+
+/** `requested_visibility`, the older way, says by itself whether there is a password; `audience` does not. */
+function modifiedPassword(
+  link: Link,
+  { audience, requested_visibility: visibility, require_password: isRequired }: LinkSettings,
+  given: Uint8Array | undefined,
+): Uint8Array | undefined {
+  const isDropped = isRequired === false || visibility?.tag === 'public';
+  const isWanted = isRequired === true || visibility?.tag === 'password' || audience?.tag === 'password';
+  if (isDropped && (isWanted || given)) throw invalid();
+  if (isDropped) return undefined;
+  const hash = given ?? link.passwordHash;
+  // A password alone is a new one for a link that has one.
+  if (isWanted ? !hash : given && !link.passwordHash) throw invalid();
+  return hash;
+}
+
+/** There are no teams or members here, and links are only for looking. */
+function refuseTeams({ audience, requested_visibility: visibility, access }: LinkSettings): void {
+  const isForTeam =
+    audience?.tag === 'team' || audience?.tag === 'members' || visibility?.tag === 'team_only';
+  if (isForTeam || access?.tag === 'editor')
+    throw refused(nested('settings_error', failure('not_authorized')));
+}
+
+function invalid(): Refusal {
+  return refused(nested('settings_error', failure('invalid_settings')));
+}

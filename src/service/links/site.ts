@@ -1,0 +1,199 @@
+import { filePage, folderPage, LINK_PAGE_POLICY, messagePage, passwordPage } from '../../web/link-page.ts';
+import { folderZip } from '../content/folder-zip.ts';
+import { ZIP_TYPE } from '../content/zip.ts';
+import type { Answer, Exchange } from '../exchange.ts';
+import type { Rooms } from '../route.ts';
+import { StorageError, type StoredFile, type StoredFolder } from '../storage/storage.ts';
+import { fileNameOf, linkBytes } from './bytes.ts';
+import { previewOf } from './content-type.ts';
+import type { Link } from './links.ts';
+import type { LinkPasswords } from './password.ts';
+import { type OpenLink, openLink } from './sharing.ts';
+import { type LinkAddress, parseLinkAddress } from './url.ts';
+
+/** A form with one password; more is no such form. */
+const FORM_MAX_BYTES = 16 * 1024;
+
+/** Answers the address of a shared link: a page with `dl=0`, the bytes with `dl=1` and `raw=1`. */
+export async function answerLink(
+  exchange: Exchange,
+  rooms: Rooms,
+  passwords: LinkPasswords,
+): Promise<Answer> {
+  try {
+    return await answerOpen(exchange, rooms, passwords);
+  } catch (error) {
+    // What was there when the link was looked up may be gone when it is read.
+    if (error instanceof StorageError && error.refusal.kind === 'lookup') return page(404, NOT_FOUND);
+    throw error;
+  }
+}
+
+async function answerOpen(exchange: Exchange, rooms: Rooms, passwords: LinkPasswords): Promise<Answer> {
+  const address = parseLinkAddress(exchange.path, exchange.query);
+  const opened = address ? openLink(rooms, address) : 'not-found';
+  if (opened === 'expired') return page(410, messagePage('This link has expired', 'Ask for a new one.'));
+  if (opened === 'not-found' || !address) return page(404, NOT_FOUND);
+  if (opened.link.visibility === 'no_one')
+    return page(403, messagePage('This link is closed', 'Its owner lets no one in.'));
+  const { method } = exchange.request;
+  if (opened.link.passwordHash && !hasPass(exchange, opened.link, passwords))
+    return method === 'POST'
+      ? await tryPassword(exchange, opened.link, passwords, rooms.webUrl().startsWith('https:'))
+      : page(403, passwordPage());
+  if (method === 'POST') return seeOther(exchange);
+  if (method !== 'GET' && method !== 'HEAD')
+    return page(405, messagePage('Not like this', 'Links are opened with GET.'), {
+      allow: 'GET, HEAD, POST',
+    });
+  return await show(exchange, rooms, address, opened);
+}
+
+const NOT_FOUND = messagePage(
+  'Nothing is here',
+  'The link is wrong, was taken back by its owner, or what it led to was deleted.',
+);
+
+async function show(
+  exchange: Exchange,
+  rooms: Rooms,
+  address: LinkAddress,
+  opened: OpenLink,
+): Promise<Answer> {
+  const { link, item } = opened;
+  const wantsDownload = exchange.query.get('dl') === '1';
+  const wantsBytes = wantsDownload || exchange.query.get('raw') === '1';
+  if (item.kind === 'folder') {
+    if (!wantsBytes) return page(200, folderPageOf(rooms, address, opened, item));
+    if (!wantsDownload)
+      return page(400, messagePage('A folder is not one file', 'Open the link with dl=0 and choose a file.'));
+    return link.allowDownload ? zipAnswer(rooms, opened, item) : page(403, NO_DOWNLOADS);
+  }
+  if (!wantsBytes) return page(200, filePageOf(link, item));
+  if (wantsDownload && !link.allowDownload) return page(403, NO_DOWNLOADS);
+  return linkBytes(exchange.request.headers, rooms, item, wantsDownload ? 'attachment' : 'inline');
+}
+
+const NO_DOWNLOADS = messagePage('No downloads', 'The owner of this link does not allow them.');
+
+/** The folder and all below it. */
+function zipAnswer({ storage, clock }: Rooms, { account }: OpenLink, folder: StoredFolder): Answer {
+  const zip = folderZip(storage, account.namespace, folder, clock.now());
+  if (typeof zip === 'string') {
+    const what = zip === 'too_large' ? 'too many bytes' : 'too many files';
+    return page(400, messagePage('Too much at once', `This folder has ${what}: choose one inside it.`));
+  }
+  const headers = {
+    'content-type': ZIP_TYPE,
+    'content-disposition': `attachment; ${fileNameOf(`${folder.name}.zip`)}`,
+    'content-security-policy': 'sandbox',
+    'referrer-policy': 'no-referrer',
+    'x-robots-tag': 'noindex',
+    'cache-control': 'private, no-cache',
+  };
+  return { status: 200, headers, body: zip };
+}
+
+function filePageOf(link: Link, file: StoredFile): string {
+  const key = `?rlkey=${link.rlkey}`;
+  return filePage({
+    name: file.name,
+    sizeBytes: file.sizeBytes,
+    modifiedMs: file.clientModifiedMs,
+    preview: previewOf(file.name),
+    showUrl: `${key}&raw=1`,
+    ...(link.allowDownload && { downloadUrl: `${key}&dl=1` }),
+  });
+}
+
+/** One page of a folder; whoever has more to show makes smaller folders. */
+const FOLDER_PAGE_MAX_ITEMS = 2000;
+
+function folderPageOf(
+  rooms: Rooms,
+  address: LinkAddress,
+  { link, account }: OpenLink,
+  folder: StoredFolder,
+): string {
+  const owner = { namespace: account.namespace, account: account.id, app: '' };
+  const scope = { path: folder.pathDisplay, recursive: false, includeDeleted: false };
+  const { entries, hasMore } = rooms.storage.list(owner, scope, FOLDER_PAGE_MAX_ITEMS);
+  const urlOf = (below: readonly string[]) =>
+    `/scl/fo/${[link.token, 'h', ...below.map(encodeURIComponent)].join('/')}?rlkey=${link.rlkey}&dl=0`;
+  const items = entries.flatMap((entry) => {
+    if (entry.kind === 'deleted') return [];
+    const { kind, name } = entry;
+    const url = urlOf([...address.below, name]);
+    return [{ kind, name, url, ...(entry.kind === 'file' && { sizeBytes: entry.sizeBytes }) }];
+  });
+  return folderPage({
+    name: folder.name,
+    items: items.sort((one, other) => one.name.localeCompare(other.name, 'en')),
+    isCut: hasMore,
+    ...(link.allowDownload && { downloadUrl: urlOf(address.below).replace(/dl=0$/, 'dl=1') }),
+    ...(address.below.length > 0 && { parentUrl: urlOf(address.below.slice(0, -1)) }),
+  });
+}
+
+function hasPass(exchange: Exchange, link: Link, passwords: LinkPasswords): boolean {
+  const cookies = exchange.request.headers.cookie?.split(/;[ \t]*/) ?? [];
+  return cookies.some((cookie) => {
+    const [name, pass = ''] = cookie.split('=');
+    return name === cookieName(link) && passwords.isPass(link, pass);
+  });
+}
+
+async function tryPassword(
+  exchange: Exchange,
+  link: Link,
+  passwords: LinkPasswords,
+  isSecure: boolean,
+): Promise<Answer> {
+  const form = await formOf(exchange);
+  const password = form?.get('password');
+  if (!password) return page(400, passwordPage('Type the password.'));
+  const verdict = await passwords.check(link, password);
+  if (verdict === 'too-many')
+    return page(429, passwordPage('Too many wrong passwords. Wait a minute.'), { 'retry-after': '60' });
+  if (verdict === 'wrong') return page(403, passwordPage('That is not the password.'));
+  const flags = `Path=/scl/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+  const cookie = `${cookieName(link)}=${passwords.pass(link)}; ${flags}`;
+  return seeOther(exchange, { 'set-cookie': cookie });
+}
+
+function cookieName(link: Link): string {
+  return `link-${link.token}`;
+}
+
+async function formOf(exchange: Exchange): Promise<URLSearchParams | undefined> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of exchange.body()) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > FORM_MAX_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return new URLSearchParams(Buffer.concat(chunks).toString('utf8'));
+}
+
+/** Back to the same address, to be asked for with GET. */
+function seeOther(exchange: Exchange, headers: Readonly<Record<string, string>> = {}): Answer {
+  const location = `${exchange.path}?${exchange.query}`;
+  return { status: 303, headers: { ...headers, location, 'cache-control': 'no-store' }, body: '' };
+}
+
+function page(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
+  return {
+    status,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': LINK_PAGE_POLICY,
+      'cache-control': 'no-store',
+      // The address is the key: it is not to be told to wherever the page leads.
+      'referrer-policy': 'no-referrer',
+      'x-robots-tag': 'noindex',
+      ...headers,
+    },
+    body,
+  };
+}

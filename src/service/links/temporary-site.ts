@@ -1,0 +1,95 @@
+import { json, text } from '../answers.ts';
+import { commitOf } from '../commit.ts';
+import type { Answer, Exchange } from '../exchange.ts';
+import { BadCall } from '../failures.ts';
+import { incomingOf } from '../incoming.ts';
+import type { Rooms } from '../route.ts';
+import { StorageError } from '../storage/storage.ts';
+import { linkBytes } from './bytes.ts';
+import type { TemporaryTarget } from './temporary-links.ts';
+
+/** Answers the addresses that temporary links have. */
+export type TemporarySite = (exchange: Exchange) => Promise<Answer>;
+
+type Target<Kind extends TemporaryTarget['kind']> = Extract<TemporaryTarget, { readonly kind: Kind }>;
+
+/** Shaped like the real service's. */
+const DOWNLOAD = { prefix: '/cd/0/get/', suffix: '/file' };
+const UPLOAD_PREFIX = '/apitul/1/';
+
+/** Where a file's bytes can be fetched without a token. */
+export function downloadUrl(webUrl: string, secret: string): string {
+  return `${webUrl}${DOWNLOAD.prefix}${secret}${DOWNLOAD.suffix}`;
+}
+
+/** Where a file's bytes can be sent without a token. */
+export function uploadUrl(webUrl: string, secret: string): string {
+  return `${webUrl}${UPLOAD_PREFIX}${secret}`;
+}
+
+export function isTemporaryPath(path: string): boolean {
+  return path.startsWith(DOWNLOAD.prefix) || path.startsWith(UPLOAD_PREFIX);
+}
+
+export function temporarySiteOf(rooms: Rooms): TemporarySite {
+  /** Upload links that someone is just using. */
+  const busy = new Set<string>();
+  return async (exchange) => {
+    const isUpload = exchange.path.startsWith(UPLOAD_PREFIX);
+    const allowed = isUpload ? ['POST'] : ['GET', 'HEAD'];
+    if (!allowed.includes(exchange.request.method ?? ''))
+      return text(405, `This link is for ${allowed.join(' and ')}.`, { allow: allowed.join(', ') });
+    const secret = secretIn(exchange.path);
+    const target = rooms.temporaryLinks.find(secret, rooms.clock.now());
+    if (target === 'over') return text(410, 'This link has expired, or was used already. Ask for a new one.');
+    if (target?.kind === 'download' && !isUpload) return await download(exchange, rooms, target);
+    if (target?.kind !== 'upload' || !isUpload) return text(isUpload ? 409 : 404, 'There is no such link.');
+    if (busy.has(secret)) return text(409, 'Someone is just using this link, and it is good for one upload.');
+    busy.add(secret);
+    try {
+      return await upload(exchange, rooms, secret, target);
+    } finally {
+      busy.delete(secret);
+    }
+  };
+}
+
+function secretIn(path: string): string {
+  if (path.startsWith(UPLOAD_PREFIX)) return path.slice(UPLOAD_PREFIX.length);
+  return path.endsWith(DOWNLOAD.suffix) ? path.slice(DOWNLOAD.prefix.length, -DOWNLOAD.suffix.length) : '';
+}
+
+async function download(exchange: Exchange, rooms: Rooms, target: Target<'download'>): Promise<Answer> {
+  const { namespace } = rooms.accountWithId(target.accountId);
+  try {
+    const file = rooms.storage.stat(namespace, `rev:${target.rev}`, false);
+    if (file.kind === 'file') return await linkBytes(exchange.request.headers, rooms, file, 'typed');
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error;
+  }
+  return text(404, 'The file was deleted for ever.');
+}
+
+const UPLOAD_TYPES = /^(application\/octet-stream|text\/plain)\b/i;
+
+/** The commit that was asked for with the link, of whatever comes now. An upload that fails does not use it up. */
+async function upload(
+  exchange: Exchange,
+  { storage, temporaryLinks, accountWithId }: Rooms,
+  secret: string,
+  target: Target<'upload'>,
+): Promise<Answer> {
+  if (!UPLOAD_TYPES.test(exchange.request.headers['content-type'] ?? ''))
+    return text(400, 'Content-Type must be application/octet-stream.');
+  const { namespace } = accountWithId(target.accountId);
+  try {
+    const commit = commitOf(target.commit, namespace);
+    const file = await storage.upload(namespace, commit, incomingOf(exchange, undefined));
+    temporaryLinks.markUsed(secret);
+    return json(200, { 'content-hash': file.contentHash });
+  } catch (error) {
+    if (error instanceof BadCall) return text(400, error.message);
+    if (error instanceof StorageError) return text(409, `The upload failed: ${error.refusal.tag}.`);
+    throw error;
+  }
+}

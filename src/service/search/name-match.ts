@@ -1,0 +1,89 @@
+import { foldName } from '../../util/path.ts';
+
+/** A part of a name, and whether it is what was searched for. */
+export interface Highlight {
+  readonly highlight_str: string;
+  readonly is_highlighted: boolean;
+}
+
+/** Finds names by words. */
+export interface NameMatcher {
+  /** How well a name fits, higher is better; `undefined`: not at all. */
+  rank(name: string): number | undefined;
+  highlights(name: string): readonly Highlight[];
+}
+
+/** What separates words: anything but letters, marks and digits. */
+const WORD = /[\p{L}\p{M}\p{N}]+/gu;
+
+/**
+ * Matches names in which every word of `query` is, in any case and order; the last one may be only a word's beginning.
+ * A query without any word is looked for as it stands.
+ */
+export function nameMatcher(query: string): NameMatcher {
+  const words = wordsIn(query).map(({ folded }) => folded);
+  const whole = foldName(query.trim());
+  if (words.length === 0) return literalMatcher(whole);
+  const last = words.at(-1) ?? '';
+  const isHit = (folded: string) => words.includes(folded) || folded.startsWith(last);
+  return {
+    rank(name) {
+      const folded = wordsIn(name).map((word) => word.folded);
+      const hasAll = words.every((word, index) =>
+        index === words.length - 1 ? folded.some((one) => one.startsWith(word)) : folded.includes(word),
+      );
+      return hasAll ? rankOf(foldName(name), whole) : undefined;
+    },
+    highlights: (name) =>
+      cut(
+        name,
+        wordsIn(name).filter(({ folded }) => isHit(folded)),
+      ),
+  };
+}
+
+function literalMatcher(whole: string): NameMatcher {
+  const indexIn = (name: string) => (whole === '' ? -1 : foldName(name).indexOf(whole));
+  return {
+    rank: (name) => (indexIn(name) < 0 ? undefined : rankOf(foldName(name), whole)),
+    highlights(name) {
+      const start = indexIn(name);
+      return cut(name, start < 0 ? [] : [{ start, end: start + whole.length }]);
+    },
+  };
+}
+
+/** The name itself, then names that begin with it, then the others. */
+function rankOf(folded: string, whole: string): number {
+  if (folded === whole) return 2;
+  return folded.startsWith(whole) ? 1 : 0;
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+function wordsIn(text: string): (Span & { readonly folded: string })[] {
+  return Array.from(text.normalize('NFC').matchAll(WORD), ({ 0: word, index }) => ({
+    start: index,
+    end: index + word.length,
+    folded: foldName(word),
+  }));
+}
+
+/** All of the name, in pieces that are highlighted or not. */
+function cut(name: string, spans: readonly Span[]): Highlight[] {
+  const highlights: Highlight[] = [];
+  const add = (highlight_str: string, is_highlighted: boolean) => {
+    if (highlight_str !== '') highlights.push({ highlight_str, is_highlighted });
+  };
+  let end = 0;
+  for (const span of spans) {
+    add(name.slice(end, span.start), false);
+    add(name.slice(span.start, span.end), true);
+    end = span.end;
+  }
+  add(name.slice(end), false);
+  return highlights;
+}

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, rename, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Log } from '../../util/log.ts';
+import { encodeHeader } from './block-file.ts';
+
+/** A block on its way to the disk. */
+export interface WaitingBlock {
+  readonly name: string;
+  readonly path: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Blocks that wait in memory for the disk; what comes beyond them is not written. */
+const WAITING_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * Writes blocks behind the back of those who read them, one at a time, each under a name of its own first: a
+ * file with a block's name is whole. A disk that refuses is warned of once and left alone from then on.
+ */
+export class BlockWriter {
+  readonly #waiting = new Map<string, WaitingBlock>();
+  #waitingBytes = 0;
+  #enabled = true;
+  #running: Promise<void> | undefined;
+
+  constructor(
+    private readonly root: string,
+    private readonly log: Log,
+    private readonly onWritten: (name: string, fileBytes: number) => void,
+  ) {}
+
+  /** The bytes of a block that is not on the disk yet. */
+  waiting(name: string): Uint8Array | undefined {
+    return this.#waiting.get(name)?.bytes;
+  }
+
+  /** Writes the block soon, or not at all when the disk is behind. */
+  add(block: WaitingBlock): void {
+    if (!this.#enabled || this.#waiting.has(block.name)) return;
+    if (this.#waitingBytes + block.bytes.length > WAITING_BYTES_MAX) return;
+    this.#waiting.set(block.name, block);
+    this.#waitingBytes += block.bytes.length;
+    this.#running ??= this.#run();
+  }
+
+  drop(name: string): void {
+    this.#waitingBytes -= this.#waiting.get(name)?.bytes.length ?? 0;
+    this.#waiting.delete(name);
+  }
+
+  /** Writes nothing more; `failure` is what the disk said. */
+  disable(failure?: unknown): void {
+    if (failure !== undefined && this.#enabled)
+      this.log.warn('the block cache cannot be written to: reads go on without it', {
+        directory: this.root,
+        problem: failure instanceof Error ? failure.message : String(failure),
+      });
+    this.#enabled = false;
+    this.#waiting.clear();
+    this.#waitingBytes = 0;
+  }
+
+  async close(): Promise<void> {
+    await this.#running;
+    this.disable();
+  }
+
+  async #run(): Promise<void> {
+    for (let block = this.#first(); block; block = this.#first()) {
+      const fileBytes = await this.#write(block).catch((failure) => this.#failed(failure));
+      // Dropped meanwhile: it is not wanted any more.
+      const isWanted = this.#waiting.get(block.name) === block;
+      if (fileBytes !== undefined && isWanted) this.onWritten(block.name, fileBytes);
+      else if (fileBytes !== undefined) await unlink(block.path).catch(() => {});
+      if (isWanted) this.drop(block.name);
+    }
+    this.#running = undefined;
+  }
+
+  #first(): WaitingBlock | undefined {
+    return this.#waiting.values().next().value;
+  }
+
+  /** The length of the file written. */
+  async #write({ name, path, bytes }: WaitingBlock): Promise<number> {
+    const header = await encodeHeader(name, bytes);
+    const incoming = join(this.root, 'incoming', randomUUID());
+    try {
+      await writeWhole(incoming, [header, bytes]);
+      await again(dirname(path), () => rename(incoming, path));
+    } catch (failure) {
+      await unlink(incoming).catch(() => {});
+      throw failure;
+    }
+    return header.length + bytes.length;
+  }
+
+  #failed(failure: unknown): undefined {
+    // Missing: someone deleted the cache between two steps.
+    if (!isOutOfHandles(failure) && codeOf(failure) !== 'ENOENT') this.disable(failure);
+  }
+}
+
+/** Whether the process has no more file handles for now: that passes, and says nothing of the disk. */
+export function isOutOfHandles(failure: unknown): boolean {
+  const code = codeOf(failure);
+  return code === 'EMFILE' || code === 'ENFILE';
+}
+
+function codeOf(failure: unknown): unknown {
+  return failure instanceof Error && 'code' in failure ? failure.code : undefined;
+}
+
+async function writeWhole(path: string, parts: readonly Uint8Array[]): Promise<void> {
+  const file = await again(dirname(path), () => open(path, 'wx', 0o600));
+  try {
+    const { bytesWritten } = await file.writev([...parts]);
+    if (bytesWritten !== parts.reduce((sum, part) => sum + part.length, 0))
+      throw new Error('the disk took only a part of a block: it may be full');
+  } finally {
+    await file.close();
+  }
+}
+
+/** Someone may delete the cache at any time: makes `folder` anew when `work` finds it missing. */
+async function again<Value>(folder: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (failure) {
+    if (codeOf(failure) !== 'ENOENT') throw failure;
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return await work();
+  }
+}

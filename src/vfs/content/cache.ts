@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { mkdir, open, readdir, rm, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import type { Log } from '../../util/log.ts';
+import { DamagedFileError, fileBytesOf, readBlockFile } from './block-file.ts';
+import { BlockWriter, isOutOfHandles } from './block-writer.ts';
+import type { BlockKey } from './blocks.ts';
+
+/**
+ * Blocks of files that were read, kept to be read again. It may forget anything at any time, and never gives
+ * other bytes than it was given. No call throws: trouble with the disk is a miss.
+ */
+export interface BlockCache {
+  has(block: BlockKey): boolean;
+  /** The bytes of the block from `start` up to `end`; `undefined` when it is not there, or not whole. */
+  read(block: BlockKey, start: number, end: number): Promise<Uint8Array | undefined>;
+  /** Keeps a whole block. Returns at once; the bytes must not change afterwards. */
+  keep(block: BlockKey, bytes: Uint8Array): void;
+  forget(block: BlockKey): void;
+  /** Resolves when everything kept is on the disk or was given up; keeps nothing afterwards. */
+  close(): Promise<void>;
+}
+
+export interface BlockCacheOptions {
+  /** May be deleted at any time; made when it is not there. */
+  readonly directory: string;
+  /** The most that the files take on the disk; 0 keeps nothing there. */
+  readonly sizeBytesMax: number;
+  readonly log: Log;
+}
+
+/** The latest blocks also stay in memory: a client that reads in steps of 64 KiB asks for one block 64 times. */
+const HOT_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Beside a block's bytes, what it takes in memory; keeps tiny ones from being too many. */
+const HOT_OVERHEAD_BYTES = 512;
+
+/** About 16 MB of memory for the index. */
+const FILES_MAX = 100_000;
+
+/** A file system gives room in units of this size. */
+const DISK_UNIT_BYTES = 4096;
+
+/** The format's version; a folder with another name is another one's. */
+const FORMAT = 'v1';
+
+/** Tells backup programs to pass by (bford.info/cachedir). */
+const CACHEDIR_TAG =
+  'Signature: 8a477f597d28d172789f06886806bc55\n# Pieces of files that davgate can fetch again.\n';
+
+/**
+ * The block cache in `directory`: a file a block under `v1/`, named by a hash of its key, and an index in
+ * memory that forgets the longest unused block first. A directory that cannot be written to costs a warning.
+ */
+export async function openBlockCache(options: BlockCacheOptions): Promise<BlockCache> {
+  const { sizeBytesMax, log } = options;
+  const root = join(options.directory, FORMAT);
+  const index = openIndex(root, sizeBytesMax);
+  const writer = new BlockWriter(root, log, (name, fileBytes) => index.set(name, diskBytesOf(fileBytes)));
+  if (sizeBytesMax > 0) {
+    await prepare(options.directory, root).catch((failure) => writer.disable(failure));
+    for await (const { name, sizeBytes } of storedBlocks(root))
+      index.set(name, diskBytesOf(fileBytesOf(sizeBytes)));
+  } else writer.disable();
+  return new DiskCache(root, index, writer, log);
+}
+
+/** From a file's name to the room that it takes. */
+type Index = LRUCache<string, number>;
+
+function openIndex(root: string, sizeBytesMax: number): Index {
+  return new LRUCache<string, number>({
+    max: FILES_MAX,
+    maxSize: Math.max(1, sizeBytesMax),
+    sizeCalculation: (diskBytes) => diskBytes,
+    dispose: (_size, name, reason) => {
+      // Gone already, or not to be removed: then the next start finds it again.
+      if (reason !== 'set') unlink(filePath(root, name)).catch(() => {});
+    },
+  });
+}
+
+class DiskCache implements BlockCache {
+  readonly #hot = new LRUCache<string, Uint8Array>({ maxSize: HOT_BYTES_MAX });
+
+  constructor(
+    private readonly root: string,
+    private readonly index: Index,
+    private readonly writer: BlockWriter,
+    private readonly log: Log,
+  ) {}
+
+  has(block: BlockKey): boolean {
+    const name = nameOf(block);
+    return this.#hot.has(name) || this.index.has(name) || this.writer.waiting(name) !== undefined;
+  }
+
+  async read(block: BlockKey, start: number, end: number): Promise<Uint8Array | undefined> {
+    const name = nameOf(block);
+    const bytes = this.#hot.get(name) ?? this.writer.waiting(name);
+    if (bytes) {
+      this.index.get(name);
+      return bytes.subarray(start, end);
+    }
+    if (this.index.get(name) === undefined) return undefined;
+    try {
+      return await this.#readFile(name, block.sizeBytes, start, end);
+    } catch (failure) {
+      if (failure instanceof DamagedFileError)
+        this.log.warn('a cached block was damaged and is fetched again', { block: name });
+      if (!isOutOfHandles(failure)) this.index.delete(name);
+      return undefined;
+    }
+  }
+
+  keep(block: BlockKey, bytes: Uint8Array): void {
+    const name = nameOf(block);
+    this.#hot.set(name, bytes, { size: bytes.length + HOT_OVERHEAD_BYTES });
+    const fits = diskBytesOf(fileBytesOf(block.sizeBytes)) <= this.index.maxSize;
+    if (!fits || this.index.has(name)) return;
+    this.writer.add({ name, path: filePath(this.root, name), bytes });
+  }
+
+  forget(block: BlockKey): void {
+    const name = nameOf(block);
+    this.#hot.delete(name);
+    this.writer.drop(name);
+    this.index.delete(name);
+  }
+
+  close(): Promise<void> {
+    return this.writer.close();
+  }
+
+  async #readFile(name: string, sizeBytes: number, start: number, end: number): Promise<Buffer> {
+    const file = await open(filePath(this.root, name));
+    try {
+      return await readBlockFile(file, name, sizeBytes, start, end);
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+/** Hash of the key, and the block's size in hex, so that the start needs to open no file. */
+function nameOf({ content, index, sizeBytes }: BlockKey): string {
+  const hash = createHash('sha256').update(`${index} ${content}`).digest('hex').slice(0, 32);
+  return `${hash}-${sizeBytes.toString(16)}`;
+}
+
+const NAME = /^[0-9a-f]{32}-([0-9a-f]{1,8})$/;
+
+function filePath(root: string, name: string): string {
+  return join(root, name.slice(0, 2), name);
+}
+
+function diskBytesOf(fileBytes: number): number {
+  return Math.ceil(fileBytes / DISK_UNIT_BYTES) * DISK_UNIT_BYTES;
+}
+
+async function prepare(directory: string, root: string): Promise<void> {
+  await rm(join(root, 'incoming'), { recursive: true, force: true });
+  await mkdir(join(root, 'incoming'), { recursive: true, mode: 0o700 });
+  await writeFile(join(directory, 'CACHEDIR.TAG'), CACHEDIR_TAG, { flag: 'wx' }).catch((failure) => {
+    if (failure.code !== 'EEXIST') throw failure;
+  });
+}
+
+async function* storedBlocks(root: string): AsyncGenerator<{ name: string; sizeBytes: number }> {
+  const folders = await readdir(root).catch(() => []);
+  for (const folder of folders) {
+    if (!/^[0-9a-f]{2}$/.test(folder)) continue;
+    const names = await readdir(join(root, folder)).catch(() => []);
+    for (const name of names) {
+      const size = NAME.exec(name)?.[1];
+      if (size !== undefined && name.startsWith(folder)) yield { name, sizeBytes: Number.parseInt(size, 16) };
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import type { FileEntry } from '../../api/remote.ts';
+import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
+import { FileError } from '../errors.ts';
+import { type BlockSource, CACHED_READ_BYTES } from './block-source.ts';
+import { blockAt, blockCount, blockKey, rangeOfBlock } from './blocks.ts';
+import type { BlockCache } from './cache.ts';
+import { type Upstream, upstreamBytes } from './upstream.ts';
+
+/** Larger files read as a whole do not enter the cache: they would push out what is read in parts, again and again. */
+const CACHED_FILE_BYTES_MAX = 16 * BLOCK_BYTES;
+
+/** What whole reads draw from. */
+export interface WholeSources {
+  readonly upstream: Upstream;
+  readonly cache: BlockCache;
+  readonly blocks: BlockSource;
+}
+
+/**
+ * All bytes of `file`. The last of them are given out only when the content hash of all is right; otherwise it
+ * throws `FileError` `broken`.
+ */
+export function readWhole(
+  sources: WholeSources,
+  file: FileEntry,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  return file.sizeBytes <= BLOCK_BYTES ? readShort(sources, file, signal) : readLong(sources, file, signal);
+}
+
+/** A file of one block is given out when all of it is there, so that a damaged download can be tried again. */
+async function* readShort(
+  { upstream, blocks }: WholeSources,
+  file: FileEntry,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (file.sizeBytes === 0) return;
+  const all = { start: 0, end: file.sizeBytes };
+  let chunks: Uint8Array[];
+  try {
+    chunks = await collect(blocks.read(file, all, signal));
+  } catch (failure) {
+    if (!(failure instanceof FileError && failure.fault === 'broken')) throw failure;
+    upstream.log.warn('a download was damaged and is tried again', { rev: file.rev });
+    chunks = await collect(blocks.read(file, all, signal));
+  }
+  yield* chunks;
+}
+
+async function* readLong(
+  sources: WholeSources,
+  file: FileEntry,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const check = new WholeCheck(file);
+  const lastBlockStart = rangeOfBlock(file, blockCount(file.sizeBytes) - 1).start;
+  const held: Uint8Array[] = [];
+  let position = 0;
+  for await (const chunk of cachedThenFetched(sources, file, signal)) {
+    check.add(chunk);
+    const free = check.isPossible ? Math.max(0, lastBlockStart - position) : chunk.length;
+    position += chunk.length;
+    if (free >= chunk.length) {
+      yield chunk;
+      continue;
+    }
+    if (free > 0) yield chunk.subarray(0, free);
+    held.push(chunk.subarray(free));
+  }
+  if (!check.isPossible || check.isRight()) yield* held;
+  else yield* await mended(sources, file, check, signal);
+}
+
+/** The right last block of a read whose hash is wrong: it is the only one that was not given out yet. */
+async function mended(
+  { upstream, cache }: WholeSources,
+  file: FileEntry,
+  check: WholeCheck,
+  signal: AbortSignal,
+): Promise<readonly Uint8Array[]> {
+  upstream.log.warn('a download was damaged', { rev: file.rev, blocks: check.blockCount });
+  for (let index = 0; index < check.blockCount; index++) cache.forget(blockKey(file, index));
+  const last = rangeOfBlock(file, check.blockCount - 1);
+  const chunks = await collect(upstreamBytes(upstream, file, last, signal));
+  if (check.isRightWith(chunks)) return chunks;
+  upstream.log.error('the service sends other bytes than the content hash stands for', { rev: file.rev });
+  throw new FileError('broken', `${file.name} was damaged on its way from the service: read it again`);
+}
+
+/** Blocks from the cache as far as they are there without a gap, and the rest in one download. */
+async function* cachedThenFetched(
+  { upstream, cache }: WholeSources,
+  file: FileEntry,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let position = 0;
+  while (position < file.sizeBytes) {
+    const { start, end } = rangeOfBlock(file, blockAt(position));
+    const to = Math.min(end, position + CACHED_READ_BYTES);
+    const cached = await cache.read(blockKey(file, blockAt(position)), position - start, to - start);
+    if (!cached) break;
+    signal.throwIfAborted();
+    yield cached;
+    position = to;
+  }
+  const rest = { start: position, end: file.sizeBytes };
+  const fetched = upstreamBytes(upstream, file, rest, signal);
+  yield* file.sizeBytes <= CACHED_FILE_BYTES_MAX ? kept(fetched, position, file, cache) : fetched;
+}
+
+/** The same bytes; copies of their whole blocks enter the cache. */
+async function* kept(
+  bytes: AsyncIterable<Uint8Array>,
+  from: number,
+  file: FileEntry,
+  cache: BlockCache,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let position = from;
+  // What is cached already may end within a block: that one stays as it is.
+  const first = blockCount(from);
+  let block: Buffer | undefined;
+  for await (const chunk of bytes) {
+    for (let taken = 0; taken < chunk.length; ) {
+      const index = blockAt(position);
+      const { start, end } = rangeOfBlock(file, index);
+      const piece = chunk.subarray(taken, taken + end - position);
+      block ??= Buffer.allocUnsafeSlow(end - start);
+      block.set(piece, position - start);
+      taken += piece.length;
+      position += piece.length;
+      if (position < end) continue;
+      if (index >= first) cache.keep(blockKey(file, index), block);
+      block = undefined;
+    }
+    yield chunk;
+  }
+}
+
+/** The content hash of what was read, and of what it would be with another last block. */
+class WholeCheck {
+  readonly #blocks: Buffer[] = [];
+  readonly #hasher = new ContentHasher((sha256) => this.#blocks.push(sha256));
+
+  constructor(private readonly file: FileEntry) {}
+
+  /** The service need not tell a file's hash. */
+  get isPossible(): boolean {
+    return this.file.contentHash !== undefined;
+  }
+
+  get blockCount(): number {
+    return this.#blocks.length;
+  }
+
+  add(chunk: Uint8Array): void {
+    if (this.isPossible) this.#hasher.update(chunk);
+  }
+
+  /** Ends the check. */
+  isRight(): boolean {
+    return this.#hasher.digest() === this.file.contentHash;
+  }
+
+  isRightWith(lastBlock: readonly Uint8Array[]): boolean {
+    const hasher = new ContentHasher();
+    for (const sha256 of this.#blocks.slice(0, -1)) hasher.addBlock(sha256);
+    for (const chunk of lastBlock) hasher.update(chunk);
+    return hasher.digest() === this.file.contentHash;
+  }
+}
+
+async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bytes) chunks.push(chunk);
+  return chunks;
+}

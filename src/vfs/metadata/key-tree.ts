@@ -1,0 +1,62 @@
+import { type Path, parentOf, ROOT } from '../../util/path.ts';
+
+/** A set of path keys in which all that lie at or below one are found without a look at the others. */
+export class KeyTree {
+  readonly #members = new Set<string>();
+  /** Of each key that has a member below it: the keys one level down that are or lead to members. */
+  readonly #below = new Map<string, Set<string>>();
+
+  add(key: string): void {
+    this.#members.add(key);
+    for (let child = key; child !== ROOT; child = parentKeyOf(child)) {
+      const parent = parentKeyOf(child);
+      const siblings = this.#below.get(parent);
+      if (siblings?.has(child)) return;
+      if (siblings) siblings.add(child);
+      else this.#below.set(parent, new Set([child]));
+    }
+  }
+
+  delete(key: string): void {
+    if (!this.#members.delete(key)) return;
+    let child = key;
+    while (child !== ROOT && !this.#members.has(child) && !this.#below.has(child)) {
+      const parent = parentKeyOf(child);
+      const siblings = this.#below.get(parent);
+      siblings?.delete(child);
+      if (siblings?.size === 0) this.#below.delete(parent);
+      child = parent;
+    }
+  }
+
+  /** The members at `key` and below. */
+  within(key: string): string[] {
+    const found: string[] = [];
+    const pending = [key];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      if (this.#members.has(next)) found.push(next);
+      pending.push(...(this.#below.get(next) ?? []));
+    }
+    return found;
+  }
+
+  /** The keys directly below `key` that are or lead to members. */
+  below(key: string): string[] {
+    return [...(this.#below.get(key) ?? [])];
+  }
+
+  clear(): void {
+    this.#members.clear();
+    this.#below.clear();
+  }
+}
+
+/** The key of the folder that holds what has this key. A key is a path in folded case. */
+export function parentKeyOf(key: string): string {
+  return parentOf(key as Path);
+}
+
+/** Whether `key` is `above` or lies below it. */
+export function isKeyWithin(key: string, above: string): boolean {
+  return above === ROOT || key === above || key.startsWith(`${above}/`);
+}

@@ -1,0 +1,166 @@
+import type { Change, Entry } from '../../api/remote.ts';
+import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import { FileError } from '../errors.ts';
+import type { Listing } from '../files.ts';
+import { Inquiries, type InquiriesParts, tooUnsteady } from './inquiries.ts';
+import type { CachedFolder, Known } from './listing.ts';
+import { type Ongoing, OwnChanges, stateOf } from './own-changes.ts';
+import { Subtrees } from './subtrees.ts';
+
+/** As many names of a listing are asked for one by one when it is not known what they are; more of them all at once. */
+const UNSURE_MAX = 16;
+
+/** A listing that keeps changing while it is asked for is asked for so often. */
+const ATTEMPTS_MAX = 8;
+
+/** A change that we make ourselves, to be ended with what it made of each place. */
+export interface OwnChange {
+  /** What became of a place that is left out is not known. `isNew`: a folder among them has just been made and is empty. */
+  end(outcomes: readonly (readonly [Path, Known])[], how?: { readonly isNew: boolean }): void;
+}
+
+/** What is where in the service, from memory wherever that is certain, and never older than a change of ours. */
+export class Metadata {
+  readonly #parts: InquiriesParts;
+  readonly #inquiries: Inquiries;
+  readonly #own = new OwnChanges();
+  readonly subtrees: Subtrees;
+
+  constructor(parts: InquiriesParts) {
+    this.#parts = parts;
+    this.#inquiries = new Inquiries(parts);
+    this.subtrees = new Subtrees(parts);
+  }
+
+  /** What is known without a question to the service. */
+  peek(path: Path): Known | undefined {
+    return this.#parts.known.peek(keyOf(path));
+  }
+
+  async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
+    const known = this.peek(path) ?? (await this.#inquiries.entry(path, signal));
+    return known === 'absent' ? undefined : known;
+  }
+
+  /** Throws `FileError` `not-found` or `not-a-folder`. */
+  async list(path: Path, signal?: AbortSignal): Promise<Listing> {
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const entry = await this.stat(path, signal);
+      if (!entry) throw new FileError('not-found', `${path} is not there`);
+      if (entry.kind === 'file') throw new FileError('not-a-folder', `${path} is not a folder`);
+      const known = this.#parts.known.folder(keyOf(path));
+      if (known?.isWhole) return known.listing(entry);
+      const unsure = known?.unsure;
+      if (unsure && unsure.size <= UNSURE_MAX) {
+        await Promise.all([...unsure].map((name) => this.#inquiries.entry(join(entry.path, name), signal)));
+        continue;
+      }
+      this.subtrees.notice(entry);
+      const folder = await this.#inquiries.folder(entry, signal);
+      if (folder.isWhole) return folder.listing(entry);
+    }
+    throw tooUnsteady(path);
+  }
+
+  /** Whether a listing of `path` would cost a question. */
+  isCold(path: Path): boolean {
+    return !this.#parts.known.folder(keyOf(path))?.isWhole;
+  }
+
+  /** The folders of which something is known, at `path` and below. */
+  foldersWithin(path: Path): CachedFolder[] {
+    return this.#parts.known.foldersWithin(keyOf(path));
+  }
+
+  /** Takes over what the service does not know of an entry: the time that was set for it. */
+  adorn(entry: Entry): void {
+    this.#parts.known.adorn(entry);
+  }
+
+  /**
+   * To be called before we change something at `paths`, so that no older answer is believed afterwards.
+   * `tree`: all below changes too. `shield`: what is there is shown until the end, whatever the feed says.
+   */
+  begin(
+    paths: readonly Path[],
+    { tree = false, shield = false }: { readonly tree?: boolean; readonly shield?: boolean } = {},
+  ): OwnChange {
+    const { known } = this.#parts;
+    const changes = paths.map((path) => {
+      const key = keyOf(path);
+      return this.#own.begin(key, known.peek(key), { tree, shield });
+    });
+    return {
+      end: (outcomes, { isNew } = { isNew: false }) => {
+        const byKey = new Map(outcomes.map(([path, outcome]) => [keyOf(path), outcome]));
+        for (const change of changes) {
+          const made = this.#end(change, byKey.get(change.key));
+          if (isNew && made !== undefined && made !== 'absent' && !change.seenBelow)
+            known.startEmpty(made.path);
+        }
+      },
+    };
+  }
+
+  /** What the change feed says, in its order. `doubted`: it may be older than changes of ours. */
+  async apply(changes: readonly Change[], { doubted }: { readonly doubted: boolean }): Promise<void> {
+    const puts = changes.flatMap((change) => (change.kind === 'put' ? change.entry : []));
+    const shown = (await this.#parts.times.on(puts))[Symbol.iterator]();
+    for (const change of changes) {
+      if (change.kind === 'deleted') this.#applyOne(change.path, 'absent', doubted);
+      else this.#applyOne(change.entry.path, shown.next().value ?? change.entry, doubted);
+    }
+  }
+
+  /** The feed has told all that had happened by `reachedMs`. */
+  reached(reachedMs: number): void {
+    this.#own.reached(reachedMs);
+  }
+
+  /** Forgets all: nothing says what has changed since it was learnt. */
+  reset(): void {
+    this.#parts.known.reset();
+  }
+
+  #end(ongoing: Ongoing, outcome: Known | undefined): Known | undefined {
+    const { known, clock } = this.#parts;
+    const { key, tree } = ongoing;
+    const made = this.#own.end(ongoing, outcome, clock.now());
+    const before = known.at(key);
+    if (tree || outcome === undefined) known.drop(key);
+    if (made !== undefined && made !== 'absent') known.doubtMissingAbove(key);
+    known.learn(key, made);
+    if (made === undefined) return made;
+    if (made !== 'absent') known.store(key, made, parentOf(made.path));
+    known.touchParent(key, before, made);
+    return made;
+  }
+
+  #applyOne(path: Path, told: Known, doubted: boolean): void {
+    const { known, isHidden } = this.#parts;
+    // The root of the drive itself is gone, or another one.
+    if (path === ROOT) this.reset();
+    if (path === ROOT || isHidden(nameOf(path))) return;
+    const key = keyOf(path);
+    const verdict = this.#own.judge(key, told);
+    const before = known.at(key);
+    const isNews = before === undefined || stateOf(before) !== stateOf(told);
+    // No news for us, but it may be for a question that was asked before.
+    if (!isNews) known.fetches.changed(key, before);
+    if (!isNews || verdict === 'ignore') return;
+    if (doubted || verdict === 'doubt' || isOlder(told, before)) {
+      known.forget(key);
+      return;
+    }
+    // Of a folder that has only now come to be known, what lies in it may be known already.
+    if (told === 'absent' || told.kind === 'file' || before !== undefined) known.drop(key);
+    known.learn(key, told);
+    known.touchParent(key, before, told);
+  }
+}
+
+/** Whether the feed tells of a revision that was committed before the one that is known. */
+function isOlder(told: Known, before: Known | undefined): boolean {
+  if (told === 'absent' || before === undefined || before === 'absent') return false;
+  return told.kind === 'file' && before.kind === 'file' && told.committedMs < before.committedMs;
+}

@@ -1,0 +1,158 @@
+import type { Change, Entry, FolderEntry, Page } from '../../api/remote.ts';
+import { keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import { isApiFailure } from '../errors.ts';
+import { type Fetch, takeChanges } from './fetches.ts';
+import type { InquiriesParts } from './inquiries.ts';
+import { isKeyWithin, parentKeyOf } from './key-tree.ts';
+import { placedIn, withTimeOf } from './known-tree.ts';
+import { CachedFolder } from './listing.ts';
+
+/** Entries of one recursive listing; a larger tree is listed folder by folder. About 30 MB of memory. */
+const ENTRIES_MAX = 50_000;
+
+/** So many folders of one parent, listed cold within the time, are a client that walks the tree. */
+const WALKING = { folders: 3, withinMs: 10_000 };
+
+/** A tree that was too large is not tried again so soon. */
+const PAUSE_MS = 600_000;
+
+/** Parents that are watched for a walk. */
+const WATCHED_MAX = 1_000;
+
+interface Watched {
+  /** The keys of those that were listed; no more once their parent is read. */
+  readonly folders: Set<string>;
+  readonly untilMs: number;
+}
+
+/** By the key of the folder: its children by folded name. */
+type Read = Map<string, Map<string, Entry>>;
+
+/** Whole subtrees read with one recursive listing, instead of one listing a folder. */
+export class Subtrees {
+  readonly #watched = new Map<string, Watched>();
+  #ahead: Promise<unknown> | undefined;
+  readonly #stop = new AbortController();
+
+  constructor(private readonly parts: InquiriesParts) {}
+
+  /** Learns all at `folder` and below. Whether it did: a tree may be too large, or change too much meanwhile. */
+  async fetch(folder: FolderEntry, how: { readonly ahead: boolean }, signal?: AbortSignal): Promise<boolean> {
+    const { known, clock } = this.parts;
+    const fetch = known.fetches.begin('tree', keyOf(folder.path));
+    const askedMs = clock.now();
+    try {
+      const read = await this.#read(folder, how, signal);
+      if (!read || fetch.isVoid) return false;
+      this.#keep(folder, read, fetch, askedMs);
+      return true;
+    } catch (error) {
+      if (isApiFailure(error, 'reset', 'not-found', 'not-folder')) return false;
+      throw error;
+    } finally {
+      known.fetches.end(fetch);
+    }
+  }
+
+  /** `folder` is about to be listed cold. When its siblings were too, a client walks: the rest is read ahead of it. */
+  notice(folder: FolderEntry): void {
+    const { known, clock } = this.parts;
+    if (folder.path === ROOT) return;
+    const parentKey = keyOf(parentOf(folder.path));
+    const nowMs = clock.now();
+    const watched = this.#watched.get(parentKey);
+    if (!watched || watched.untilMs <= nowMs) {
+      this.#watch(parentKey, { folders: new Set([keyOf(folder.path)]), untilMs: nowMs + WALKING.withinMs });
+      return;
+    }
+    if (watched.folders.size === WALKING.folders) return;
+    watched.folders.add(keyOf(folder.path));
+    if (watched.folders.size < WALKING.folders || this.#ahead || this.#stop.signal.aborted) return;
+    const parent = known.peek(parentKey);
+    if (parent === undefined || parent === 'absent' || parent.kind === 'file') return;
+    this.#watch(parentKey, { ...watched, untilMs: nowMs + PAUSE_MS });
+    this.#ahead = this.fetch(parent, { ahead: true }, this.#stop.signal)
+      // Nobody waits for it: whoever needs one of the folders asks for it.
+      .catch(() => {})
+      .finally(() => {
+        this.#ahead = undefined;
+      });
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#ahead;
+  }
+
+  #watch(key: string, watched: Watched): void {
+    this.#watched.delete(key);
+    this.#watched.set(key, watched);
+    const [oldest] = this.#watched.keys();
+    if (this.#watched.size > WATCHED_MAX && oldest !== undefined) this.#watched.delete(oldest);
+  }
+
+  async #read(
+    folder: FolderEntry,
+    { ahead }: { ahead: boolean },
+    signal?: AbortSignal,
+  ): Promise<Read | undefined> {
+    const { remote, times } = this.parts;
+    const read: Read = new Map([[keyOf(folder.path), new Map()]]);
+    let count = 0;
+    const pages: AsyncIterable<Page> = remote.list(folder.path, { recursive: true, ahead }, signal);
+    for await (const { changes } of pages) {
+      count += changes.length;
+      if (count > ENTRIES_MAX) return undefined;
+      const puts = changes.flatMap((change) => (change.kind === 'put' ? change.entry : []));
+      const shown = (await times.on(puts))[Symbol.iterator]();
+      for (const change of changes)
+        this.#add(read, change, change.kind === 'put' ? shown.next().value : undefined);
+    }
+    return read;
+  }
+
+  #add(read: Read, change: Change, entry: Entry | undefined): void {
+    const path = entry?.path ?? (change.kind === 'deleted' ? change.path : change.entry.path);
+    const key = keyOf(path);
+    const name = nameOf(key as Path);
+    if (!entry) {
+      read.get(parentKeyOf(key))?.delete(name);
+      return;
+    }
+    if (this.parts.isHidden(entry.name)) return;
+    const siblings = read.get(parentKeyOf(key)) ?? new Map<string, Entry>();
+    read.set(parentKeyOf(key), siblings.set(name, entry));
+    if (entry.kind === 'folder' && !read.has(key)) read.set(key, new Map());
+  }
+
+  /** From the top down, since a folder's own entry says how its name is written. No `await` in here. */
+  #keep(top: FolderEntry, read: Read, fetch: Fetch, askedMs: number): void {
+    const { known, isHidden } = this.parts;
+    const changes = takeChanges(fetch);
+    const changesIn = new Map<string, string[]>();
+    for (const key of changes.keys()) {
+      const parentKey = parentKeyOf(key);
+      changesIn.set(parentKey, [...(changesIn.get(parentKey) ?? []), key]);
+    }
+    const pending: FolderEntry[] = [top];
+    for (let folder = pending.pop(); folder; folder = pending.pop()) {
+      const key = keyOf(folder.path);
+      if (fetch.dropped.some((dropped) => isKeyWithin(key, dropped))) continue;
+      const before = known.folder(key);
+      const children = new Map<string, Entry>();
+      for (const [name, entry] of read.get(key) ?? [])
+        children.set(name, withTimeOf(before?.get(name), placedIn(folder.path, entry)));
+      const listed = CachedFolder.whole(folder.path, askedMs, children);
+      for (const changed of changesIn.get(key) ?? []) {
+        const name = nameOf(changed as Path);
+        const now = changes.get(changed);
+        if (now === undefined || now === 'unsure') listed.doubt(name);
+        else listed.set(name, now === 'absent' || isHidden(now.name) ? 'absent' : placedIn(folder.path, now));
+      }
+      // A listing that is known stays the same object.
+      if (!before?.isWhole) known.keepFolder(key, listed);
+      for (const child of listed.entries())
+        if (child.kind === 'folder' && read.has(keyOf(child.path))) pending.push(child);
+    }
+  }
+}

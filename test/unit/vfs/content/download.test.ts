@@ -1,0 +1,252 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
+import { pathOf } from '../../../../src/util/path.ts';
+import type { ByteRange } from '../../../../src/util/ranges.ts';
+import { pseudoRandomBytes } from '../../../support/bytes.ts';
+import { collect, type ReaderSetUp, settle, setUpReader } from '../../../support/readers.ts';
+
+const PATH = pathOf(['film.bin']);
+const signal = new AbortController().signal;
+
+let setUp: ReaderSetUp;
+beforeEach(async () => {
+  setUp = await setUpReader();
+});
+afterEach(() => setUp.close());
+
+function file(sizeBytes: number) {
+  const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
+  return { bytes, entry: setUp.remote.put(PATH, bytes) };
+}
+
+/** The ranges that were asked of the service. */
+function asked(): (ByteRange | undefined)[] {
+  return setUp.remote.calls.flatMap((call) => (call.what === 'download' ? [call.range] : []));
+}
+
+const blocks = (first: number, end: number) => ({ start: first * BLOCK_BYTES, end: end * BLOCK_BYTES });
+
+describe('all of a file', () => {
+  test.each([1, 4096, BLOCK_BYTES, BLOCK_BYTES + 1, 5 * BLOCK_BYTES, 20 * BLOCK_BYTES + 7])(
+    'of %d bytes comes in one download',
+    async (sizeBytes) => {
+      const { bytes, entry } = file(sizeBytes);
+      expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+      expect(asked()).toEqual([undefined]);
+      await vi.waitFor(() => expect(setUp.remote.openDownloads).toBe(0));
+    },
+  );
+
+  test('of an empty file costs no call', async () => {
+    expect(await setUp.read(file(0).entry)).toHaveLength(0);
+    expect(asked()).toEqual([]);
+  });
+
+  test('without a content hash comes as it is', async () => {
+    const { bytes, entry } = file(BLOCK_BYTES + 9);
+    const { contentHash: _none, ...bare } = entry;
+    expect((await setUp.read(bare)).equals(bytes)).toBe(true);
+  });
+
+  test('of a small file costs no second call, not even after a restart', async () => {
+    const { bytes, entry } = file(4096);
+    await setUp.read(entry);
+    expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+    const reader = await setUp.restart();
+    expect((await collect(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
+    expect(asked()).toHaveLength(1);
+  });
+
+  test('starts with the blocks that are cached', async () => {
+    const { bytes, entry } = file(4 * BLOCK_BYTES);
+    await setUp.read(entry, blocks(0, 2));
+    expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+    expect(asked()).toEqual([blocks(0, 2), blocks(2, 4)]);
+  });
+
+  test('of a large file leaves the cache to others', async () => {
+    const { bytes, entry } = file(17 * BLOCK_BYTES);
+    await setUp.read(entry);
+    expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+    expect(asked()).toEqual([undefined, undefined]);
+  });
+
+  test('moved elsewhere comes from the cache', async () => {
+    const { bytes, entry } = file(4096);
+    await setUp.read(entry);
+    const moved = { ...entry, rev: 'other', path: pathOf(['moved']), name: 'moved' };
+    expect((await setUp.read(moved)).equals(bytes)).toBe(true);
+    expect(asked()).toHaveLength(1);
+  });
+
+  test('of another revision never comes from this one', async () => {
+    await setUp.read(file(4096).entry);
+    const next = pseudoRandomBytes(4096, 99);
+    expect((await setUp.read(setUp.remote.put(PATH, next))).equals(next)).toBe(true);
+  });
+});
+
+describe('a range', () => {
+  test('costs the blocks that it touches, in one download', async () => {
+    const { bytes, entry } = file(10 * BLOCK_BYTES);
+    const range = { start: BLOCK_BYTES + 5, end: 4 * BLOCK_BYTES + 1 };
+    expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
+    expect(asked()).toEqual([blocks(1, 5)]);
+  });
+
+  test('near the end costs the last block', async () => {
+    const { bytes, entry } = file(3 * BLOCK_BYTES + 1000);
+    const range = { start: entry.sizeBytes - 10, end: entry.sizeBytes };
+    expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start))).toBe(true);
+    expect(asked()).toEqual([{ start: 3 * BLOCK_BYTES, end: entry.sizeBytes }]);
+  });
+
+  test('that goes beyond the end ends there', async () => {
+    const { bytes, entry } = file(1000);
+    expect((await setUp.read(entry, { start: 990, end: 5000 })).equals(bytes.subarray(990))).toBe(true);
+  });
+
+  test('gives its first bytes before its block is there', async () => {
+    const { bytes, entry } = file(2 * BLOCK_BYTES);
+    setUp.remote.faults = [{ holdAt: 65_536 }];
+    const iterator = setUp.reader.read(entry, { start: 10, end: 200_000 }, signal)[Symbol.asyncIterator]();
+    const first = await iterator.next();
+    expect(Buffer.from(first.value ?? []).equals(bytes.subarray(10, 65_536))).toBe(true);
+    await iterator.return?.();
+  });
+
+  test('fetches what is between cached blocks and no more', async () => {
+    const { bytes, entry } = file(6 * BLOCK_BYTES);
+    await setUp.read(entry, { start: 2 * BLOCK_BYTES, end: 2 * BLOCK_BYTES + 1 });
+    await vi.waitFor(() => expect(setUp.remote.openDownloads).toBe(0));
+    expect(
+      (await setUp.read(entry, { start: 0, end: 5 * BLOCK_BYTES })).equals(
+        bytes.subarray(0, 5 * BLOCK_BYTES),
+      ),
+    ).toBe(true);
+    expect(asked()).toEqual([blocks(2, 3), blocks(0, 2), blocks(3, 5)]);
+  });
+
+  test('that was read costs no second call, not even after a restart', async () => {
+    const { bytes, entry } = file(3 * BLOCK_BYTES);
+    const range = { start: 100, end: BLOCK_BYTES + 100 };
+    await setUp.read(entry, range);
+    await settle();
+    expect((await setUp.read(entry, { start: 5000, end: 9000 })).equals(bytes.subarray(5000, 9000))).toBe(
+      true,
+    );
+    const reader = await setUp.restart();
+    const again = await collect(reader.read(entry, range, signal));
+    expect(again.equals(bytes.subarray(range.start, range.end))).toBe(true);
+    expect(asked()).toEqual([blocks(0, 2)]);
+  });
+});
+
+describe('readers at the same time', () => {
+  test('of one block share one download', async () => {
+    const { bytes, entry } = file(2 * BLOCK_BYTES);
+    const ranges = Array.from({ length: 10 }, (_, index) => ({
+      start: index * 1000,
+      end: BLOCK_BYTES - index,
+    }));
+    const all = await Promise.all(ranges.map((range) => setUp.read(entry, range)));
+    all.forEach((read, index) => {
+      const { start, end } = ranges[index] ?? { start: 0, end: 0 };
+      expect(read.equals(bytes.subarray(start, end))).toBe(true);
+    });
+    expect(asked()).toEqual([blocks(0, 1)]);
+  });
+
+  test('of a small file share one download', async () => {
+    const { bytes, entry } = file(4096);
+    const all = await Promise.all(Array.from({ length: 20 }, () => setUp.read(entry)));
+    expect(all.every((read) => read.equals(bytes))).toBe(true);
+    expect(asked()).toHaveLength(1);
+  });
+
+  test('of one long range share one download, block by block', async () => {
+    const { bytes, entry } = file(8 * BLOCK_BYTES);
+    const range = blocks(1, 8);
+    const all = await Promise.all(Array.from({ length: 4 }, () => setUp.read(entry, range)));
+    expect(all.every((read) => read.equals(bytes.subarray(range.start, range.end)))).toBe(true);
+    expect(asked()).toEqual([range]);
+  });
+});
+
+describe('a client that reads range after range', () => {
+  const STEP_BYTES = 512 * 1024;
+
+  async function step(entry: ReturnType<typeof file>['entry'], index: number) {
+    return await setUp.read(entry, { start: index * STEP_BYTES, end: (index + 1) * STEP_BYTES });
+  }
+
+  test('finds the next blocks fetched ahead', async () => {
+    const { entry } = file(10 * BLOCK_BYTES);
+    await step(entry, 0);
+    await step(entry, 1);
+    await vi.waitFor(() => expect(asked()).toEqual([blocks(0, 1), blocks(1, 3)]));
+    const ahead = setUp.remote.calls.map((call) => call.what === 'download' && call.ahead);
+    expect(ahead).toEqual([false, true]);
+  });
+
+  test('gets the right bytes, and each block costs one download', async () => {
+    const { bytes, entry } = file(10 * BLOCK_BYTES);
+    for (let index = 0; index < bytes.length / STEP_BYTES; index++)
+      expect(
+        (await step(entry, index)).equals(bytes.subarray(index * STEP_BYTES, (index + 1) * STEP_BYTES)),
+      ).toBe(true);
+    await settle();
+    expect(setUp.remote.downloadedBytes).toBe(bytes.length);
+  });
+
+  test('is not taken for one by a single read, nor by one elsewhere', async () => {
+    const { entry } = file(10 * BLOCK_BYTES);
+    await step(entry, 0);
+    await step(entry, 40);
+    await settle();
+    expect(asked()).toEqual([blocks(0, 1), blocks(5, 6)]);
+  });
+
+  test('is read ahead of by a bounded number of blocks', async () => {
+    const { entry } = file(30 * BLOCK_BYTES);
+    for (let index = 0; index < 4; index++) await step(entry, index);
+    await settle(500);
+    expect(setUp.remote.downloadedBytes).toBe(3 * BLOCK_BYTES);
+  });
+});
+
+test('any ranges of any file are its bytes, cold and warm', async () => {
+  const sizeBytes = fc.integer({ min: 1, max: 4 * BLOCK_BYTES });
+  const cuts = fc.array(
+    fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 2 * BLOCK_BYTES })),
+    {
+      minLength: 1,
+      maxLength: 5,
+    },
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      sizeBytes,
+      cuts,
+      fc.constantFrom(1000, 65_536, 1_000_003),
+      async (size, spans, chunkBytes) => {
+        const { bytes, entry } = file(size);
+        setUp.remote.chunkBytes = chunkBytes;
+        const ranges = spans.map(([at, length]) => {
+          const start = Math.min(size - 1, Math.floor(at * size));
+          return { start, end: Math.min(size, start + length) };
+        });
+        for (const round of ['cold', 'warm']) {
+          const reads = await Promise.all(ranges.map((range) => setUp.read(entry, range)));
+          reads.forEach((read, index) => {
+            const { start, end } = ranges[index] ?? { start: 0, end: 0 };
+            expect(read.equals(bytes.subarray(start, end)), `${round} ${start}-${end}`).toBe(true);
+          });
+        }
+        expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+      },
+    ),
+    { numRuns: 30 },
+  );
+});

@@ -1,0 +1,129 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ApiError } from '../../../../src/api/errors.ts';
+import { ROOT } from '../../../../src/util/path.ts';
+import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
+import { at, MemoryRemote } from '../../../support/memory-remote.ts';
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+beforeEach(async () => {
+  remote = new MemoryRemote();
+  remote.putFile(at('/a.txt'), 'a');
+  drive = await MemoryDrive.open(remote);
+  await drive.files.list(ROOT);
+});
+
+afterEach(() => drive.close());
+
+async function feedFails(): Promise<void> {
+  remote.breakFeed();
+  while (drive.files.status().isFeedAlive) await turn();
+}
+
+/** Lets time pass in steps, so that calls have their turn in between. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 1_000) {
+    await drive.clock.advance(Math.min(1_000, ms - passed));
+    await turn(5);
+  }
+}
+
+describe('the change feed', () => {
+  test('while it is down, what is known is believed for a while, and asked for after that', async () => {
+    await feedFails();
+    remote.putFile(at('/b.txt'), 'b');
+    await drive.clock.advance(9_999);
+    expect(await drive.names(ROOT)).toEqual(['a.txt']);
+    await drive.clock.advance(1);
+    expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt']);
+    remote.putFile(at('/c.txt'), 'c');
+    await drive.clock.advance(10_000);
+    expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt', 'c.txt']);
+  });
+
+  test('when it is back it tells what was missed, and is believed again', async () => {
+    await feedFails();
+    const theirs = remote.putFile(at('/a.txt'), 'changed');
+    remote.isReachable = true;
+    await drive.clock.advance(1_000);
+    await drive.untilAlive();
+    expect(await drive.files.stat(at('/a.txt'))).toEqual(theirs);
+    const before = remote.questions;
+    await drive.clock.advance(3_600_000);
+    expect(await drive.names(ROOT)).toEqual(['a.txt']);
+    expect(remote.questions).toBe(before);
+  });
+
+  test('what it missed may be older than our own writes: it is asked for, not believed', async () => {
+    await feedFails();
+    remote.putFile(at('/a.txt'), 'theirs');
+    const { entry } = await drive.write(at('/a.txt'), 'ours');
+    // Much later, when nobody remembers our write.
+    await drive.clock.advance(500);
+    remote.pageEntries = 1;
+    remote.isReachable = true;
+    const alive = drive.clock.advance(10_000);
+    for (let step = 0; step < 30; step++) {
+      expect(await drive.files.stat(at('/a.txt'))).toEqual(entry);
+      await turn();
+    }
+    await alive;
+  });
+
+  test('its end is told once, its retries are spaced out', async () => {
+    await feedFails();
+    const before = remote.count('changesSince', 'awaitChange', 'latestCursor');
+    await pass(600_000);
+    expect(drive.warnings).toEqual(['the change feed is down']);
+    expect(remote.count('changesSince', 'awaitChange', 'latestCursor') - before).toBeLessThan(20);
+    expect(remote.count('changesSince', 'awaitChange', 'latestCursor') - before).toBeGreaterThan(5);
+  });
+
+  test('a cursor that is of no more use: everything is forgotten and a new one begun', async () => {
+    remote.failNext('changesSince', new ApiError('reset', 'the cursor is too old'));
+    remote.holdFeed();
+    remote.putFile(at('/b.txt'), 'b');
+    remote.releaseFeed();
+    while (drive.files.status().isFeedAlive) await turn();
+    expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt']);
+    await drive.clock.advance(1_000);
+    await drive.untilAlive();
+    expect(remote.count('latestCursor')).toBe(2);
+    remote.putFile(at('/c.txt'), 'c');
+    await turn(10);
+    expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt', 'c.txt']);
+  });
+
+  test('a drive opens while the service cannot be reached, and follows once it can', async () => {
+    await drive.close();
+    remote = new MemoryRemote();
+    remote.breakFeed();
+    drive = await MemoryDrive.open(remote);
+    await drive.write(at('/a.txt'), 'a');
+    expect(await drive.names(ROOT)).toEqual(['a.txt']);
+    remote.putFile(at('/b.txt'), 'b');
+    remote.isReachable = true;
+    await pass(60_000);
+    await drive.untilAlive();
+    expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt']);
+  });
+
+  test('an answer on its way when the feed begins may be older than its cursor, and is not kept', async () => {
+    await feedFails();
+    await drive.clock.advance(10_000);
+    const gate = remote.holdNext('list', 'end');
+    const early = drive.files.list(ROOT);
+    await gate.reached;
+    remote.failNext('changesSince', new ApiError('reset', 'the cursor is too old'));
+    remote.isReachable = true;
+    await pass(120_000);
+    await drive.untilAlive();
+    remote.holdFeed();
+    gate.release();
+    await early;
+    const before = remote.questions;
+    await drive.files.list(ROOT);
+    expect(remote.questions).toBe(before + 1);
+  });
+});
