@@ -1,7 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createRemote } from './api/client.ts';
-import type { Config, DriveConfig, ServiceConfig, UserConfig } from './config.ts';
+import type { Config, DriveConfig, ServiceConfig } from './config.ts';
+import type { UserConfig } from './config-file.ts';
 import { createDavHandler } from './dav/handler.ts';
 import type { Drive } from './dav/method.ts';
 import type { User } from './http/credentials.ts';

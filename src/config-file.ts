@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import type { UserConfig } from './config.ts';
 import {
   ConfigError,
   DRIVE_SETTINGS,
@@ -8,6 +7,15 @@ import {
   type SettingName,
   type Settings,
 } from './settings.ts';
+
+/** Who may use which drive. */
+export interface UserConfig {
+  readonly name: string;
+  /** Exactly one of the two; neither for the one user whose password davgate makes up. */
+  readonly password?: string;
+  readonly passwordHash?: string;
+  readonly drive: string;
+}
 
 /** What a file may say beyond the settings of the command line. */
 export interface ConfigFile {

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { ConfigFile } from './config-file.ts';
+import type { ConfigFile, UserConfig } from './config-file.ts';
 import { ConfigError, DRIVE_SETTINGS, type Setting, type Settings } from './settings.ts';
 
 export interface Address {
@@ -31,14 +31,6 @@ export interface DriveConfig {
   /** The account's folder that is the drive's root; `''` for the whole account. */
   readonly root: string;
   readonly deletePolicy: DeletePolicy;
-}
-
-export interface UserConfig {
-  readonly name: string;
-  /** Exactly one of the two; neither for the one user whose password davgate makes up. */
-  readonly password?: string;
-  readonly passwordHash?: string;
-  readonly drive: string;
 }
 
 export interface Config {
