@@ -5,6 +5,7 @@ import {
   readFile,
   rename,
   rm,
+  rmdir,
   stat,
   truncate,
   writeFile,
@@ -106,23 +107,42 @@ describe('davfs2', () => {
     );
   });
 
-  test('a name with 255 bytes, which davfs2 can show, rename and remove', async () => {
+  describe('a name with 255 bytes', () => {
     const name = 'ü'.repeat(127).concat('n');
-    const answer = await fetch(new URL(encodeURIComponent(name), program.url), {
-      method: 'PUT',
-      headers: { authorization: program.authorization },
-      body: 'long',
+    const content = pseudoRandomBytes(1000, 255);
+    const shown = async () => (await readdir(mount.path)).map((found) => found.normalize('NFC'));
+
+    // davfs2 cannot open a file of that name itself (see above); it can write one and give it the name.
+    test('is given to a file, which is then whole at the gateway, shown, renamed and removed', async () => {
+      await writeFile(join(mount.path, 'short'), content);
+      await rename(join(mount.path, 'short'), join(mount.path, name));
+      await remount();
+      expect(await shown()).toContain(name);
+      expect((await stat(join(mount.path, name))).size).toBe(1000);
+      const answer = await fetch(new URL(encodeURIComponent(name), program.url), {
+        headers: { authorization: program.authorization },
+      });
+      expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true);
+      await rename(join(mount.path, name), join(mount.path, 'short'));
+      await remount();
+      expect((await readFile(join(mount.path, 'short'))).equals(content)).toBe(true);
+      await rename(join(mount.path, 'short'), join(mount.path, name));
+      await rm(join(mount.path, name));
+      await remount();
+      expect(await shown()).not.toContain(name);
     });
-    expect(answer.status).toBe(201);
-    await remount();
-    expect((await stat(join(mount.path, name))).size).toBe(4);
-    await rename(join(mount.path, name), join(mount.path, 'short'));
-    await rename(join(mount.path, 'short'), join(mount.path, name));
-    await remount();
-    expect((await readdir(mount.path)).map((found) => found.normalize('NFC'))).toContain(name);
-    await rm(join(mount.path, name));
-    await remount();
-    expect((await readdir(mount.path)).map((found) => found.normalize('NFC'))).not.toContain(name);
+
+    test('is that of a folder, in which files are written and read', async () => {
+      await mkdir(join(mount.path, name));
+      await writeFile(join(mount.path, name, 'inside'), content);
+      await remount();
+      expect((await readFile(join(mount.path, name, 'inside'))).equals(content)).toBe(true);
+      // One by one: davfs2 keeps a folder's list in a file of that name too, so it cannot list this one.
+      await rm(join(mount.path, name, 'inside'));
+      await rmdir(join(mount.path, name));
+      await remount();
+      expect(await shown()).not.toContain(name);
+    });
   });
 
   test('nothing was lost on the way: davfs2 keeps what it could not send in lost+found', async () => {
