@@ -1,0 +1,27 @@
+import { expect } from 'vitest';
+
+/** What the service says of files with the four bytes `text`, and of folders, as documented. */
+export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+const ID = expect.stringMatching(/^id:[\w-]{22}$/);
+const REV = expect.stringMatching(/^[0-9a-f]{9,31}$/);
+/** SHA-256 of the SHA-256 of the four bytes `text`. */
+export const TEXT_HASH = 'aa10070a4e571b204bbdf6de20978f0f0c7710516dfd9b2721975b6ffcc693dc';
+
+export function fileShape(path: string, name: string): Record<string, unknown> {
+  return {
+    name,
+    path_lower: path.toLowerCase(),
+    path_display: path,
+    id: ID,
+    client_modified: TIME,
+    server_modified: TIME,
+    rev: REV,
+    size: 4,
+    is_downloadable: true,
+    content_hash: TEXT_HASH,
+  };
+}
+
+export function folderShape(path: string, name: string): Record<string, unknown> {
+  return { name, path_lower: path.toLowerCase(), path_display: path, id: ID };
+}
