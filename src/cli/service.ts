@@ -39,10 +39,11 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
     log: terminalLog,
     faults: faultsOf(fault ?? []),
   });
-  const { appKey, appSecret, token, refreshToken } = await service.provision();
+  const { email, password, appKey, appSecret, token, refreshToken } = await service.provision();
   console.log(`
 The storage service is at  ${service.url}
   base_url, content_url and notify_url are all this address
+  sign-in        ${email}  ${password ?? '(the password that was set)'}
   app key        ${appKey}
   app secret     ${appSecret}
   access token   ${token}

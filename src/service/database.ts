@@ -61,6 +61,38 @@ const MIGRATIONS = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX temporary_links_by_expiry ON temporary_links (expires_ms);
   `,
+  `
+  CREATE UNIQUE INDEX accounts_by_email ON accounts (email COLLATE NOCASE);
+  ALTER TABLE accounts ADD COLUMN password_hash BLOB;
+  -- NULL: as large as the home was made.
+  ALTER TABLE accounts ADD COLUMN limit_bytes INTEGER;
+  -- The app from before there were several is the operator's own.
+  ALTER TABLE apps ADD COLUMN name TEXT NOT NULL DEFAULT 'davgate';
+  ALTER TABLE apps ADD COLUMN status TEXT NOT NULL DEFAULT 'production';
+  ALTER TABLE apps ADD COLUMN scopes TEXT NOT NULL DEFAULT 'account_info.read account_info.write files.metadata.read files.metadata.write files.content.read files.content.write files.permanent_delete sharing.read sharing.write';
+  -- JSON list.
+  ALTER TABLE apps ADD COLUMN redirect_uris TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE grants ADD COLUMN created_ms INTEGER;
+  -- Whether it was given to an app that has shown no secret.
+  ALTER TABLE grants ADD COLUMN is_public INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX grants_of_app ON grants (app_key, account_id);
+  -- A consent on its way to its app; \`grant_id\` is what it was exchanged for.
+  CREATE TABLE codes (
+    code_hash BLOB PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts,
+    app_key TEXT NOT NULL REFERENCES apps,
+    scopes TEXT NOT NULL,
+    redirect_uri TEXT,
+    challenge TEXT,
+    challenge_method TEXT,
+    is_offline INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    grant_id INTEGER REFERENCES grants ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX codes_of_app ON codes (app_key, expires_ms);
+  CREATE INDEX codes_by_expiry ON codes (expires_ms);
+  CREATE INDEX codes_of_grant ON codes (grant_id);
+  `,
 ];
 
 /**
@@ -85,13 +117,19 @@ export function openDatabase(dataDirectory: string): Database {
   return database;
 }
 
+/** Under the write lock: the service and a command may open the same directory at once. */
 function migrate(database: Database, file: string): void {
-  const taken = Number(database.pragma('user_version', { simple: true }));
-  if (taken > MIGRATIONS.length)
-    throw new Error(`${file} was written by a newer davgate (format ${taken}); start that version instead`);
-  if (taken === MIGRATIONS.length) return;
-  database.transaction(() => {
-    for (const step of MIGRATIONS.slice(taken)) database.exec(step);
-    database.pragma(`user_version = ${MIGRATIONS.length}`);
-  })();
+  const stepsTaken = () => Number(database.pragma('user_version', { simple: true }));
+  if (stepsTaken() === MIGRATIONS.length) return;
+  database
+    .transaction(() => {
+      const taken = stepsTaken();
+      if (taken > MIGRATIONS.length)
+        throw new Error(
+          `${file} was written by a newer davgate (format ${taken}); start that version instead`,
+        );
+      for (const step of MIGRATIONS.slice(taken)) database.exec(step);
+      database.pragma(`user_version = ${MIGRATIONS.length}`);
+    })
+    .immediate();
 }

@@ -1,5 +1,4 @@
 import type { Log } from '../util/log.ts';
-import { answerTokenRequest, TOKEN_PATH } from './accounts/oauth-token.ts';
 import { failureAnswer, faultAnswer, text } from './answers.ts';
 import { callFunction, functionName, isFunctionPath } from './dispatch.ts';
 import { type Answer, ClientGone, type Exchange } from './exchange.ts';
@@ -9,15 +8,19 @@ import { linkPasswords } from './links/password.ts';
 import { answerLink } from './links/site.ts';
 import { isTemporaryPath, type TemporarySite, temporarySiteOf } from './links/temporary-site.ts';
 import { isLinkPath } from './links/url.ts';
+import { AUTHORIZE_PATH, authorizeSiteOf } from './oauth/authorize-site.ts';
+import { answerTokenRequest, TOKEN_PATH } from './oauth/token-endpoint.ts';
 import type { Rooms } from './route.ts';
 
 /** One port for all the real service's hosts: functions, tokens and shared links are told apart by path. */
 export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exchange) => Promise<Answer> {
   const passwords = linkPasswords(rooms.clock);
   const temporarySite = temporarySiteOf(rooms);
+  const authorizeSite = authorizeSiteOf(rooms);
   return async (exchange) => {
     try {
       if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, rooms, passwords));
+      if (exchange.path === AUTHORIZE_PATH) return withSafety(await authorizeSite(exchange));
       return withCors(exchange, withSafety(await answerApi(exchange, rooms, faults, temporarySite)));
     } catch (error) {
       if (error instanceof ClientGone) throw error;
@@ -43,7 +46,7 @@ async function answerApi(
     return callUnderFaults(faults, exchange, rooms, () => answerTokenRequest(exchange, rooms));
   return text(
     404,
-    'Nothing is here. Functions are at /2/…, tokens at /oauth2/token, shared links at /scl/….',
+    'Nothing is here. Functions are at /2/…, consent and tokens at /oauth2/…, shared links at /scl/….',
   );
 }
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../util/clock.ts';
 import type { ByteRange } from '../util/ranges.ts';
 import type { Account } from './accounts/accounts.ts';
+import type { Registry } from './accounts/registry.ts';
 import type { Scope } from './accounts/scopes.ts';
-import type { Tokens } from './accounts/tokens.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Links } from './links/links.ts';
 import type { TemporaryLinks } from './links/temporary-links.ts';
@@ -11,15 +11,15 @@ import { type Fields, type StructOf, struct } from './schema.ts';
 import type { CursorOwner, Incoming, Storage } from './storage/storage.ts';
 
 /** What the functions of the interface work with; one for the whole service. */
-export interface Rooms {
+export interface Rooms extends Registry {
   readonly storage: Storage;
   readonly links: Links;
   readonly temporaryLinks: TemporaryLinks;
-  readonly tokens: Tokens;
   readonly jobs: Jobs;
   readonly clock: Clock;
   /** Bytes free on the disk that holds the data. */
   readonly freeBytes: () => Promise<number>;
+  /** With its home ready. */
   readonly accountWithId: (id: string) => Account;
   /** Without a slash at the end; where shared links lead. */
   readonly webUrl: () => string;

@@ -1,10 +1,11 @@
 import { statfs } from 'node:fs/promises';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { type Account, accountsIn, type NewAccount } from './accounts/accounts.ts';
+import type { Account, NewAccount } from './accounts/accounts.ts';
+import { homesIn } from './accounts/homes.ts';
 import { addAccount, type Credentials, provision } from './accounts/provision.ts';
+import { registryIn } from './accounts/registry.ts';
 import type { Scope } from './accounts/scopes.ts';
-import { tokensIn } from './accounts/tokens.ts';
 import { openDatabase } from './database.ts';
 import { Faults } from './faults/faults.ts';
 import { roomsUnderFaults } from './faults/rooms.ts';
@@ -44,8 +45,8 @@ export interface RunningService {
   readonly url: string;
   /** The default account's credentials, the same at each call and after restarts until they are revoked. */
   provision(): Promise<Credentials>;
-  /** Another account, with an empty home of `limitBytes`. Its address must be new. */
-  addAccount(account: NewAccount & { readonly limitBytes?: number }): Account;
+  /** Another account, with an empty home. Its address must be new. */
+  addAccount(account: NewAccount): Account;
   /** An access token for an account, under the default account's app. */
   grant(request: GrantRequest): Promise<string>;
   /** Puts these faults in place of those that were on. Throws `FaultSettingError`. */
@@ -74,8 +75,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 async function serve(options: ServiceOptions, storage: Storage, faults: Faults): Promise<RunningService> {
   const { dataDirectory, clock, log, listen, publicUrl } = options;
   const database = openDatabase(dataDirectory);
-  const accounts = accountsIn(database);
-  const tokens = tokensIn(database);
+  const registry = registryIn(database);
+  const { accounts, tokens } = registry;
+  const withHome = homesIn(storage);
   const closing = new AbortController();
   const jobs = jobsOf(clock, log, closing.signal);
   let listener: Listener | undefined;
@@ -83,11 +85,11 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     storage,
     links: linksIn(database),
     temporaryLinks: temporaryLinksIn(database),
-    tokens,
+    ...registry,
     jobs,
     clock,
     freeBytes: () => freeBytesOf(dataDirectory),
-    accountWithId: accounts.withId,
+    accountWithId: (id) => withHome(accounts.withId(id)),
     webUrl: () => (publicUrl === undefined ? (listener?.url ?? '') : new URL(publicUrl).origin),
     closing: closing.signal,
   };
@@ -99,11 +101,10 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     throw error;
   }
   const { url, close } = listener;
-  const registry = { accounts, tokens, storage, clock };
   // Asked twice at once, it must not make two of everything.
   let provisioning: Promise<unknown> = Promise.resolve();
   const provisionOnce = (): Promise<Credentials> => {
-    const next = provisioning.then(() => provision(registry, dataDirectory));
+    const next = provisioning.then(() => provision(registry, clock, dataDirectory));
     provisioning = next.catch(() => undefined);
     return next;
   };
@@ -121,10 +122,10 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   return {
     url,
     provision: provisionOnce,
-    addAccount: ({ limitBytes, ...account }) => addAccount(registry, account, limitBytes),
+    addAccount: (account) => addAccount(accounts, account),
     async grant({ accountId, scopes, expiresMs }) {
       const { appKey } = await provisionOnce();
-      return tokens.grantAccess(accountId, appKey, scopes, expiresMs);
+      return tokens.grantAccess(clock.now(), { accountId, appKey, scopes }, expiresMs);
     },
     setFaults: (settings) => faults.set(settings),
     close() {

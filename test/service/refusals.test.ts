@@ -2,9 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accountsIn } from '../../src/service/accounts/accounts.ts';
+import { registryIn } from '../../src/service/accounts/registry.ts';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
-import { tokensIn } from '../../src/service/accounts/tokens.ts';
 import { openDatabase } from '../../src/service/database.ts';
 import { Faults } from '../../src/service/faults/faults.ts';
 import { frontOf } from '../../src/service/front.ts';
@@ -34,13 +33,14 @@ let closeAll: () => Promise<void>;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'davgate-refusals-'));
   const database = openDatabase(directory);
-  const accounts = accountsIn(database);
-  const tokens = tokensIn(database);
+  const registry = registryIn(database);
+  const { accounts, apps, tokens } = registry;
   const account = accounts.add(
     { email: 'x@example.org', givenName: 'X', surname: 'Y', mayDeletePermanently: true },
     '1',
   );
-  token = tokens.grantAccess(account.id, tokens.addApp().appKey, SCOPES);
+  const { app } = apps.add({ name: 'X', status: 'production', scopes: SCOPES, redirectUris: [] });
+  token = tokens.grantAccess(0, { accountId: account.id, appKey: app.key, scopes: SCOPES });
   const log = {
     info: () => undefined,
     warn: () => undefined,
@@ -51,7 +51,7 @@ beforeAll(async () => {
       storage: new Proxy({}, { get: () => () => next() }) as Storage,
       links: linksIn(database),
       temporaryLinks: temporaryLinksIn(database),
-      tokens,
+      ...registry,
       jobs: jobsOf(systemClock, log, new AbortController().signal),
       clock: systemClock,
       freeBytes: async () => 0,

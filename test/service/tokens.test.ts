@@ -88,7 +88,7 @@ describe('POST /oauth2/token', () => {
       'another grant',
       (form) => ({ ...form, grant_type: 'password' }),
       'unsupported_grant_type',
-      'grant_type must be "refresh_token"',
+      'grant_type must be "authorization_code" or "refresh_token"',
     ],
     [
       'no token',

@@ -6,21 +6,35 @@ export interface Account {
   readonly id: string;
   /** Digits: the account's home. */
   readonly namespace: string;
+  /** Found in whatever case it is written. */
   readonly email: string;
   readonly givenName: string;
   readonly surname: string;
   /** Whether `permanently_delete` may be called for it. */
   readonly mayDeletePermanently: boolean;
+  /** Of its home. `undefined`: made before limits were kept here, and the home knows. */
+  readonly limitBytes?: number;
+  /** Of the password that signs in at `/oauth2/authorize`; without one there is no signing in. */
+  readonly passwordHash?: Uint8Array;
 }
 
 export type NewAccount = Omit<Account, 'id' | 'namespace'>;
 
+/** What can be changed of an account that is there. */
+export type AccountChange = Partial<Omit<NewAccount, 'email'>>;
+
 export interface Accounts {
   /** The account with this address; `undefined` if there is none. */
   withEmail(email: string): Account | undefined;
+  /** The account that a token or a link belongs to, and so is there. */
   withId(id: string): Account;
-  /** `namespace` must exist already, so that no account is ever without its home. */
+  /** Likewise, of an id that may be of no account any more. */
+  find(id: string): Account | undefined;
+  /** By address. */
+  all(): readonly Account[];
+  /** The home at `namespace` is made when it is first used. The address must be new. */
   add(account: NewAccount, namespace: string): Account;
+  change(id: string, change: AccountChange): void;
 }
 
 interface Row {
@@ -30,30 +44,53 @@ interface Row {
   readonly given_name: string;
   readonly surname: string;
   readonly may_delete_permanently: number;
+  readonly limit_bytes: number | null;
+  readonly password_hash: Buffer | null;
 }
 
 export function accountsIn(database: Database): Accounts {
-  const byEmail = database.prepare<[string], Row>('SELECT * FROM accounts WHERE email = ?');
+  const byEmail = database.prepare<[string], Row>('SELECT * FROM accounts WHERE email = ? COLLATE NOCASE');
   const byId = database.prepare<[string], Row>('SELECT * FROM accounts WHERE account_id = ?');
-  const insert = database.prepare<[string, string, string, string, string, number]>(
-    'INSERT INTO accounts VALUES (?, ?, ?, ?, ?, ?)',
+  const every = database.prepare<[], Row>('SELECT * FROM accounts ORDER BY email COLLATE NOCASE');
+  const insert = database.prepare<[Row]>(
+    `INSERT INTO accounts (account_id, namespace, email, given_name, surname, may_delete_permanently, limit_bytes,
+       password_hash)
+     VALUES (@account_id, @namespace, @email, @given_name, @surname, @may_delete_permanently, @limit_bytes,
+       @password_hash)`,
   );
+  const update = database.prepare<[Row]>(
+    `UPDATE accounts SET given_name = @given_name, surname = @surname,
+       may_delete_permanently = @may_delete_permanently, limit_bytes = @limit_bytes, password_hash = @password_hash
+     WHERE account_id = @account_id`,
+  );
+
+  function find(id: string): Account | undefined {
+    const row = byId.get(id);
+    return row && accountOf(row);
+  }
+
+  function withId(id: string): Account {
+    const account = find(id);
+    if (!account) throw new Error(`a token or a link belongs to ${id}, which is no account`);
+    return account;
+  }
+
   return {
     withEmail(email) {
       const row = byEmail.get(email);
       return row && accountOf(row);
     },
-    withId(id) {
-      const row = byId.get(id);
-      if (!row) throw new Error(`a token or a link belongs to ${id}, which is no account`);
-      return accountOf(row);
-    },
+    withId,
+    find,
+    all: () => every.all().map(accountOf),
     add(account, namespace) {
-      const id = newAccountId();
-      const { email, givenName, surname, mayDeletePermanently } = account;
-      insert.run(id, namespace, email, givenName, surname, mayDeletePermanently ? 1 : 0);
-      return { ...account, id, namespace };
+      const added = { ...account, id: newAccountId(), namespace };
+      insert.run(rowOf(added));
+      return added;
     },
+    change: database.transaction((id: string, change: AccountChange) => {
+      update.run(rowOf({ ...withId(id), ...change }));
+    }).immediate,
   };
 }
 
@@ -77,5 +114,20 @@ function accountOf(row: Row): Account {
     givenName: row.given_name,
     surname: row.surname,
     mayDeletePermanently: row.may_delete_permanently === 1,
+    ...(row.limit_bytes !== null && { limitBytes: row.limit_bytes }),
+    ...(row.password_hash !== null && { passwordHash: row.password_hash }),
+  };
+}
+
+function rowOf(account: Account): Row {
+  return {
+    account_id: account.id,
+    namespace: account.namespace,
+    email: account.email,
+    given_name: account.givenName,
+    surname: account.surname,
+    may_delete_permanently: account.mayDeletePermanently ? 1 : 0,
+    limit_bytes: account.limitBytes ?? null,
+    password_hash: account.passwordHash ? Buffer.from(account.passwordHash) : null,
   };
 }

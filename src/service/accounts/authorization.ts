@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BadCall, failure, unauthorized } from '../failures.ts';
 import type { Caller, Rooms, Route, RouteAuth } from '../route.ts';
+import type { Scope } from './scopes.ts';
 
 /** The characters of a bearer token (RFC 6750 §2.1). */
 const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
@@ -22,7 +23,7 @@ export function authorize(
   }
   if (!given) throw new BadCall('Must provide HTTP header "Authorization" or URL parameter "authorization".');
   const scheme = given.scheme.toLowerCase();
-  if (scheme === 'basic' && route.auth !== 'user') return checkApp(given, rooms);
+  if (scheme === 'basic' && route.auth !== 'user') return checkApp(given, route, rooms);
   if (scheme === 'bearer' && route.auth !== 'app') return userOf(request, given, route, rooms);
   throw wrongScheme(given, route.auth);
 }
@@ -65,6 +66,7 @@ function userOf(request: IncomingMessage, given: Given, route: Route, rooms: Roo
   const bearer = rooms.tokens.bearer(rooms.clock.now(), token);
   if (!bearer) throw unauthorized(failure('invalid_access_token'));
   if (bearer.expired) throw unauthorized(failure('expired_access_token'));
+  checkAppScope(bearer.appScopes, route);
   if (route.scope && !bearer.scopes.includes(route.scope))
     throw unauthorized(failure('missing_scope', { required_scope: route.scope }));
   refuseTeamHeaders(request);
@@ -74,9 +76,25 @@ function userOf(request: IncomingMessage, given: Given, route: Route, rooms: Roo
 }
 
 /** App authentication: the key and secret (RFC 7617). */
-function checkApp({ credentials }: Given, { tokens }: Rooms): undefined {
-  const [key = '', ...secret] = Buffer.from(credentials, 'base64').toString('utf8').split(':');
-  if (!tokens.isApp(key, secret.join(':'))) throw unauthorized(failure('invalid_access_token'));
+function checkApp({ credentials }: Given, route: Route, { apps }: Rooms): undefined {
+  const { key, secret } = basicCredentials(credentials);
+  const app = apps.withKey(key);
+  if (!app || !apps.isSecret(key, secret)) throw unauthorized(failure('invalid_access_token'));
+  checkAppScope(app.scopes, route);
+}
+
+/** The two halves of what stands behind `Basic`. */
+export function basicCredentials(encoded: string): { readonly key: string; readonly secret: string } {
+  const [key = '', ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
+  return { key, secret: secret.join(':') };
+}
+
+/** What the app may not have, none of its tokens can give. */
+function checkAppScope(scopes: readonly Scope[], { scope }: Route): void {
+  if (scope === undefined || scopes.includes(scope)) return;
+  throw new BadCall(
+    `Your app is not permitted to access this endpoint because it does not have the required scope '${scope}'. The owner of the app can enable the scope for the app.`,
+  );
 }
 
 /** There are no teams here, so a token cannot act as another of its members. */

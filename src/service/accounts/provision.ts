@@ -2,13 +2,17 @@ import { readFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
-import type { Storage } from '../storage/storage.ts';
 import { type Account, type Accounts, type NewAccount, newNamespace } from './accounts.ts';
+import type { Apps, NewApp } from './apps.ts';
+import type { Registry } from './registry.ts';
 import { SCOPES } from './scopes.ts';
-import type { Tokens } from './tokens.ts';
+import { hashOfPassword, isPassword, newPassword } from './secrets.ts';
 
 /** What a client needs to work as the default account, now and after every restart. */
 export interface Credentials {
+  readonly email: string;
+  /** Signs in at `/oauth2/authorize`; left out once somebody has set another, which is not known here. */
+  readonly password?: string;
   readonly appKey: string;
   readonly appSecret: string;
   /** Good at `/oauth2/token`, with the app's key and secret, until revoked. */
@@ -24,57 +28,79 @@ const DEFAULT_ACCOUNT: NewAccount = {
   mayDeletePermanently: true,
 };
 
+/** The operator's own: it needs nobody's leave to have users. */
+const DEFAULT_APP: NewApp = { name: 'davgate', status: 'production', scopes: SCOPES, redirectUris: [] };
+
 /** 2 TiB; `get_space_usage` tells less where the disk has less. */
 const DEFAULT_LIMIT_BYTES = 2 * 1024 ** 4;
 
 /** Secrets in clear, for their owner's eyes only: the gateway has to show them to the service again. */
 const FILE_NAME = 'credentials.json';
 
-export interface Registry {
-  readonly accounts: Accounts;
-  readonly tokens: Tokens;
-  readonly storage: Storage;
-  readonly clock: Clock;
-}
-
 /**
  * The default account's credentials: those of last time while they are good, new ones otherwise. On disk
  * before they are told of.
  */
-export async function provision(registry: Registry, dataDirectory: string): Promise<Credentials> {
-  const { accounts, tokens, clock } = registry;
+export async function provision(
+  registry: Registry,
+  clock: Clock,
+  dataDirectory: string,
+): Promise<Credentials> {
+  const { accounts } = registry;
   const file = join(dataDirectory, FILE_NAME);
   const kept = readCredentials(file);
-  const app = kept && tokens.isApp(kept.appKey, kept.appSecret) ? kept : tokens.addApp();
-  const account = accounts.withEmail(DEFAULT_ACCOUNT.email) ?? addAccount(registry, DEFAULT_ACCOUNT);
-  const isKept = app === kept;
+  const account = accounts.withEmail(DEFAULT_ACCOUNT.email) ?? addAccount(accounts, DEFAULT_ACCOUNT);
+  const password = await passwordOf(accounts, account, kept?.password);
   const credentials: Credentials = {
-    appKey: app.appKey,
-    appSecret: app.appSecret,
-    refreshToken:
-      isKept && tokens.isRefreshToken(kept.refreshToken)
-        ? kept.refreshToken
-        : tokens.grantRefreshable(account.id, app.appKey, SCOPES),
-    token:
-      isKept && tokens.bearer(clock.now(), kept.token)
-        ? kept.token
-        : tokens.grantAccess(account.id, app.appKey, SCOPES),
+    email: account.email,
+    ...(password !== undefined && { password }),
+    ...tokensFor(registry, clock.now(), account, kept),
   };
-  const isUnchanged =
-    kept && kept.refreshToken === credentials.refreshToken && kept.token === credentials.token;
-  if (!isUnchanged) await writeCredentials(file, credentials);
+  if (JSON.stringify(kept) !== JSON.stringify(credentials)) await writeCredentials(file, credentials);
   return credentials;
 }
 
-/** A new account with its empty home. Killed in between, all that is left over is a home without owner. */
-export function addAccount(
-  { accounts, storage }: Pick<Registry, 'accounts' | 'storage'>,
-  account: NewAccount,
-  limitBytes = DEFAULT_LIMIT_BYTES,
-): Account {
-  const namespace = newNamespace();
-  storage.createNamespace(namespace, limitBytes);
-  return accounts.add(account, namespace);
+/** A new account; its home is made when it is first used. Throws when the address is taken. */
+export function addAccount(accounts: Accounts, account: NewAccount): Account {
+  return accounts.add({ limitBytes: DEFAULT_LIMIT_BYTES, ...account }, newNamespace());
+}
+
+async function passwordOf(
+  accounts: Accounts,
+  { id, passwordHash }: Account,
+  kept: string | undefined,
+): Promise<string | undefined> {
+  if (passwordHash) return kept !== undefined && (await isPassword(kept, passwordHash)) ? kept : undefined;
+  const password = newPassword();
+  accounts.change(id, { passwordHash: await hashOfPassword(password) });
+  return password;
+}
+
+type AppCredentials = Omit<Credentials, 'email' | 'password'>;
+
+function tokensFor(
+  { apps, tokens }: Registry,
+  nowMs: number,
+  { id: accountId }: Account,
+  kept: Credentials | undefined,
+): AppCredentials {
+  const isKept = kept !== undefined && apps.isSecret(kept.appKey, kept.appSecret);
+  const { appKey, appSecret } = isKept ? kept : newDefaultApp(apps);
+  const consent = { accountId, appKey, scopes: SCOPES };
+  return {
+    appKey,
+    appSecret,
+    refreshToken:
+      isKept && tokens.isRefreshToken(kept.refreshToken)
+        ? kept.refreshToken
+        : tokens.grantRefreshable(nowMs, consent),
+    token: isKept && tokens.bearer(nowMs, kept.token) ? kept.token : tokens.grantAccess(nowMs, consent),
+  };
+}
+
+function newDefaultApp(apps: Apps): Pick<Credentials, 'appKey' | 'appSecret'> {
+  const { app, secret } = apps.add(DEFAULT_APP);
+  return { appKey: app.key, appSecret: secret };
 }
 
 function readCredentials(file: string): Credentials | undefined {
@@ -85,10 +111,17 @@ function readCredentials(file: string): Credentials | undefined {
     // Lost or damaged: new credentials do as well, as nothing else knows the old ones.
     return undefined;
   }
-  const { appKey, appSecret, refreshToken, token } = value;
-  const all = [appKey, appSecret, refreshToken, token];
+  const { email = '', password, appKey, appSecret, refreshToken, token } = value;
+  const all = [email, appKey, appSecret, refreshToken, token, password ?? ''];
   if (!all.every((one) => typeof one === 'string')) return undefined;
-  return { appKey, appSecret, refreshToken, token } as Credentials;
+  return {
+    email,
+    ...(password !== undefined && { password }),
+    appKey,
+    appSecret,
+    refreshToken,
+    token,
+  } as Credentials;
 }
 
 /** Whole or not at all: written beside, flushed, and put in place. */

@@ -11,6 +11,14 @@ export function newSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
+/** 96 bits: beyond guessing at a form that counts the guesses, and short enough to be typed. */
+const PASSWORD_BYTES = 12;
+
+/** A password for whoever has not chosen one. */
+export function newPassword(): string {
+  return randomBytes(PASSWORD_BYTES).toString('base64url');
+}
+
 /** What is stored of a token or an app secret. Only for what `newSecret` made: it is no password hash. */
 export function hashOfSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();

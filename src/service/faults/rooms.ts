@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
+import type { Codes } from '../accounts/codes.ts';
 import type { Tokens } from '../accounts/tokens.ts';
 import type { Rooms } from '../route.ts';
 import { type Incoming, type Storage, StorageError } from '../storage/storage.ts';
@@ -13,12 +14,27 @@ export function roomsUnderFaults(rooms: Rooms, faults: Faults): Rooms {
   return {
     ...rooms,
     storage: storageUnderFaults(rooms.storage, faults),
-    tokens: tokensUnderFaults(rooms.tokens, faults),
+    ...tokensUnderFaults(rooms, faults),
   };
 }
 
-function tokensUnderFaults(tokens: Tokens, faults: Faults): Tokens {
+function tokensUnderFaults(
+  { tokens, codes }: Rooms,
+  faults: Faults,
+): { readonly tokens: Tokens; readonly codes: Codes } {
   const ages = new Ages(faults.clock);
+  const aging: Codes = {
+    ...codes,
+    exchange(nowMs, exchange) {
+      const exchanged = codes.exchange(nowMs, exchange);
+      if (typeof exchanged === 'object') ages.begin(exchanged.token);
+      return exchanged;
+    },
+  };
+  return { codes: aging, tokens: agingTokens(tokens, ages, faults) };
+}
+
+function agingTokens(tokens: Tokens, ages: Ages, faults: Faults): Tokens {
   return {
     ...tokens,
     refresh(nowMs, request) {

@@ -1,13 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
+import { guessesOf } from '../accounts/guesses.ts';
 import { isPassword } from '../accounts/secrets.ts';
 import type { Link } from './links.ts';
-
-/** More guesses than a person needs, fewer than a program wants. */
-const GUESSES_PER_MINUTE = 10;
-const MINUTE_MS = 60_000;
-/** Links whose guesses are counted at once; the oldest count is forgotten beyond that. */
-const COUNTED_MAX = 10_000;
 
 /** Lets people into links that have a password, and keeps programs from trying many. */
 export interface LinkPasswords {
@@ -18,21 +13,7 @@ export interface LinkPasswords {
 }
 
 export function linkPasswords(clock: Clock): LinkPasswords {
-  const guesses = new Map<string, { sinceMs: number; count: number }>();
-
-  function isTooMany(token: string): boolean {
-    const nowMs = clock.now();
-    const counted = guesses.get(token);
-    if (!counted || nowMs - counted.sinceMs >= MINUTE_MS) {
-      guesses.delete(token);
-      guesses.set(token, { sinceMs: nowMs, count: 1 });
-      const [oldest] = guesses.keys();
-      if (guesses.size > COUNTED_MAX && oldest !== undefined) guesses.delete(oldest);
-      return false;
-    }
-    counted.count++;
-    return counted.count > GUESSES_PER_MINUTE;
-  }
+  const guesses = guessesOf(clock);
 
   function pass(link: Link): string {
     return createHmac('sha256', link.passwordHash ?? '')
@@ -42,7 +23,7 @@ export function linkPasswords(clock: Clock): LinkPasswords {
 
   return {
     async check(link, password) {
-      if (isTooMany(link.token)) return 'too-many';
+      if (guesses.isTooMany(link.token)) return 'too-many';
       return link.passwordHash && (await isPassword(password, link.passwordHash)) ? 'right' : 'wrong';
     },
     pass,

@@ -2,6 +2,7 @@ import { filePage, folderPage, LINK_PAGE_POLICY, messagePage, passwordPage } fro
 import { folderZip } from '../content/folder-zip.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
 import type { Answer, Exchange } from '../exchange.ts';
+import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';
 import { StorageError, type StoredFile, type StoredFolder } from '../storage/storage.ts';
 import { fileNameOf, linkBytes } from './bytes.ts';
@@ -149,7 +150,7 @@ async function tryPassword(
   passwords: LinkPasswords,
   isSecure: boolean,
 ): Promise<Answer> {
-  const form = await formOf(exchange);
+  const form = await formOf(exchange, FORM_MAX_BYTES);
   const password = form?.get('password');
   if (!password) return page(400, passwordPage('Type the password.'));
   const verdict = await passwords.check(link, password);
@@ -163,17 +164,6 @@ async function tryPassword(
 
 function cookieName(link: Link): string {
   return `link-${link.token}`;
-}
-
-async function formOf(exchange: Exchange): Promise<URLSearchParams | undefined> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of exchange.body()) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > FORM_MAX_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString('utf8'));
 }
 
 /** Back to the same address, to be asked for with GET. */

@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto';
+import type { Database } from 'better-sqlite3';
+import { parseScopes, type Scope } from './scopes.ts';
+import { hashOfSecret, isSecret, newSecret } from './secrets.ts';
+
+/**
+ * How far an app has come: in development, with production applied for, or granted. So many users may link it; the
+ * specification tells of a freeze at 50, of a maximum of 500, and that production status lifts the cap.
+ */
+export const LINKED_USERS_MAX = {
+  development: 50,
+  applied: 500,
+  production: Number.POSITIVE_INFINITY,
+} as const;
+
+export type AppStatus = keyof typeof LINKED_USERS_MAX;
+
+export interface App {
+  /** Its public name on the wire: `client_id`. */
+  readonly key: string;
+  /** What people are shown. */
+  readonly name: string;
+  readonly status: AppStatus;
+  /** What it may be granted at most. */
+  readonly scopes: readonly Scope[];
+  /** Where codes may be sent, each compared as it is written. */
+  readonly redirectUris: readonly string[];
+}
+
+export type NewApp = Omit<App, 'key'>;
+
+/** Apps that may ask accounts for access. Of a secret only a hash is kept. */
+export interface Apps {
+  add(app: NewApp): { readonly app: App; readonly secret: string };
+  withKey(key: string): App | undefined;
+  /** By name. */
+  all(): readonly App[];
+  /** Whether this is the app's secret. */
+  isSecret(key: string, secret: string): boolean;
+  change(key: string, change: Partial<NewApp>): void;
+  /** Makes another secret; the old one is no good from now on. */
+  renewSecret(key: string): string;
+  /** With all consents given to it and all their tokens. */
+  remove(key: string): void;
+}
+
+interface Row {
+  readonly app_key: string;
+  readonly name: string;
+  readonly status: string;
+  readonly scopes: string;
+  /** A JSON list. */
+  readonly redirect_uris: string;
+}
+
+export function appsIn(database: Database): Apps {
+  const byKey = database.prepare<[string], Row>('SELECT * FROM apps WHERE app_key = ?');
+  const every = database.prepare<[], Row>('SELECT * FROM apps ORDER BY name, app_key');
+  const selectSecret = database.prepare<[string], { secret_hash: Buffer }>(
+    'SELECT secret_hash FROM apps WHERE app_key = ?',
+  );
+  const insert = database.prepare<[Row & { secret_hash: Buffer }]>(
+    `INSERT INTO apps (app_key, secret_hash, name, status, scopes, redirect_uris)
+     VALUES (@app_key, @secret_hash, @name, @status, @scopes, @redirect_uris)`,
+  );
+  const update = database.prepare<[Row]>(
+    `UPDATE apps SET name = @name, status = @status, scopes = @scopes, redirect_uris = @redirect_uris
+     WHERE app_key = @app_key`,
+  );
+  const updateSecret = database.prepare<[Buffer, string]>(
+    'UPDATE apps SET secret_hash = ? WHERE app_key = ?',
+  );
+  const removals = ['codes', 'grants', 'apps'].map((table) =>
+    database.prepare<[string]>(`DELETE FROM ${table} WHERE app_key = ?`),
+  );
+
+  function withKey(key: string): App | undefined {
+    const row = byKey.get(key);
+    return row && appOf(row);
+  }
+
+  return {
+    add(app) {
+      const added = { ...app, key: randomBytes(8).toString('hex').slice(1) };
+      const secret = newSecret();
+      insert.run({ ...rowOf(added), secret_hash: hashOfSecret(secret) });
+      return { app: added, secret };
+    },
+    withKey,
+    all: () => every.all().map(appOf),
+    isSecret(key, secret) {
+      const row = selectSecret.get(key);
+      return row !== undefined && isSecret(secret, row.secret_hash);
+    },
+    change: database.transaction((key: string, change: Partial<NewApp>) => {
+      const app = withKey(key);
+      if (app) update.run(rowOf({ ...app, ...change }));
+    }).immediate,
+    renewSecret(key) {
+      const secret = newSecret();
+      updateSecret.run(hashOfSecret(secret), key);
+      return secret;
+    },
+    remove: database.transaction((key: string) => {
+      for (const removal of removals) removal.run(key);
+    }).immediate,
+  };
+}
+
+function appOf(row: Row): App {
+  return {
+    key: row.app_key,
+    name: row.name,
+    // Only written by `rowOf`, and by the schema's own default.
+    status: row.status as AppStatus,
+    scopes: parseScopes(row.scopes),
+    redirectUris: JSON.parse(row.redirect_uris) as string[],
+  };
+}
+
+function rowOf(app: App): Row {
+  return {
+    app_key: app.key,
+    name: app.name,
+    status: app.status,
+    scopes: app.scopes.join(' '),
+    redirect_uris: JSON.stringify(app.redirectUris),
+  };
+}

@@ -1,0 +1,131 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Database } from 'better-sqlite3';
+import type { App } from './apps.ts';
+import type { Consent, Grants } from './grants.ts';
+import { parseScopes } from './scopes.ts';
+import { hashOfSecret, newSecret } from './secrets.ts';
+import { expiryOf, type IssuedToken } from './tokens.ts';
+
+/** RFC 6749 §4.1.2 recommends no more than ten minutes. */
+const CODE_LIFETIME_MS = 10 * 60 * 1000;
+
+/** So long after its end a code that was used is still known, for its reuse to be noticed. */
+const USED_KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** PKCE (RFC 7636 §4.2): what the app will have to show when it exchanges the code. */
+export interface Challenge {
+  readonly method: 'S256' | 'plain';
+  readonly value: string;
+}
+
+export interface CodeRequest extends Consent {
+  /** Where the code was sent; left out where its owner was to carry it over by hand. */
+  readonly redirectUri?: string;
+  readonly challenge?: Challenge;
+  /** Whether a refresh token is to come of it. */
+  readonly isOffline: boolean;
+}
+
+export interface Exchange {
+  readonly code: string;
+  readonly appKey: string;
+  readonly hasSecret: boolean;
+  readonly redirectUri?: string;
+  readonly verifier?: string;
+}
+
+export interface Exchanged extends IssuedToken {
+  readonly accountId: string;
+  readonly refreshToken?: string;
+}
+
+/** Authorization codes: what a consent is until its app has turned it into tokens. */
+export interface Codes {
+  /** A code that is good once and for ten minutes. `'full'`: the app may have no more users. */
+  issue(nowMs: number, app: App, request: CodeRequest): string | 'full';
+  /**
+   * Tokens for a code. `'code'`: there is no such code for this app, or it has ended, or was used already; then what
+   * it was exchanged for ends too. The others name what does not fit the request that the code was made for.
+   */
+  exchange(nowMs: number, exchange: Exchange): Exchanged | 'code' | 'redirect_uri' | 'verifier';
+}
+
+interface Row {
+  readonly code_hash: Buffer;
+  readonly account_id: string;
+  readonly app_key: string;
+  readonly scopes: string;
+  readonly redirect_uri: string | null;
+  readonly challenge: string | null;
+  readonly challenge_method: string | null;
+  readonly is_offline: number;
+  readonly expires_ms: number;
+  readonly grant_id: number | null;
+}
+
+export function codesIn(database: Database, grants: Grants): Codes {
+  const insert = database.prepare<[Row]>(
+    `INSERT INTO codes VALUES (@code_hash, @account_id, @app_key, @scopes, @redirect_uri, @challenge,
+       @challenge_method, @is_offline, @expires_ms, @grant_id)`,
+  );
+  const select = database.prepare<[Uint8Array, string], Row>(
+    'SELECT * FROM codes WHERE code_hash = ? AND app_key = ?',
+  );
+  const markUsed = database.prepare<[number, Uint8Array]>(
+    'UPDATE codes SET grant_id = ? WHERE code_hash = ?',
+  );
+  const forgetOld = database.prepare<[number]>('DELETE FROM codes WHERE expires_ms < ?');
+
+  function turnedInto(nowMs: number, row: Row, isPublic: boolean): Exchanged {
+    const { account_id: accountId, app_key: appKey, is_offline: isOffline } = row;
+    const scopes = parseScopes(row.scopes);
+    const consent = { accountId, appKey, scopes, isPublic };
+    const { number, refreshToken } = isOffline
+      ? grants.addRefreshable(nowMs, consent)
+      : { number: grants.add(nowMs, consent) };
+    markUsed.run(number, row.code_hash);
+    const token = grants.issue(number, scopes, expiryOf(nowMs));
+    return { accountId, scopes, token, ...(refreshToken !== undefined && { refreshToken }) };
+  }
+
+  return {
+    issue: database.transaction((nowMs: number, app: App, request: CodeRequest) => {
+      if (!grants.mayLink(nowMs, app, request.accountId)) return 'full';
+      forgetOld.run(nowMs - USED_KEPT_MS);
+      const code = newSecret();
+      insert.run(rowOf(hashOfSecret(code), nowMs, request));
+      return code;
+    }).immediate,
+    exchange: database.transaction((nowMs: number, exchange: Exchange) => {
+      const row = select.get(hashOfSecret(exchange.code), exchange.appKey);
+      if (row?.grant_id) grants.revoke(row.grant_id);
+      if (!row || row.grant_id !== null || row.expires_ms <= nowMs) return 'code';
+      if (row.redirect_uri !== (exchange.redirectUri ?? null)) return 'redirect_uri';
+      if (!isVerified(row, exchange.verifier)) return 'verifier';
+      return turnedInto(nowMs, row, !exchange.hasSecret);
+    }).immediate,
+  };
+}
+
+/** A verifier for a code without a challenge is refused too: somebody has taken the challenge out of the request. */
+function isVerified({ challenge, challenge_method: method }: Row, verifier: string | undefined): boolean {
+  if (challenge === null || verifier === undefined) return challenge === null && verifier === undefined;
+  const shown = method === 'S256' ? createHash('sha256').update(verifier).digest('base64url') : verifier;
+  const [one, other] = [Buffer.from(shown), Buffer.from(challenge)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+function rowOf(hash: Buffer, nowMs: number, request: CodeRequest): Row {
+  return {
+    code_hash: hash,
+    account_id: request.accountId,
+    app_key: request.appKey,
+    scopes: request.scopes.join(' '),
+    redirect_uri: request.redirectUri ?? null,
+    challenge: request.challenge?.value ?? null,
+    challenge_method: request.challenge?.method ?? null,
+    is_offline: request.isOffline ? 1 : 0,
+    expires_ms: nowMs + CODE_LIFETIME_MS,
+    grant_id: null,
+  };
+}

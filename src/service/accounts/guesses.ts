@@ -1,0 +1,40 @@
+import type { Clock } from '../../util/clock.ts';
+
+/** More guesses than a person needs, fewer than a program wants. */
+const GUESSES_PER_MINUTE = 10;
+const MINUTE_MS = 60_000;
+/** Names whose guesses are counted at once; the oldest count is forgotten beyond that. */
+const COUNTED_MAX = 10_000;
+
+/** How long to wait after one guess too many, for a `Retry-After`. */
+export const GUESSES_WAIT_SECONDS = MINUTE_MS / 1000;
+
+/** Counts the guesses at the password of something that has a name, so that a program cannot try many. */
+export interface Guesses {
+  /** Counts one more guess. Whether it is one too many for this minute. */
+  isTooMany(name: string): boolean;
+  /** The password was given: whoever knows it need not wait for having been slow. */
+  forget(name: string): void;
+}
+
+export function guessesOf(clock: Clock): Guesses {
+  const guesses = new Map<string, { sinceMs: number; count: number }>();
+  return {
+    isTooMany(name) {
+      const nowMs = clock.now();
+      const counted = guesses.get(name);
+      if (!counted || nowMs - counted.sinceMs >= MINUTE_MS) {
+        guesses.delete(name);
+        guesses.set(name, { sinceMs: nowMs, count: 1 });
+        const [oldest] = guesses.keys();
+        if (guesses.size > COUNTED_MAX && oldest !== undefined) guesses.delete(oldest);
+        return false;
+      }
+      counted.count++;
+      return counted.count > GUESSES_PER_MINUTE;
+    },
+    forget(name) {
+      guesses.delete(name);
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import type { Database } from 'better-sqlite3';
+import { type Accounts, accountsIn } from './accounts.ts';
+import { type Apps, appsIn } from './apps.ts';
+import { type Codes, codesIn } from './codes.ts';
+import { type Grants, grantsIn } from './grants.ts';
+import { type Tokens, tokensIn } from './tokens.ts';
+
+/** Who there is, which apps, and what the ones allow the others. */
+export interface Registry {
+  readonly accounts: Accounts;
+  readonly apps: Apps;
+  readonly grants: Grants;
+  readonly codes: Codes;
+  readonly tokens: Tokens;
+}
+
+export function registryIn(database: Database): Registry {
+  const grants = grantsIn(database);
+  return {
+    accounts: accountsIn(database),
+    apps: appsIn(database),
+    grants,
+    codes: codesIn(database, grants),
+    tokens: tokensIn(database, grants),
+  };
+}

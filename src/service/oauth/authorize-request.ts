@@ -1,0 +1,160 @@
+import type { App, Apps } from '../accounts/apps.ts';
+import type { Challenge } from '../accounts/codes.ts';
+import { OAuthRefusal, oneOf, refuseUnknown, required, withoutRepeats } from './parameters.ts';
+
+/** What an app asks of an account, checked: `GET /oauth2/authorize` (RFC 6749 §4.1.1 and §4.2.1). */
+export interface AuthorizationRequest {
+  readonly app: App;
+  /** `token` answers with an access token at once, in the address's fragment. */
+  readonly responseType: 'code' | 'token';
+  /** Left out: the code is shown, for its owner to carry over. */
+  readonly redirectUri?: string;
+  readonly state?: string;
+  readonly isOffline: boolean;
+  readonly challenge?: Challenge;
+  /** Ask even who has allowed all this before. */
+  readonly mustReapprove: boolean;
+  /** Ask for the password even who is signed in. */
+  readonly mustSignIn: boolean;
+}
+
+/** Where an answer goes: back to the app, or to the person before the screen where there is no safe way back. */
+export interface ReturnAddress {
+  readonly redirectUri: string;
+  readonly state?: string;
+  /** Whether the answer goes into the fragment, which browsers do not send on. */
+  readonly inFragment: boolean;
+}
+
+/** A request that is refused, and who is to be told. */
+export interface RefusedRequest {
+  readonly refusal: OAuthRefusal;
+  /** `undefined`: app or address are not known to be good, so nobody may be sent anywhere. */
+  readonly returnTo: ReturnAddress | undefined;
+}
+
+const BOOLEAN = ['false', 'true'] as const;
+
+/**
+ * Those of the real service but `scope`: an app's scopes are chosen where it is registered. What only says how its
+ * pages should look or whom they should let in means nothing here.
+ */
+const KNOWN = [
+  'client_id',
+  'response_type',
+  'redirect_uri',
+  'state',
+  'token_access_type',
+  'code_challenge',
+  'code_challenge_method',
+  'force_reapprove',
+  'force_reauthentication',
+  'disable_signup',
+  'locale',
+  'require_role',
+];
+
+/** The real service's, in bytes. */
+const STATE_MAX_BYTES = 2000;
+
+/** The request in an address's query. */
+export function parseAuthorization(
+  query: URLSearchParams,
+  apps: Apps,
+): AuthorizationRequest | RefusedRequest {
+  let returnTo: ReturnAddress | undefined;
+  try {
+    const [app, redirectUri] = partiesOf(query, apps);
+    returnTo = redirectUri === undefined ? undefined : returnAddress(query, redirectUri);
+    return requestOf(query, app, redirectUri);
+  } catch (error) {
+    if (!(error instanceof OAuthRefusal)) throw error;
+    return { refusal: error, returnTo };
+  }
+}
+
+/** The app and where it wants its answer. While these are not good, the answer must not leave this service. */
+function partiesOf(query: URLSearchParams, apps: Apps): [App, string | undefined] {
+  const given = withoutRepeats(
+    ['client_id', 'redirect_uri'].flatMap((name) =>
+      query.getAll(name).map((value) => [name, value] as const),
+    ),
+  );
+  const app = apps.withKey(required(given, 'client_id'));
+  if (!app) throw new OAuthRefusal('invalid_request', 'client_id is no app that is known here');
+  const redirectUri = given.get('redirect_uri');
+  if (redirectUri !== undefined && !app.redirectUris.includes(redirectUri))
+    throw new OAuthRefusal(
+      'invalid_request',
+      `redirect_uri ${JSON.stringify(redirectUri)} is none of those that the app ${app.name} has registered`,
+    );
+  return [app, redirectUri];
+}
+
+function returnAddress(query: URLSearchParams, redirectUri: string): ReturnAddress {
+  const [state, more] = query.getAll('state');
+  const isGood = state !== undefined && more === undefined && Buffer.byteLength(state) <= STATE_MAX_BYTES;
+  return {
+    redirectUri,
+    inFragment: query.get('response_type') === 'token',
+    ...(isGood && { state }),
+  };
+}
+
+function requestOf(query: URLSearchParams, app: App, redirectUri: string | undefined): AuthorizationRequest {
+  const given = withoutRepeats(query);
+  refuseUnknown(given, KNOWN);
+  const responseType = responseTypeOf(given, redirectUri);
+  const state = given.get('state');
+  if (state !== undefined && Buffer.byteLength(state) > STATE_MAX_BYTES)
+    throw new OAuthRefusal('invalid_request', `state must be at most ${STATE_MAX_BYTES} bytes`);
+  const accessType = oneOf(given, 'token_access_type', ['online', 'offline', 'legacy']);
+  const challenge = challengeOf(given);
+  if (responseType === 'token' && (challenge || accessType === 'offline'))
+    throw new OAuthRefusal(
+      'invalid_request',
+      'code_challenge and token_access_type "offline" need response_type "code"',
+    );
+  if (app.scopes.length === 0)
+    throw new OAuthRefusal('invalid_scope', 'No scope requested can be granted for this app.');
+  return {
+    app,
+    responseType,
+    isOffline: accessType === 'offline',
+    mustReapprove: oneOf(given, 'force_reapprove', BOOLEAN) === 'true',
+    mustSignIn: oneOf(given, 'force_reauthentication', BOOLEAN) === 'true',
+    ...(redirectUri !== undefined && { redirectUri }),
+    ...(state !== undefined && { state }),
+    ...(challenge && { challenge }),
+  };
+}
+
+function responseTypeOf(
+  given: ReadonlyMap<string, string>,
+  redirectUri: string | undefined,
+): AuthorizationRequest['responseType'] {
+  const type = required(given, 'response_type');
+  if (type !== 'code' && type !== 'token')
+    throw new OAuthRefusal('unsupported_response_type', 'response_type must be "code" or "token"');
+  if (type === 'token' && redirectUri === undefined) required(given, 'redirect_uri');
+  return type;
+}
+
+/** RFC 7636 §4.2: 43 to 128 characters; the length of a SHA-256 in base64url is 43. */
+const PLAIN_CHALLENGE = /^[\w.~-]{43,128}$/;
+const S256_CHALLENGE = /^[\w-]{43}$/;
+
+function challengeOf(given: ReadonlyMap<string, string>): Challenge | undefined {
+  const value = given.get('code_challenge');
+  const method = oneOf(given, 'code_challenge_method', ['plain', 'S256']);
+  if (value === undefined && !given.has('code_challenge_method')) return undefined;
+  const pattern = method === 'S256' ? S256_CHALLENGE : PLAIN_CHALLENGE;
+  if (!pattern.test(value ?? ''))
+    throw new OAuthRefusal(
+      'invalid_request',
+      method === 'S256'
+        ? 'code_challenge must be a SHA-256 in base64url without padding: 43 characters'
+        : 'code_challenge must be 43 to 128 characters of A-Z, a-z, 0-9, "-", ".", "_" and "~"',
+    );
+  return { method, value: value ?? '' };
+}

@@ -1,0 +1,261 @@
+import {
+  AUTHORIZE_PAGE_POLICY,
+  codePage,
+  consentPage,
+  noticePage,
+  signInPage,
+} from '../../web/authorize-page.ts';
+import type { Account } from '../accounts/accounts.ts';
+import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
+import { scopeInWords } from '../accounts/scopes.ts';
+import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';
+import type { Answer, Exchange } from '../exchange.ts';
+import { formOf } from '../form.ts';
+import type { Rooms } from '../route.ts';
+import {
+  type AuthorizationRequest,
+  parseAuthorization,
+  type RefusedRequest,
+  type ReturnAddress,
+} from './authorize-request.ts';
+import { OAuthRefusal } from './parameters.ts';
+import { type SignIn, signInTo } from './sign-in.ts';
+import { type Visit, Visits } from './visits.ts';
+
+export const AUTHORIZE_PATH = '/oauth2/authorize';
+
+/** An address, a password and a token; more is no such form. */
+const FORM_MAX_BYTES = 16 * 1024;
+
+/** Answers `/oauth2/authorize`: asks who is there and whether the app may have what it wants, and sends the answer back. */
+export function authorizeSiteOf(rooms: Rooms): (exchange: Exchange) => Promise<Answer> {
+  const visits = new Visits(rooms.accounts, rooms.clock);
+  const signIn = signInTo(rooms.accounts, rooms.clock);
+  return async (exchange) => {
+    const { method } = exchange.request;
+    if (method !== 'GET' && method !== 'HEAD' && method !== 'POST')
+      return page(405, noticePage('Not like this', 'This page is opened with GET.'), {
+        allow: 'GET, HEAD, POST',
+      });
+    const request = parseAuthorization(exchange.query, rooms.apps);
+    if ('refusal' in request) return refusedAnswer(request, method);
+    const visit = visits.of(exchange);
+    const call = { rooms, exchange, visits, signIn, request, visit, query: exchange.query.toString() };
+    return method === 'POST' ? await answerForm(call) : show(call);
+  };
+}
+
+/** One request for authorization and the browser it comes from. */
+interface Call {
+  readonly rooms: Rooms;
+  readonly exchange: Exchange;
+  readonly visits: Visits;
+  readonly signIn: SignIn;
+  readonly request: AuthorizationRequest;
+  readonly visit: Visit;
+  /** What forms and signing in are bound to. */
+  readonly query: string;
+}
+
+/** The page that comes next for this visitor, or the way back where there is nothing to ask. */
+function show(call: Call): Answer {
+  const { request, visit, query, rooms } = call;
+  const { account } = visit;
+  if (!account || (request.mustSignIn && visit.signedInFor !== query)) return signInAnswer(call, 200);
+  if (!rooms.grants.mayLink(rooms.clock.now(), request.app, account.id)) return fullAnswer(request);
+  if (isApproved(request, account, rooms)) return allow(call, account);
+  return consentAnswer(call, account, 200);
+}
+
+/**
+ * Whether the owner has said yes to all this before, and need not be asked. Only for apps that are reached over https:
+ * any program of a machine may take a loopback port or a scheme of its own (RFC 8252 §8.6).
+ */
+function isApproved(
+  { app, redirectUri, mustReapprove }: AuthorizationRequest,
+  { id }: Account,
+  rooms: Rooms,
+) {
+  if (mustReapprove || !redirectUri?.startsWith('https:')) return false;
+  return rooms.grants.isGiven({ accountId: id, appKey: app.key, scopes: app.scopes });
+}
+
+async function answerForm(call: Call): Promise<Answer> {
+  const { exchange, visits, visit, query, request } = call;
+  const form = await formOf(exchange, FORM_MAX_BYTES);
+  if (!form || !visits.isFormToken(visit, query, form.get('form_token') ?? '')) return staleAnswer(call);
+  switch (form.get('action')) {
+    case 'cancel':
+      return cancelled(request);
+    case 'sign-out':
+      visits.signOut(visit);
+      return again(exchange);
+    case 'allow':
+      return visit.account ? allow(call, visit.account) : signInAnswer(call, 403);
+    default:
+      return await trySignIn(call, form.get('email') ?? '', form.get('password') ?? '');
+  }
+}
+
+/** A form of another site, of before a restart, or from a browser that keeps no cookies. */
+function staleAnswer(call: Call): Answer {
+  const problem = 'This page was open for too long, or your browser keeps no cookies. Try again.';
+  const { account } = call.visit;
+  return account ? consentAnswer(call, account, 403, problem) : signInAnswer(call, 403, { problem });
+}
+
+async function trySignIn(call: Call, email: string, password: string): Promise<Answer> {
+  const { exchange, visits, visit, query, signIn } = call;
+  const account = await signIn.check(email, password);
+  if (account === 'wrong')
+    return signInAnswer(call, 403, { email, problem: 'There is no account with this address and password.' });
+  if (account === 'too-many')
+    return signInAnswer(
+      call,
+      429,
+      { email, problem: 'Too many attempts. Wait a minute, then try again.' },
+      { 'retry-after': String(GUESSES_WAIT_SECONDS) },
+    );
+  return again(exchange, cookieOf(call, visits.signIn(visit, account, query)));
+}
+
+function signInAnswer(
+  call: Call,
+  status: number,
+  said: { readonly email?: string; readonly problem?: string } = {},
+  headers: Readonly<Record<string, string>> = {},
+): Answer {
+  const { visits, visit, query, request } = call;
+  const formToken = visits.formToken(visit, query);
+  const body = signInPage({ appName: request.app.name, formToken, ...said });
+  return page(status, body, { ...cookieOf(call, visit), ...headers });
+}
+
+function consentAnswer(call: Call, account: Account, status: number, problem?: string): Answer {
+  const { visits, visit, query, request } = call;
+  const { app, redirectUri, isOffline } = request;
+  const body = consentPage({
+    appName: app.name,
+    formToken: visits.formToken(visit, query),
+    accountName: `${account.givenName} ${account.surname}`,
+    email: account.email,
+    wishes: app.scopes.map((scope) => ({
+      text: scopeInWords(scope),
+      isGrave: scope === 'files.permanent_delete',
+    })),
+    isLasting: isOffline,
+    ...(redirectUri !== undefined && { returnsTo: siteOf(redirectUri) }),
+    ...(problem !== undefined && { problem }),
+  });
+  return page(status, body, cookieOf(call, visit));
+}
+
+/** The consent: a code on its way to the app, or before its owner's eyes; or the token itself. */
+function allow(call: Call, { id: accountId }: Account): Answer {
+  const { rooms, request } = call;
+  const { app, redirectUri, challenge, isOffline } = request;
+  const nowMs = rooms.clock.now();
+  const code = rooms.codes.issue(nowMs, app, {
+    accountId,
+    appKey: app.key,
+    scopes: app.scopes,
+    isOffline,
+    ...(redirectUri !== undefined && { redirectUri }),
+    ...(challenge && { challenge }),
+  });
+  if (code === 'full') return fullAnswer(request);
+  if (redirectUri === undefined) return page(200, codePage(app.name, code));
+  const returnTo = returnAddressOf(request, redirectUri);
+  if (request.responseType === 'code') return sendBack(returnTo, { code });
+  const exchanged = rooms.codes.exchange(nowMs, { code, appKey: app.key, hasSecret: true, redirectUri });
+  if (typeof exchanged === 'string') throw new Error('a code was no good at the moment it was made');
+  return sendBack(returnTo, {
+    access_token: exchanged.token,
+    token_type: 'bearer',
+    expires_in: String(ACCESS_TOKEN_LIFETIME_SECONDS),
+    scope: exchanged.scopes.join(' '),
+    account_id: accountId,
+    uid: rooms.accounts.withId(accountId).namespace,
+  });
+}
+
+function cancelled(request: AuthorizationRequest): Answer {
+  const { redirectUri, app } = request;
+  if (redirectUri === undefined)
+    return page(
+      200,
+      noticePage('Nothing was allowed', `${app.name} has no access. You can close this page.`),
+    );
+  const denied = new OAuthRefusal(
+    'access_denied',
+    'The user chose not to give your app access to their account.',
+  );
+  return sendBack(returnAddressOf(request, redirectUri), errorFields(denied));
+}
+
+function fullAnswer({ app }: AuthorizationRequest): Answer {
+  const text = `${app.name} is still in development, and has as many users as it may have. Ask whoever makes it to apply for production.`;
+  return page(403, noticePage('This app has reached its user limit', text));
+}
+
+function refusedAnswer({ refusal, returnTo }: RefusedRequest, method: string): Answer {
+  if (returnTo) return sendBack(returnTo, errorFields(refusal), method === 'POST' ? 303 : 302);
+  const text = 'The app that sent you here made a mistake. Its makers will want to know this:';
+  return page(400, noticePage('This request is not valid', text, `${refusal.error}: ${refusal.message}`));
+}
+
+function errorFields({ error, message }: OAuthRefusal): Readonly<Record<string, string>> {
+  return { error, error_description: message };
+}
+
+function returnAddressOf({ state, responseType }: AuthorizationRequest, redirectUri: string): ReturnAddress {
+  return { redirectUri, inFragment: responseType === 'token', ...(state !== undefined && { state }) };
+}
+
+/** Back to the app, at an address that it has registered, which stays as it is written there. */
+function sendBack(
+  { redirectUri, state, inFragment }: ReturnAddress,
+  fields: Readonly<Record<string, string>>,
+  status = 303,
+): Answer {
+  const said = new URLSearchParams({ ...fields, ...(state !== undefined && { state }) });
+  const join = inFragment ? '#' : redirectUri.includes('?') ? '&' : '?';
+  return { status, headers: { ...HEADERS, location: `${redirectUri}${join}${said}` }, body: '' };
+}
+
+/** The same request once more, with GET. */
+function again({ path, query }: Exchange, headers: Readonly<Record<string, string>> = {}): Answer {
+  return { status: 303, headers: { ...HEADERS, ...headers, location: `${path}?${query}` }, body: '' };
+}
+
+function cookieOf({ visits, rooms }: Call, visit: Visit): Readonly<Record<string, string>> {
+  const isSecure = rooms.webUrl().startsWith('https:');
+  return { 'set-cookie': visits.cookie(visit, AUTHORIZE_PATH, isSecure) };
+}
+
+/** As much of an address as tells its owner where they are going. */
+function siteOf(redirectUri: string): string {
+  const { protocol, host } = new URL(redirectUri);
+  return host === '' ? protocol : `${protocol}//${host}`;
+}
+
+const HEADERS = {
+  'cache-control': 'no-store',
+  // The address says who asks for what, and a code may be on the page.
+  'referrer-policy': 'no-referrer',
+};
+
+function page(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
+  return {
+    status,
+    headers: {
+      ...HEADERS,
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': AUTHORIZE_PAGE_POLICY,
+      'x-frame-options': 'DENY',
+      'x-robots-tag': 'noindex',
+      ...headers,
+    },
+    body,
+  };
+}

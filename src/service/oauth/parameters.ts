@@ -1,0 +1,60 @@
+/** A request that OAuth has a word for: its error code, and a sentence for whoever wrote the app (RFC 6749 §5.2). */
+export class OAuthRefusal extends Error {
+  override readonly name = 'OAuthRefusal';
+
+  constructor(
+    readonly error:
+      | 'invalid_request'
+      | 'invalid_client'
+      | 'invalid_grant'
+      | 'invalid_scope'
+      | 'unsupported_grant_type'
+      | 'unsupported_response_type'
+      | 'access_denied',
+    description: string,
+  ) {
+    super(description);
+  }
+}
+
+/** The parameters of a request, none of them given twice (RFC 6749 §3.1). Throws `OAuthRefusal`. */
+export function withoutRepeats(given: Iterable<readonly [string, string]>): ReadonlyMap<string, string> {
+  const parameters = new Map<string, string>();
+  for (const [name, value] of given) {
+    if (parameters.has(name))
+      throw new OAuthRefusal('invalid_request', `field ${JSON.stringify(name)} given twice`);
+    parameters.set(name, value);
+  }
+  return parameters;
+}
+
+/** Throws `OAuthRefusal`; so says the real service where RFC 6749 would have it ignore what it does not know. */
+export function refuseUnknown(given: ReadonlyMap<string, string>, known: readonly string[]): void {
+  const unknown = [...given.keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new OAuthRefusal('invalid_request', `unknown field ${JSON.stringify(unknown)}`);
+}
+
+/** A parameter that must be there and not be empty. Throws `OAuthRefusal`. */
+export function required(given: ReadonlyMap<string, string>, name: string): string {
+  const value = given.get(name);
+  if (!value) throw new OAuthRefusal('invalid_request', `missing required field "${name}"`);
+  return value;
+}
+
+/** A parameter that says one of these words, or is absent and then says the first. Throws `OAuthRefusal`. */
+export function oneOf<W extends string>(
+  given: ReadonlyMap<string, string>,
+  name: string,
+  words: readonly [W, ...W[]],
+): W {
+  const value = given.get(name);
+  if (value === undefined) return words[0];
+  const word = words.find((one) => one === value);
+  if (word === undefined)
+    throw new OAuthRefusal(
+      'invalid_request',
+      `${name} must be ${words.map((one) => `"${one}"`).join(' or ')}`,
+    );
+  return word;
+}

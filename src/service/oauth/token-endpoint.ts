@@ -1,0 +1,148 @@
+import { basicCredentials } from '../accounts/authorization.ts';
+import type { Exchanged } from '../accounts/codes.ts';
+import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';
+import { json } from '../answers.ts';
+import type { Answer, Exchange } from '../exchange.ts';
+import { NoSuchCall } from '../failures.ts';
+import { formOf } from '../form.ts';
+import type { Rooms } from '../route.ts';
+import { OAuthRefusal, refuseUnknown, required, withoutRepeats } from './parameters.ts';
+
+export const TOKEN_PATH = '/oauth2/token';
+
+/** Five short parameters; a longer body is no token request. */
+const BODY_MAX_BYTES = 64 * 1024;
+
+/** `POST /oauth2/token`: tokens for an authorization code or a refresh token. */
+export async function answerTokenRequest(exchange: Exchange, rooms: Rooms): Promise<Answer> {
+  if (exchange.request.method !== 'POST')
+    throw new NoSuchCall(405, 'Only POST is a method of /oauth2/token.', { allow: 'POST' });
+  // RFC 6749 §5.1: no cache may keep a token.
+  const headers = { 'cache-control': 'no-store', pragma: 'no-cache' };
+  try {
+    return json(200, await tokenFor(exchange, rooms), headers);
+  } catch (error) {
+    if (!(error instanceof OAuthRefusal)) throw error;
+    return json(400, { error: error.error, error_description: error.message }, headers);
+  }
+}
+
+type Parameters = ReadonlyMap<string, string>;
+
+/** An app that asks for tokens. */
+interface Client {
+  readonly key: string;
+  /** One that cannot keep a secret shows none. */
+  readonly hasSecret: boolean;
+}
+
+async function tokenFor(exchange: Exchange, rooms: Rooms): Promise<object> {
+  const given = await parametersOf(exchange);
+  switch (required(given, 'grant_type')) {
+    case 'authorization_code':
+      return tokenForCode(exchange, given, rooms);
+    case 'refresh_token':
+      return tokenForRefresh(exchange, given, rooms);
+    default:
+      throw new OAuthRefusal(
+        'unsupported_grant_type',
+        'grant_type must be "authorization_code" or "refresh_token"',
+      );
+  }
+}
+
+/** No `scope`: what was granted is settled when the code is made. */
+const OF_CODE = ['grant_type', 'code', 'redirect_uri', 'code_verifier', 'client_id', 'client_secret'];
+
+function tokenForCode(exchange: Exchange, given: Parameters, rooms: Rooms): object {
+  refuseUnknown(given, OF_CODE);
+  const code = required(given, 'code');
+  const client = clientOf(exchange, given, rooms);
+  const verifier = given.get('code_verifier');
+  if (!client.hasSecret && verifier === undefined) throw wrongClient();
+  const redirectUri = given.get('redirect_uri');
+  const exchanged = rooms.codes.exchange(rooms.clock.now(), {
+    code,
+    appKey: client.key,
+    hasSecret: client.hasSecret,
+    ...(redirectUri !== undefined && { redirectUri }),
+    ...(verifier !== undefined && { verifier }),
+  });
+  if (typeof exchanged === 'string') throw new OAuthRefusal('invalid_grant', CODE_PROBLEMS[exchanged]);
+  return { ...tokenAnswer(exchanged), ...ownerOf(exchanged, rooms) };
+}
+
+const CODE_PROBLEMS = {
+  code: "code doesn't exist or has expired",
+  redirect_uri: 'redirect_uri mismatch',
+  verifier: 'invalid code verifier',
+} as const;
+
+function ownerOf({ accountId, refreshToken }: Exchanged, { accounts }: Rooms): object {
+  const { namespace } = accounts.withId(accountId);
+  return {
+    ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+    // A number from before account ids, which the account's home has as well.
+    uid: namespace,
+    account_id: accountId,
+  };
+}
+
+const OF_REFRESH = ['grant_type', 'refresh_token', 'client_id', 'client_secret', 'scope'];
+
+function tokenForRefresh(exchange: Exchange, given: Parameters, rooms: Rooms): object {
+  refuseUnknown(given, OF_REFRESH);
+  const refreshToken = required(given, 'refresh_token');
+  const { key: appKey, hasSecret } = clientOf(exchange, given, rooms);
+  const scopes = given.get('scope')?.split(' ').filter(Boolean);
+  const request = { refreshToken, appKey, hasSecret, ...(scopes && { scopes }) };
+  const issued = rooms.tokens.refresh(rooms.clock.now(), request);
+  if (issued === undefined) throw new OAuthRefusal('invalid_grant', 'refresh token is invalid or revoked');
+  if (issued === 'secret') throw wrongClient();
+  if (issued === 'scope') throw new OAuthRefusal('invalid_scope', 'scope is more than was granted');
+  return tokenAnswer(issued);
+}
+
+function tokenAnswer({ token, scopes }: { readonly token: string; readonly scopes: readonly string[] }) {
+  return {
+    access_token: token,
+    token_type: 'bearer',
+    expires_in: ACCESS_TOKEN_LIFETIME_SECONDS,
+    scope: scopes.join(' '),
+  };
+}
+
+function wrongClient(): OAuthRefusal {
+  return new OAuthRefusal('invalid_client', 'Invalid client_id or client_secret');
+}
+
+/** The app, by its key and, where it gives one, its secret. A secret that is given must be right. */
+function clientOf(exchange: Exchange, given: Parameters, { apps }: Rooms): Client {
+  const { key, secret } = clientCredentials(exchange, given);
+  const isKnown = secret === '' ? apps.withKey(key) !== undefined : apps.isSecret(key, secret);
+  if (!isKnown) throw wrongClient();
+  return { key, hasSecret: secret !== '' };
+}
+
+function clientCredentials(
+  exchange: Exchange,
+  given: Parameters,
+): { readonly key: string; readonly secret: string } {
+  const basic = /^basic[ \t]+(\S+)$/i.exec(exchange.request.headers.authorization ?? '')?.[1];
+  if (basic === undefined)
+    return { key: given.get('client_id') ?? '', secret: given.get('client_secret') ?? '' };
+  const doubled = ['client_id', 'client_secret'].find((name) => given.has(name));
+  if (doubled) throw new OAuthRefusal('invalid_request', `unknown field "${doubled}"`);
+  return basicCredentials(basic);
+}
+
+/** From the query and from a form body alike: the official JavaScript SDK puts all of it in the query. */
+async function parametersOf(exchange: Exchange): Promise<Parameters> {
+  const form = await formOf(exchange, BODY_MAX_BYTES);
+  if (!form) throw new OAuthRefusal('invalid_request', 'the body is too large');
+  // What is in another form may hold secrets, and must not come back as the name of an unknown field.
+  const type = exchange.request.headers['content-type'] ?? '';
+  if (form.size > 0 && !/^application\/x-www-form-urlencoded\b/i.test(type))
+    throw new OAuthRefusal('invalid_request', 'the body must be application/x-www-form-urlencoded');
+  return withoutRepeats([...exchange.query, ...form]);
+}

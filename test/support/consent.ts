@@ -1,0 +1,86 @@
+import { newNamespace } from '../../src/service/accounts/accounts.ts';
+import type { App, NewApp } from '../../src/service/accounts/apps.ts';
+import { type Registry, registryIn } from '../../src/service/accounts/registry.ts';
+import { SCOPES } from '../../src/service/accounts/scopes.ts';
+import { hashOfPassword } from '../../src/service/accounts/secrets.ts';
+import { openDatabase } from '../../src/service/database.ts';
+import type { TestService } from './service.ts';
+import { type Answered, send } from './service-client.ts';
+
+/** Works on the accounts of a service that runs, as a command beside it does: by a connection of its own. */
+export function besideService<T>(service: TestService, work: (registry: Registry) => T): T {
+  const database = openDatabase(service.dataDirectory);
+  try {
+    return work(registryIn(database));
+  } finally {
+    database.close();
+  }
+}
+
+/** A new app; all that is not said is of no matter to the test. */
+export function addApp(
+  service: TestService,
+  app: Partial<NewApp> = {},
+): { readonly app: App; readonly secret: string } {
+  const plain = { name: 'Test app', status: 'production', scopes: SCOPES, redirectUris: [] } as const;
+  return besideService(service, ({ apps }) => apps.add({ ...plain, ...app }));
+}
+
+/** A new account that can sign in. Returns its id. */
+export async function addPerson(service: TestService, email: string, password: string): Promise<string> {
+  const passwordHash = await hashOfPassword(password);
+  const person = { email, givenName: 'Ann', surname: 'Other', mayDeletePermanently: false, passwordHash };
+  return besideService(service, ({ accounts }) => accounts.add(person, newNamespace()).id);
+}
+
+/** A browser on the pages of `/oauth2/authorize`, without its eyes: it keeps cookies and sends forms. */
+export class FormBrowser {
+  #cookies = new Map<string, string>();
+  #page: { readonly url: string; readonly answered: Answered } | undefined;
+
+  constructor(private readonly service: TestService) {}
+
+  /** The last page's text. */
+  get text(): string {
+    return this.#page?.answered.text ?? '';
+  }
+
+  open(parameters: Readonly<Record<string, string>> | URLSearchParams): Promise<Answered> {
+    return this.#go(`${this.service.url}/oauth2/authorize?${new URLSearchParams(parameters)}`, {});
+  }
+
+  /** Sends the page's form by one of its buttons. Redirects within the service are followed. */
+  press(action: string, fields: Readonly<Record<string, string>> = {}): Promise<Answered> {
+    const token = /name="form_token" value="([^"]+)"/.exec(this.text)?.[1] ?? '';
+    const body = new URLSearchParams({ form_token: token, action, ...fields });
+    return this.#go(this.#page?.url ?? '', { method: 'POST', body });
+  }
+
+  signIn(email: string, password: string): Promise<Answered> {
+    return this.press('sign-in', { email, password });
+  }
+
+  forgetCookies(): void {
+    this.#cookies.clear();
+  }
+
+  async #go(url: string, init: RequestInit): Promise<Answered> {
+    const cookie = Array.from(this.#cookies, ([name, value]) => `${name}=${value}`).join('; ');
+    const answered = await send(url, { ...init, headers: { cookie } });
+    for (const line of answered.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      this.#cookies.set(name, value);
+    }
+    const location = answered.headers.get('location');
+    if (location?.startsWith('/')) return this.#go(`${this.service.url}${location}`, {});
+    if (location === null) this.#page = { url, answered };
+    return answered;
+  }
+}
+
+/** What an answer sends back to the app: the parameters in its `Location`, by name. */
+export function sentBack(answered: Answered, to: string): Record<string, string> {
+  const location = answered.headers.get('location') ?? '';
+  if (!location.startsWith(to)) throw new Error(`not sent to ${to}: ${answered.status} ${location}`);
+  return Object.fromEntries(new URLSearchParams(location.slice(to.length + 1)));
+}
