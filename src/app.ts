@@ -3,10 +3,12 @@ import { join } from 'node:path';
 import { createRemote } from './api/client.ts';
 import type { Config, DriveConfig, ServiceConfig } from './config.ts';
 import type { UserConfig } from './config-file.ts';
+import { clientOf } from './dav/clients.ts';
 import { createDavHandler } from './dav/handler.ts';
 import type { Drive } from './dav/method.ts';
 import type { User } from './http/credentials.ts';
 import { type Listener, startListener } from './http/listener.ts';
+import { createMetrics, type DriveGauges, type Metrics } from './http/metrics.ts';
 import { hashPassword } from './http/passwords.ts';
 import { madeUpPassword } from './password-file.ts';
 import { startEmbeddedService } from './service/embedded.ts';
@@ -17,6 +19,7 @@ import type { State } from './state/state.ts';
 import { systemClock } from './util/clock.ts';
 import type { Log } from './util/log.ts';
 import { type BlockCache, openBlockCache } from './vfs/content/cache.ts';
+import { meteredCache } from './vfs/content/metered-cache.ts';
 import { openDrive } from './vfs/drive.ts';
 
 /** What the block cache may take of the disk. */
@@ -52,6 +55,14 @@ class Opened {
   }
 }
 
+/** What can be measured of the gateway, as its parts come to be. */
+class Gauges {
+  readonly ofDrives: (() => DriveGauges)[] = [];
+  ofCache = (): number => 0;
+  readonly drives = (): readonly DriveGauges[] => this.ofDrives.map((read) => read());
+  readonly blockCacheBytes = (): number => this.ofCache();
+}
+
 /**
  * Starts all that `config` asks for; resolves when clients can come. Throws `ConfigError` and the rooms' own
  * typed errors for what davgate cannot start with; what was open by then is closed again.
@@ -60,8 +71,10 @@ export async function startGateway(config: Config, log: Log): Promise<Gateway> {
   const opened = new Opened();
   try {
     const { users, login } = await loginsOf(config);
-    const drives = await openDrives(config, log, opened);
-    const listener = opened.add(await listen(config, users, drives, log));
+    const gauges = new Gauges();
+    const metrics = createMetrics({ ...gauges, familyOf: (request) => clientOf(request).name });
+    const drives = await openDrives(config, { gauges, metrics, log, opened });
+    const listener = opened.add(await listen(config, { users, drives, metrics, log }));
     return { url: listener.url, login, close: () => opened.close() };
   } catch (error) {
     await opened.close();
@@ -69,10 +82,21 @@ export async function startGateway(config: Config, log: Log): Promise<Gateway> {
   }
 }
 
-async function openDrives(config: Config, log: Log, opened: Opened): Promise<ReadonlyMap<string, Drive>> {
+/** What the parts of a gateway report to. */
+interface Watchers {
+  readonly gauges: Gauges;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly opened: Opened;
+}
+
+async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyMap<string, Drive>> {
+  const { gauges, metrics, log, opened } = watchers;
   const state = opened.add(await openState(config, log));
   const directory = config.cacheDirectory;
-  const cache = opened.add(await openBlockCache({ directory, sizeBytesMax: CACHE_BYTES_MAX, log }));
+  const blocks = opened.add(await openBlockCache({ directory, sizeBytesMax: CACHE_BYTES_MAX, log }));
+  gauges.ofCache = () => blocks.diskBytes;
+  const cache = meteredCache(blocks, metrics.meter);
   const embedded = config.drives.some(({ service }) => service === 'embedded')
     ? opened.add(await startEmbeddedService(join(config.dataDirectory, 'service'), log))
     : undefined;
@@ -85,7 +109,7 @@ async function openDrives(config: Config, log: Log, opened: Opened): Promise<Rea
   const drives = new Map<string, Drive>();
   for (const drive of config.drives) {
     const service = drive.service === 'embedded' ? ofEmbedded : drive.service;
-    if (service) drives.set(drive.name, await openOne(drive, { service, state, cache, log, opened }));
+    if (service) drives.set(drive.name, await openOne(drive, { ...watchers, service, state, cache }));
   }
   return drives;
 }
@@ -95,37 +119,40 @@ async function openState({ redisUrl, dataDirectory }: Config, log: Log): Promise
   return openSqliteState({ directory: join(dataDirectory, 'state') });
 }
 
-interface DriveNeeds {
+interface DriveNeeds extends Watchers {
   readonly service: Exclude<ServiceConfig, 'embedded'>;
   readonly state: State;
   readonly cache: BlockCache;
-  readonly log: Log;
-  readonly opened: Opened;
 }
 
 async function openOne(
   drive: DriveConfig,
-  { service, state, cache, log, opened }: DriveNeeds,
+  { service, state, cache, gauges, metrics, log, opened }: DriveNeeds,
 ): Promise<Drive> {
-  const remote = opened.add(createRemote({ ...service, root: drive.root, clock: systemClock, log }));
-  const driveState = state.drive(drive.name);
-  const { deletePolicy } = drive;
-  const files = await openDrive({ remote, state: driveState, cache, clock: systemClock, log, deletePolicy });
+  const { name, root, deletePolicy } = drive;
+  const tools = { clock: systemClock, log, meter: metrics.meter };
+  const remote = opened.add(createRemote({ ...service, ...tools, root }));
+  const driveState = state.drive(name);
+  const files = await openDrive({ ...tools, remote, state: driveState, cache, deletePolicy });
+  gauges.ofDrives.push(() => ({ name, ...remote.status(), ...files.status() }));
   return { files: opened.add(files), state: driveState };
 }
 
-function listen(
-  config: Config,
-  users: readonly User[] | undefined,
-  drives: ReadonlyMap<string, Drive>,
-  log: Log,
-): Promise<Listener> {
+interface ListenNeeds {
+  readonly users: readonly User[] | undefined;
+  readonly drives: ReadonlyMap<string, Drive>;
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
+function listen(config: Config, { users, drives, metrics, log }: ListenNeeds): Promise<Listener> {
   const handle = createDavHandler({ clock: systemClock, log });
   const [sole] = drives.values();
   return startListener({
     ...config.listen,
     tls: config.tls,
     users,
+    metrics,
     log,
     handle: (request, response, { user }) => {
       const drive = user ? drives.get(user.drive) : sole;

@@ -85,7 +85,7 @@ export function resolveConfig(
 }
 
 /** Loopback is safe without a password and without encryption. */
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }
 

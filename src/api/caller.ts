@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import type { Meter } from '../util/meter.ts';
+import { counted } from './count.ts';
 import { ApiError, type ApiFailure } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import { type Http, type HttpAnswer, type HttpHead, type HttpStream, LostConnection } from './http.ts';
@@ -16,6 +18,7 @@ export interface CallerWorld {
   readonly queue: CallQueue;
   readonly clock: Clock;
   readonly log: Log;
+  readonly meter: Meter;
   /** In [0, 1). */
   readonly random: () => number;
   /** How long after its first failure a call is still tried again. */
@@ -141,7 +144,7 @@ export class Caller {
     failure: CallFailure,
     at: { readonly number: number; readonly trouble: Trouble; readonly signal: AbortSignal },
   ): Promise<Verdict> {
-    const { clock, queue, log, random, deadlineMs } = this.world;
+    const { clock, queue, log, meter, random, deadlineMs } = this.world;
     at.trouble.sinceMs ??= clock.now();
     const elapsedMs = clock.now() - at.trouble.sinceMs;
     const verdict = retryVerdict(failure, { number: at.number, elapsedMs, deadlineMs }, random());
@@ -155,6 +158,7 @@ export class Caller {
       if (lane && verdict.retryAfterMs !== undefined) queue.pause(verdict.retryAfterMs);
       return verdict;
     }
+    meter.retried(failure.reason);
     log.warn('a call of the storage service is tried again', {
       ...fields,
       delayMs: verdict.delayMs,
@@ -189,7 +193,9 @@ export class Caller {
     send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
   ): Promise<{ readonly result: T } | CallFailure> {
     const { lane, request } = call;
-    const job = lane ? () => this.#authorized(request, signal, send) : () => send(request, signal);
+    const sendCounted = (authorized: CallRequest) =>
+      counted(this.world, request.route, signal, () => send(authorized, signal));
+    const job = lane ? () => this.#authorized(request, signal, sendCounted) : () => sendCounted(request);
     try {
       const result = await (lane ? this.world.queue.run(lane, job, signal) : job());
       if (lane) this.world.queue.succeeded(lane);
@@ -206,16 +212,16 @@ export class Caller {
   async #authorized<T>(
     request: CallRequest,
     signal: AbortSignal,
-    send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
+    send: (request: CallRequest) => Promise<T>,
   ): Promise<T> {
     const { tokens } = this.world;
     const token = await tokens.current(signal);
     try {
-      return await send(withToken(request, token), signal);
+      return await send(withToken(request, token));
     } catch (failure) {
       const stale = failure instanceof CallFailure && failure.reason === 'stale-token';
       if (!stale || !(await tokens.renew(token, signal))) throw failure;
-      return await send(withToken(request, await tokens.current(signal)), signal);
+      return await send(withToken(request, await tokens.current(signal)));
     }
   }
 
@@ -229,6 +235,7 @@ export class Caller {
 
   /** Service and gateway need not agree on the time. */
   #note(head: HttpHead): void {
+    this.world.meter.answered(head.status);
     const saidMs = Date.parse(head.header('date') ?? '');
     if (!Number.isNaN(saidMs)) this.#serviceAheadMs = saidMs - this.world.clock.now();
   }

@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import { type Meter, silentMeter } from '../util/meter.ts';
 import { type AccountCalls, accountOf } from './account.ts';
 import { Caller } from './caller.ts';
 import type { Client } from './context.ts';
@@ -8,7 +9,7 @@ import { DriveRoot } from './drive-root.ts';
 import { ApiError } from './errors.ts';
 import { Http, type HttpTimeouts } from './http.ts';
 import { listingOf } from './listing.ts';
-import { CallQueue } from './queue.ts';
+import { CallQueue, type Lane, type LaneDepth } from './queue.ts';
 import type { Remote } from './remote.ts';
 import { sessionsOf } from './sessions.ts';
 import { sharingOf } from './sharing.ts';
@@ -26,6 +27,7 @@ export interface RemoteOptions {
   readonly root: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly meter?: Meter;
   /** In [0, 1); chance spreads the retries of several clients. */
   readonly random?: () => number;
   /** How long after its first failure a call is still tried again. */
@@ -36,12 +38,27 @@ export interface RemoteOptions {
 /** davfs2 and Cyberduck give up after 30 s, so they have to hear of trouble before. */
 const DEADLINE_MS = 25_000;
 
+/** What goes on between gateway and service, at this moment and since the start. */
+export interface RemoteStatus {
+  readonly lanes: Readonly<Record<Lane, LaneDepth>>;
+  /** Whether the service has asked for a pause. */
+  readonly isPaused: boolean;
+  /** Bytes of bodies. */
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+}
+
+export interface HttpRemote extends Remote, AccountCalls {
+  status(): RemoteStatus;
+  close(): Promise<void>;
+}
+
 /**
  * The storage service over HTTP. `close` cuts what is under way: those calls, and all later ones, fail
  * with `offline`. Throws `PathError` for a `root` that is no path, `ApiError` for a token that cannot be one.
  */
-export function createRemote(options: RemoteOptions): Remote & AccountCalls & { close(): Promise<void> } {
-  const { clock, log, deadlineMs = DEADLINE_MS, random = Math.random } = options;
+export function createRemote(options: RemoteOptions): HttpRemote {
+  const { clock, log, meter = silentMeter, deadlineMs = DEADLINE_MS, random = Math.random } = options;
   const root = new DriveRoot(options.root);
   const closing = new AbortController();
   const { signal } = closing;
@@ -50,11 +67,12 @@ export function createRemote(options: RemoteOptions): Remote & AccountCalls & { 
   const tokens = createTokens(options.credentials, {
     send: (request, aborted) => http.send(request, aborted),
     clock,
+    meter,
     signal,
   });
   const queue = new CallQueue({ clock, signal, patienceMs: deadlineMs });
-  const caller = new Caller({ http, tokens, queue, clock, log, random, deadlineMs, signal });
-  const client: Client = { caller, root, clock, log };
+  const caller = new Caller({ http, tokens, queue, clock, log, meter, random, deadlineMs, signal });
+  const client: Client = { caller, root, clock, log, meter };
   return {
     ...listingOf(client),
     ...downloadsOf(client),
@@ -63,6 +81,7 @@ export function createRemote(options: RemoteOptions): Remote & AccountCalls & { 
     ...treeOf(client),
     ...sharingOf(client),
     ...accountOf(client),
+    status: () => ({ lanes: queue.depths(), isPaused: queue.paused, ...http.traffic }),
     async close() {
       closing.abort(new ApiError('offline', 'the connection to the storage service was closed'));
       await http.close();

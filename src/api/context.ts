@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import type { Meter } from '../util/meter.ts';
 import type { Caller } from './caller.ts';
 import type { DriveRoot } from './drive-root.ts';
 
@@ -9,4 +10,5 @@ export interface Client {
   readonly root: DriveRoot;
   readonly clock: Clock;
   readonly log: Log;
+  readonly meter: Meter;
 }

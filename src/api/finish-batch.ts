@@ -39,6 +39,7 @@ export async function finishBatch(
   if (commits.length === 0) return [];
   if (commits.length > ENTRIES_MAX)
     throw new ApiError('bad-request', `${ROUTE}: ${commits.length} commits, and at most ${ENTRIES_MAX} fit`);
+  client.meter.batched(commits.length);
   return new Batch(client, commits, signal).run();
 }
 

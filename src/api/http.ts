@@ -81,6 +81,8 @@ const PIECE_BYTES = 256 * 1024;
  */
 export class Http {
   readonly #pools: Record<Host, { readonly pool: Pool; readonly prefix: string }>;
+  #sentBytes = 0;
+  #receivedBytes = 0;
 
   constructor(
     urls: Readonly<Record<Host, string>>,
@@ -102,14 +104,20 @@ export class Http {
   /** The whole answer. */
   async send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
     const { head, body } = await this.#open(request, signal);
-    return { ...head, text: await readText(body, signal) };
+    return { ...head, text: await this.#readText(body, signal) };
   }
 
   /** An answer whose body is yet to be read; one that is not 200 or 206 comes whole. */
   async open(request: HttpRequest, signal: AbortSignal): Promise<HttpStream | HttpAnswer> {
     const { head, body } = await this.#open(request, signal);
-    if (head.status !== 200 && head.status !== 206) return { ...head, text: await readText(body, signal) };
-    return { ...head, body: pieces(body, signal), cancel: () => void body.destroy() };
+    if (head.status !== 200 && head.status !== 206)
+      return { ...head, text: await this.#readText(body, signal) };
+    return { ...head, body: this.#pieces(body, signal), cancel: () => void body.destroy() };
+  }
+
+  /** Bytes of bodies, since the start. */
+  get traffic(): { readonly sentBytes: number; readonly receivedBytes: number } {
+    return { sentBytes: this.#sentBytes, receivedBytes: this.#receivedBytes };
   }
 
   /** Cuts all connections; calls under way fail. */
@@ -129,7 +137,7 @@ export class Http {
         path: prefix + request.path,
         method: 'POST',
         headers: { ...request.headers, ...lengthOf(request.body) },
-        body: outgoing(request.body),
+        body: this.#outgoing(request.body),
         signal,
         headersTimeout: this.#answerMs(request),
       });
@@ -142,46 +150,54 @@ export class Http {
       throw signal.aborted ? signal.reason : lostBy(cause);
     }
   }
+
+  #outgoing(body: string | Uint8Array | undefined): string | Uint8Array | Readable | null {
+    if (body === undefined) return null;
+    if (typeof body !== 'string' && body.length > PIECE_BYTES)
+      return Readable.from(this.#cut(body), { objectMode: false });
+    this.#sentBytes += typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    return body;
+  }
+
+  *#cut(body: Uint8Array): Generator<Uint8Array> {
+    for (let start = 0; start < body.length; start += PIECE_BYTES) {
+      const piece = body.subarray(start, start + PIECE_BYTES);
+      this.#sentBytes += piece.length;
+      yield piece;
+    }
+  }
+
+  async #readText(body: Body, signal: AbortSignal): Promise<string> {
+    const chunks: Uint8Array[] = [];
+    let sizeBytes = 0;
+    for await (const chunk of this.#pieces(body, signal)) {
+      sizeBytes += chunk.length;
+      if (sizeBytes > ANSWER_BYTES_MAX) throw lostBy(new Error(`an answer over ${ANSWER_BYTES_MAX} bytes`));
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  }
+
+  async *#pieces(body: Body, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const chunk of body) {
+        this.#receivedBytes += chunk.length;
+        yield chunk;
+      }
+    } catch (cause) {
+      throw signal.aborted ? signal.reason : lostBy(cause);
+    } finally {
+      // What was not read is not wanted: an open connection would go on receiving it.
+      body.destroy();
+    }
+  }
 }
 
 type Body = Dispatcher.ResponseData['body'];
 
-function outgoing(body: string | Uint8Array | undefined): string | Uint8Array | Readable | null {
-  if (body === undefined) return null;
-  if (typeof body === 'string' || body.length <= PIECE_BYTES) return body;
-  return Readable.from(cut(body), { objectMode: false });
-}
-
-function* cut(body: Uint8Array): Generator<Uint8Array> {
-  for (let start = 0; start < body.length; start += PIECE_BYTES)
-    yield body.subarray(start, start + PIECE_BYTES);
-}
-
 function lengthOf(body: string | Uint8Array | undefined): Record<string, string> {
   if (body === undefined) return {};
   return { 'content-length': String(typeof body === 'string' ? Buffer.byteLength(body) : body.length) };
-}
-
-async function readText(body: Body, signal: AbortSignal): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of pieces(body, signal)) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > ANSWER_BYTES_MAX) throw lostBy(new Error(`an answer over ${ANSWER_BYTES_MAX} bytes`));
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-async function* pieces(body: Body, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const chunk of body) yield chunk;
-  } catch (cause) {
-    throw signal.aborted ? signal.reason : lostBy(cause);
-  } finally {
-    // What was not read is not wanted: an open connection would go on receiving it.
-    body.destroy();
-  }
 }
 
 /** Failures before the first byte was sent. */

@@ -12,6 +12,13 @@ import { ApiError } from './errors.ts';
  */
 export type Lane = 'metadata' | 'read' | 'commit' | 'session' | 'prefetch';
 
+/** Calls of one lane at this moment. */
+export interface LaneDepth {
+  readonly waiting: number;
+  /** Under way. */
+  readonly running: number;
+}
+
 /** Calls under way at once: at most, and at least however often the service says that it is too many. */
 const METADATA_CALLS = { max: 16, min: 2 };
 const CONTENT_CALLS = { max: 16, min: 4 };
@@ -49,6 +56,13 @@ export class CallQueue {
     prefetch: new PQueue({ concurrency: CONTENT_LANES.prefetch.max }),
   };
   readonly #waiting = new Set<AbortController>();
+  readonly #depths: Record<Lane, { waiting: number; running: number }> = {
+    metadata: { waiting: 0, running: 0 },
+    read: { waiting: 0, running: 0 },
+    commit: { waiting: 0, running: 0 },
+    session: { waiting: 0, running: 0 },
+    prefetch: { waiting: 0, running: 0 },
+  };
   #pausedUntilMs = 0;
   #nextShrinkMs = 0;
   #paused = false;
@@ -63,12 +77,19 @@ export class CallQueue {
     const stop = () => waiting.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
     this.#waiting.add(waiting);
+    const depth = this.#depths[lane];
+    let place: keyof LaneDepth = 'waiting';
+    depth[place] += 1;
     try {
       return await this.#enqueue(lane, waiting.signal, () => {
         this.#waiting.delete(waiting);
+        depth[place] -= 1;
+        place = 'running';
+        depth[place] += 1;
         return job();
       });
     } finally {
+      depth[place] -= 1;
       this.#waiting.delete(waiting);
       signal.removeEventListener('abort', stop);
     }
@@ -108,6 +129,11 @@ export class CallQueue {
   /** How many calls are waiting for their turn. */
   get waiting(): number {
     return this.#waiting.size;
+  }
+
+  /** How many calls wait and run, lane by lane. */
+  depths(): Readonly<Record<Lane, LaneDepth>> {
+    return structuredClone(this.#depths);
   }
 
   async #resume(): Promise<void> {

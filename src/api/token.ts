@@ -1,5 +1,7 @@
 import type { Clock } from '../util/clock.ts';
+import type { Meter } from '../util/meter.ts';
 import { SingleFlight } from '../util/single-flight.ts';
+import { counted } from './count.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import { type HttpAnswer, type HttpRequest, LostConnection } from './http.ts';
@@ -22,6 +24,7 @@ export interface Tokens {
 export interface TokenWorld {
   readonly send: (request: HttpRequest, signal: AbortSignal) => Promise<HttpAnswer>;
   readonly clock: Clock;
+  readonly meter: Meter;
   readonly signal: AbortSignal;
 }
 
@@ -77,7 +80,8 @@ class RefreshedTokens implements Tokens {
 
   /** One refresh for all who ask meanwhile. */
   #refresh(signal: AbortSignal): Promise<Issued> {
-    return this.#refreshes.run(ROUTE, (stop) => this.#grant(stop), signal);
+    const grant = (stop: AbortSignal) => counted(this.world, ROUTE, stop, () => this.#grant(stop));
+    return this.#refreshes.run(ROUTE, grant, signal);
   }
 
   async #grant(signal: AbortSignal): Promise<Issued> {
@@ -96,6 +100,7 @@ class RefreshedTokens implements Tokens {
       body: form.toString(),
     };
     const answer = await this.#send(request, signal);
+    this.world.meter.answered(answer.status);
     const { access_token: token, expires_in: seconds } = this.#read(answer);
     this.#issued = { token, expiresMs: this.world.clock.now() + seconds * 1000 };
     return this.#issued;

@@ -5,6 +5,7 @@ import { logAccess } from './access-log.ts';
 import type { Credentials, User } from './credentials.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.ts';
 import { answerHealth, HEALTH_PATH, type Health, isReserved } from './health.ts';
+import { answerMetrics, isLocal, METRICS_PATH, type Metrics } from './metrics.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import { wrongShape } from './request-shape.ts';
 import { pathOfTarget } from './target.ts';
@@ -24,6 +25,7 @@ export interface ExchangeSurroundings {
   /** `undefined`: everyone may come in. */
   readonly credentials: Credentials | undefined;
   readonly health: () => Health;
+  readonly metrics: Metrics | undefined;
   readonly isDraining: () => boolean;
   readonly crossOrigins: readonly string[];
   readonly clock: Clock;
@@ -90,6 +92,9 @@ export async function runExchange(exchange: Exchange, surroundings: ExchangeSurr
   }
   await exchange.ended;
   logged();
+  const { metrics, clock } = surroundings;
+  const status = response.headersSent ? response.statusCode : undefined;
+  if (!isWatching(exchange.path)) metrics?.answered(request, status, clock.now() - exchange.startMs);
 }
 
 async function answer(exchange: Exchange, surroundings: ExchangeSurroundings): Promise<void> {
@@ -98,13 +103,22 @@ async function answer(exchange: Exchange, surroundings: ExchangeSurroundings): P
     response.shouldKeepAlive = false;
     return turnAway(exchange, exchange.wrong, surroundings);
   }
-  if (path === HEALTH_PATH && (request.method === 'GET' || request.method === 'HEAD'))
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  if (path === HEALTH_PATH && isRead)
     return answerHealth(response, surroundings.isDraining(), surroundings.health());
+  const metrics = path === METRICS_PATH && isRead ? surroundings.metrics : undefined;
+  if (metrics && isLocal(exchange.address, request)) return answerMetrics(response, metrics);
   if (isPreflight(request)) return answerPreflight(request, response, surroundings.crossOrigins);
   allowOrigin(request, response, surroundings.crossOrigins);
-  const refusal = (await admit(exchange, surroundings)) ?? reservedRefusal(path);
+  const refusal = (await admit(exchange, surroundings)) ?? (metrics ? undefined : reservedRefusal(path));
   if (refusal) return turnAway(exchange, refusal, surroundings);
+  if (metrics) return answerMetrics(response, metrics);
   await surroundings.handle(request, response, { user: exchange.user });
+}
+
+/** Who only looks after davgate is no client of the drive, and is not counted among them. */
+function isWatching(path: string): boolean {
+  return path === HEALTH_PATH || path === METRICS_PATH;
 }
 
 /** Lets the user in, or says why not. */

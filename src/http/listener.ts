@@ -8,6 +8,7 @@ import { beginExchange, type Exchange, type Handle, runExchange } from './exchan
 import type { Health } from './health.ts';
 import { LISTENER_LIMITS, type ListenerLimits } from './limits.ts';
 import { refuseMalformed } from './malformed.ts';
+import type { Metrics } from './metrics.ts';
 import { bracketed, type CertificateFiles, createHttpServer, listen } from './server.ts';
 import { cutStalls } from './stalls.ts';
 
@@ -26,6 +27,8 @@ export interface ListenerOptions {
   readonly log: Log;
   /** Facts for `/.davgate/healthz`, which everyone may read. */
   readonly health?: () => Health;
+  /** Served at `/.davgate/metrics`: to this machine, and to users. */
+  readonly metrics?: Metrics;
   /** Web pages of these origins may use the drive, as in `https://app.example.org`. */
   readonly crossOrigins?: readonly string[];
   readonly limits?: Partial<ListenerLimits>;
@@ -58,6 +61,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     handle: options.handle,
     credentials: options.users && new Credentials(options.users, clock),
     health: options.health ?? (() => ({})),
+    metrics: options.metrics,
     isDraining: () => drain.isOn,
     crossOrigins: options.crossOrigins ?? [],
     clock,
@@ -81,6 +85,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   endWithSocket(server, running);
   refuseMalformed(server, running, { clock, log });
   logDrops(server, { clock, log });
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.metrics?.connected(socket));
   const port = await listen(server, options.host, options.port);
   void cutStalls(running, limits, { clock, log }, drain.signal);
   return { url: urlOf(options.host, port, tls !== undefined), port, close: () => drain.close() };

@@ -2,6 +2,7 @@ import type { Remote } from '../api/remote.ts';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import { type Meter, silentMeter } from '../util/meter.ts';
 import { SetAside } from './aside.ts';
 import type { BlockCache } from './content/cache.ts';
 import { createReader } from './content/download.ts';
@@ -31,6 +32,7 @@ export interface DriveOptions {
   readonly cache: BlockCache;
   readonly clock: Clock;
   readonly log: Log;
+  readonly meter?: Meter;
   readonly deletePolicy: DeletePolicy;
   /** Whether the litter of desktop systems is kept off the service; on when absent. */
   readonly setAside?: boolean;
@@ -74,7 +76,14 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const bytesMax = options.metadataBytesMax ?? METADATA_BYTES_MAX;
   const known = new KnownTree(clock, bytesMax, (askedMs): boolean => feed.isFresh(askedMs));
   const isHidden = (name: string) => isWaiting(name) || (isSettingAside && isLitter(name));
-  const metadata = new Metadata({ remote, known, times, clock, isHidden });
+  const metadata = new Metadata({
+    remote,
+    known,
+    times,
+    clock,
+    isHidden,
+    meter: options.meter ?? silentMeter,
+  });
   const feed = new ChangeFeed({
     remote,
     listener: metadata,

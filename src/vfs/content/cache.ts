@@ -52,8 +52,11 @@ const CACHEDIR_TAG =
 /**
  * The block cache in `directory`: a file a block under `v1/`, named by a hash of its key, and an index in
  * memory that forgets the longest unused block first. A directory that cannot be written to costs a warning.
+ * `diskBytes`: what the files take.
  */
-export async function openBlockCache(options: BlockCacheOptions): Promise<BlockCache> {
+export async function openBlockCache(
+  options: BlockCacheOptions,
+): Promise<BlockCache & { readonly diskBytes: number }> {
   const { sizeBytesMax, log } = options;
   const root = join(options.directory, FORMAT);
   const index = openIndex(root, sizeBytesMax);
@@ -90,6 +93,10 @@ class DiskCache implements BlockCache {
     private readonly writer: BlockWriter,
     private readonly log: Log,
   ) {}
+
+  get diskBytes(): number {
+    return this.index.calculatedSize;
+  }
 
   has(block: BlockKey): boolean {
     const name = nameOf(block);

@@ -1,4 +1,5 @@
 import type { Change, Entry } from '../../api/remote.ts';
+import type { Meter } from '../../util/meter.ts';
 import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Listing } from '../files.ts';
@@ -19,14 +20,18 @@ export interface OwnChange {
   end(outcomes: readonly (readonly [Path, Known])[], how?: { readonly isNew: boolean }): void;
 }
 
+interface MetadataParts extends InquiriesParts {
+  readonly meter: Meter;
+}
+
 /** What is where in the service, from memory wherever that is certain, and never older than a change of ours. */
 export class Metadata {
-  readonly #parts: InquiriesParts;
+  readonly #parts: MetadataParts;
   readonly #inquiries: Inquiries;
   readonly #own = new OwnChanges();
   readonly subtrees: Subtrees;
 
-  constructor(parts: InquiriesParts) {
+  constructor(parts: MetadataParts) {
     this.#parts = parts;
     this.#inquiries = new Inquiries(parts);
     this.subtrees = new Subtrees(parts);
@@ -38,14 +43,16 @@ export class Metadata {
   }
 
   async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
-    const known = this.peek(path) ?? (await this.#inquiries.entry(path, signal));
-    return known === 'absent' ? undefined : known;
+    const known = this.peek(path);
+    this.#parts.meter.lookedUp(known !== undefined);
+    return known ? present(known) : this.#entry(path, signal);
   }
 
   /** Throws `FileError` `not-found` or `not-a-folder`. */
   async list(path: Path, signal?: AbortSignal): Promise<Listing> {
+    this.#parts.meter.lookedUp(!this.isCold(path));
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const entry = await this.stat(path, signal);
+      const entry = await this.#entry(path, signal);
       if (!entry) throw new FileError('not-found', `${path} is not there`);
       if (entry.kind === 'file') throw new FileError('not-a-folder', `${path} is not a folder`);
       const known = this.#parts.known.folder(keyOf(path));
@@ -122,6 +129,10 @@ export class Metadata {
     this.#parts.known.reset();
   }
 
+  async #entry(path: Path, signal: AbortSignal | undefined): Promise<Entry | undefined> {
+    return present(this.peek(path) ?? (await this.#inquiries.entry(path, signal)));
+  }
+
   #end(ongoing: Ongoing, outcome: Known | undefined): Known | undefined {
     const { known, clock } = this.#parts;
     const { key, tree } = ongoing;
@@ -157,6 +168,10 @@ export class Metadata {
     known.learn(key, told);
     known.touchParent(key, before, told);
   }
+}
+
+function present(known: Known): Entry | undefined {
+  return known === 'absent' ? undefined : known;
 }
 
 /** Whether the feed tells of a revision that was committed before the one that is known. */

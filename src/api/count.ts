@@ -1,0 +1,30 @@
+import type { Clock } from '../util/clock.ts';
+import type { Meter } from '../util/meter.ts';
+import { ApiError } from './errors.ts';
+import { CallFailure } from './failure.ts';
+import { LostConnection } from './http.ts';
+
+/** Does `work`, one request of `route`, and tells the meter what it came to. */
+export async function counted<T>(
+  { meter, clock }: { readonly meter: Meter; readonly clock: Clock },
+  route: string,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const startMs = clock.now();
+  let outcome = 'ok';
+  try {
+    return await work();
+  } catch (failure) {
+    outcome = signal.aborted ? 'cancelled' : outcomeOf(failure);
+    throw failure;
+  } finally {
+    meter.called({ route, outcome, ms: clock.now() - startMs });
+  }
+}
+
+function outcomeOf(failure: unknown): string {
+  if (failure instanceof CallFailure) return failure.reason;
+  if (failure instanceof LostConnection) return 'lost';
+  return failure instanceof ApiError ? 'refused' : 'defect';
+}

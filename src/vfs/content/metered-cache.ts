@@ -1,0 +1,20 @@
+import type { Meter } from '../../util/meter.ts';
+import type { BlockCache } from './cache.ts';
+
+/** `cache`, with what it is good for told to `meter`. */
+export function meteredCache(cache: BlockCache, meter: Meter): BlockCache {
+  return {
+    has: (block) => cache.has(block),
+    async read(block, start, end) {
+      const bytes = await cache.read(block, start, end);
+      if (bytes) meter.blockRead(bytes.length);
+      return bytes;
+    },
+    keep(block, bytes) {
+      meter.blockKept(bytes.length);
+      cache.keep(block, bytes);
+    },
+    forget: (block) => cache.forget(block),
+    close: () => cache.close(),
+  };
+}
