@@ -94,7 +94,8 @@ async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyM
   const { gauges, metrics, log, opened } = watchers;
   const state = opened.add(await openState(config, log));
   const directory = config.cacheDirectory;
-  const blocks = opened.add(await openBlockCache({ directory, sizeBytesMax: CACHE_BYTES_MAX, log }));
+  const sizeBytesMax = CACHE_BYTES_MAX;
+  const blocks = opened.add(await openBlockCache({ directory, sizeBytesMax, clock: systemClock, log }));
   gauges.ofCache = () => blocks.diskBytes;
   const cache = meteredCache(blocks, metrics.meter);
   const embedded = config.drives.some(({ service }) => service === 'embedded')

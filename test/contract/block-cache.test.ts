@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/util/clock.ts';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { silentLog } from '../../src/util/log.ts';
 import type { BlockKey } from '../../src/vfs/content/blocks.ts';
@@ -9,21 +10,22 @@ import { type BlockCache, openBlockCache } from '../../src/vfs/content/cache.ts'
 import { pseudoRandomBytes } from '../support/bytes.ts';
 
 const GIBIBYTE = 1024 ** 3;
+const WORLD = { clock: systemClock, log: silentLog };
 
 /** Every way in which blocks are kept; each holds at least a few of them. */
 const DRIVERS: { readonly name: string; open(directory: string): Promise<BlockCache> }[] = [
   {
     name: 'memory and disk',
-    open: (directory) => openBlockCache({ directory, sizeBytesMax: GIBIBYTE, log: silentLog }),
+    open: (directory) => openBlockCache({ directory, sizeBytesMax: GIBIBYTE, ...WORLD }),
   },
   {
     name: 'memory alone',
-    open: (directory) => openBlockCache({ directory, sizeBytesMax: 0, log: silentLog }),
+    open: (directory) => openBlockCache({ directory, sizeBytesMax: 0, ...WORLD }),
   },
   {
     name: 'a directory that cannot be',
     open: (directory) =>
-      openBlockCache({ directory: join('/dev/null', directory), sizeBytesMax: GIBIBYTE, log: silentLog }),
+      openBlockCache({ directory: join('/dev/null', directory), sizeBytesMax: GIBIBYTE, ...WORLD }),
   },
 ];
 

@@ -8,19 +8,22 @@ import { PIECE_BYTES } from '../../src/vfs/content/block-file.ts';
 import type { BlockKey } from '../../src/vfs/content/blocks.ts';
 import { type BlockCache, openBlockCache } from '../../src/vfs/content/cache.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 
 const MIBIBYTE = 1024 ** 2;
 const bytes = pseudoRandomBytes(BLOCK_BYTES, 1);
 const block: BlockKey = { content: 'one', index: 0, sizeBytes: BLOCK_BYTES };
 
 let directory: string;
+let clock: ManualClock;
 beforeEach(async () => {
+  clock = new ManualClock();
   directory = await mkdtemp(join(tmpdir(), 'davgate-cache-'));
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
 function openCache(sizeBytesMax = 100 * MIBIBYTE, log: Log = silentLog): Promise<BlockCache> {
-  return openBlockCache({ directory, sizeBytesMax, log });
+  return openBlockCache({ directory, sizeBytesMax, clock, log });
 }
 
 /** Keeps blocks and closes the cache, so that they are on the disk and nowhere else. */
@@ -192,6 +195,17 @@ describe('a directory that is deleted while it is used', () => {
 });
 
 describe('a disk that refuses', () => {
+  /** A file where a folder should be: what even root cannot write into. */
+  async function takeAway(): Promise<void> {
+    await rename(join(directory, 'v1'), join(directory, 'elsewhere'));
+    await writeFile(join(directory, 'v1'), 'the disk is not mounted');
+  }
+
+  async function bringBack(): Promise<void> {
+    await rm(join(directory, 'v1'));
+    await rename(join(directory, 'elsewhere'), join(directory, 'v1'));
+  }
+
   test('is warned of once, and reads go on', async () => {
     await store(block);
     const warnings: string[] = [];
@@ -216,6 +230,46 @@ describe('a disk that refuses', () => {
     cache.keep(block, bytes);
     await cache.close();
     expect(warnings).toHaveLength(1);
+  });
+
+  test('is tried again after a minute', async () => {
+    const events: string[] = [];
+    const keep = (event: string) => void events.push(event);
+    const cache = await openCache(undefined, { ...silentLog, warn: keep, info: keep });
+    await takeAway();
+    const key = (index: number) => ({ ...block, index });
+    cache.keep(key(1), bytes);
+    await vi.waitFor(() => expect(events).toHaveLength(1));
+    await clock.advance(59_999);
+    cache.keep(key(2), bytes);
+    await clock.advance(1);
+    for (const index of [3, 6, 7, 8]) cache.keep(key(index), bytes);
+    // Given up by the writer, and pushed out of memory by the later ones. That the disk still refuses is no news.
+    await vi.waitFor(() => expect(cache.has(key(3))).toBe(false));
+    await bringBack();
+    await clock.advance(60_000);
+    for (const index of [4, 5]) cache.keep(key(index), bytes);
+    await cache.close();
+    expect(events).toEqual([
+      'the block cache cannot be written to: reads go on without it',
+      'the block cache can be written to again',
+    ]);
+    const again = await openCache();
+    expect([1, 2, 3, 4, 5, 6].filter((index) => again.has(key(index)))).toEqual([4, 5]);
+  });
+
+  test('from the start is used as soon as it takes blocks, with what was on it', async () => {
+    await store(block);
+    await takeAway();
+    const cache = await openCache();
+    expect(cache.has(block)).toBe(false);
+    await bringBack();
+    await clock.advance(60_000);
+    cache.keep({ ...block, index: 1 }, bytes);
+    await vi.waitFor(() => expect(cache.has(block)).toBe(true));
+    expect((await read(cache))?.equals(bytes)).toBe(true);
+    await cache.close();
+    expect(await files()).toHaveLength(2);
   });
 
   test('because it is full', async () => {

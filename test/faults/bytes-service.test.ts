@@ -84,7 +84,12 @@ beforeAll(async () => {
     log: silentLog,
   });
   directory = await mkdtemp(join(tmpdir(), 'davgate-bytes-'));
-  cache = await openBlockCache({ directory, sizeBytesMax: 1024 ** 3, log: silentLog });
+  cache = await openBlockCache({
+    directory,
+    sizeBytesMax: 1024 ** 3,
+    clock: systemClock,
+    log: silentLog,
+  });
 });
 
 afterAll(async () => {

@@ -38,7 +38,12 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const log: Log = { info() {}, warn() {}, error: (event, fields) => errors.push({ event, ...fields }) };
   const clock = systemClock;
   const stateStore = openSqliteState({ directory: join(directory, 'state') });
-  const cache = await openBlockCache({ directory: join(directory, 'cache'), sizeBytesMax: 2 ** 28, log });
+  const cache = await openBlockCache({
+    directory: join(directory, 'cache'),
+    sizeBytesMax: 2 ** 28,
+    clock,
+    log,
+  });
   const remote = createRemote({
     apiUrl: url,
     contentUrl: url,

@@ -51,6 +51,7 @@ export class MemoryDrive {
     const cache = await openBlockCache({
       directory: join(this.#directory, 'cache'),
       sizeBytesMax: 2 ** 26,
+      clock,
       log,
     });
     const options = {

@@ -30,7 +30,7 @@ export async function setUpReader(
   const directory = await mkdtemp(join(tmpdir(), 'davgate-reader-'));
   const remote = new BytesRemote();
   const clock = new ManualClock();
-  const cache = await openBlockCache({ directory, sizeBytesMax, log });
+  const cache = await openBlockCache({ directory, sizeBytesMax, clock, log });
   const reader = createReader({ remote, cache, clock, log });
   const caches = [cache];
   return {
@@ -42,7 +42,7 @@ export async function setUpReader(
     read: (file, range, signal = new AbortController().signal) => collect(reader.read(file, range, signal)),
     async restart() {
       await cache.close();
-      const next = await openBlockCache({ directory, sizeBytesMax, log });
+      const next = await openBlockCache({ directory, sizeBytesMax, clock, log });
       caches.push(next);
       return createReader({ remote, cache: next, clock, log });
     },

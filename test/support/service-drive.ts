@@ -37,7 +37,12 @@ export async function openServiceDrive({ root = '' } = {}): Promise<ServiceDrive
   const [remote, other] = [connect(), connect()];
   const stateStore = openSqliteState({ directory: join(directory, 'state') });
   const state = stateStore.drive('d');
-  const cacheOptions = { directory: join(directory, 'cache'), sizeBytesMax: 2 ** 28, log: silentLog };
+  const cacheOptions = {
+    directory: join(directory, 'cache'),
+    sizeBytesMax: 2 ** 28,
+    clock: systemClock,
+    log: silentLog,
+  };
   const cache = await openBlockCache(cacheOptions);
   const drive = { remote, state, cache, clock: systemClock, log: silentLog, deletePolicy: 'auto' } as const;
   const files = await openDrive(drive);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { encodeHeader } from './block-file.ts';
 
@@ -14,21 +15,37 @@ export interface WaitingBlock {
 /** Blocks that wait in memory for the disk; what comes beyond them is not written. */
 const WAITING_BYTES_MAX = 16 * 1024 * 1024;
 
+/** A disk that refused is tried again after this time: most often it was full, or not mounted. */
+const REST_MS = 60_000;
+
+export interface BlockWriterParts {
+  readonly root: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Makes the folders; called before the first block, and again after each trouble with the disk. */
+  readonly prepare: () => Promise<void>;
+  readonly onWritten: (name: string, fileBytes: number) => void;
+}
+
 /**
  * Writes blocks behind the back of those who read them, one at a time, each under a name of its own first: a
- * file with a block's name is whole. A disk that refuses is warned of once and left alone from then on.
+ * file with a block's name is whole. A disk that refuses is warned of once, left alone for a while and then
+ * tried again with the next block.
  */
 export class BlockWriter {
   readonly #waiting = new Map<string, WaitingBlock>();
   #waitingBytes = 0;
-  #enabled = true;
+  #state: 'ready' | 'failed' | 'closed' = 'ready';
+  /** Of a disk that has failed: when it is tried again. */
+  #restUntilMs = 0;
   #running: Promise<void> | undefined;
 
-  constructor(
-    private readonly root: string,
-    private readonly log: Log,
-    private readonly onWritten: (name: string, fileBytes: number) => void,
-  ) {}
+  constructor(private readonly parts: BlockWriterParts) {}
+
+  /** Prepares the disk; a failure is one of the disk like any other. */
+  async open(): Promise<void> {
+    await this.parts.prepare().catch((failure) => this.#failed(failure));
+  }
 
   /** The bytes of a block that is not on the disk yet. */
   waiting(name: string): Uint8Array | undefined {
@@ -37,7 +54,7 @@ export class BlockWriter {
 
   /** Writes the block soon, or not at all when the disk is behind. */
   add(block: WaitingBlock): void {
-    if (!this.#enabled || this.#waiting.has(block.name)) return;
+    if (!this.#mayWrite() || this.#waiting.has(block.name)) return;
     if (this.#waitingBytes + block.bytes.length > WAITING_BYTES_MAX) return;
     this.#waiting.set(block.name, block);
     this.#waitingBytes += block.bytes.length;
@@ -49,16 +66,10 @@ export class BlockWriter {
     this.#waiting.delete(name);
   }
 
-  /** Writes nothing more; `failure` is what the disk said. */
-  disable(failure?: unknown): void {
-    if (failure !== undefined && this.#enabled)
-      this.log.warn('the block cache cannot be written to: reads go on without it', {
-        directory: this.root,
-        problem: failure instanceof Error ? failure.message : String(failure),
-      });
-    this.#enabled = false;
-    this.#waiting.clear();
-    this.#waitingBytes = 0;
+  /** Writes nothing more. */
+  disable(): void {
+    this.#state = 'closed';
+    this.#dropAll();
   }
 
   async close(): Promise<void> {
@@ -66,16 +77,27 @@ export class BlockWriter {
     this.disable();
   }
 
+  #mayWrite(): boolean {
+    if (this.#state === 'failed') return this.parts.clock.now() >= this.#restUntilMs;
+    return this.#state === 'ready';
+  }
+
   async #run(): Promise<void> {
+    if (this.#state === 'failed') await this.#recover();
     for (let block = this.#first(); block; block = this.#first()) {
-      const fileBytes = await this.#write(block).catch((failure) => this.#failed(failure));
+      const fileBytes = await this.#write(block).catch((failure) => this.#writeFailed(failure));
       // Dropped meanwhile: it is not wanted any more.
       const isWanted = this.#waiting.get(block.name) === block;
-      if (fileBytes !== undefined && isWanted) this.onWritten(block.name, fileBytes);
+      if (fileBytes !== undefined && isWanted) this.parts.onWritten(block.name, fileBytes);
       else if (fileBytes !== undefined) await unlink(block.path).catch(() => {});
       if (isWanted) this.drop(block.name);
+      if (fileBytes !== undefined) this.#succeeded();
     }
     this.#running = undefined;
+  }
+
+  async #recover(): Promise<void> {
+    await this.parts.prepare().catch((failure) => this.#failed(failure));
   }
 
   #first(): WaitingBlock | undefined {
@@ -85,7 +107,7 @@ export class BlockWriter {
   /** The length of the file written. */
   async #write({ name, path, bytes }: WaitingBlock): Promise<number> {
     const header = await encodeHeader(name, bytes);
-    const incoming = join(this.root, 'incoming', randomUUID());
+    const incoming = join(this.parts.root, 'incoming', randomUUID());
     try {
       await writeWhole(incoming, [header, bytes]);
       await again(dirname(path), () => rename(incoming, path));
@@ -96,9 +118,32 @@ export class BlockWriter {
     return header.length + bytes.length;
   }
 
-  #failed(failure: unknown): undefined {
+  #writeFailed(failure: unknown): undefined {
     // Missing: someone deleted the cache between two steps.
-    if (!isOutOfHandles(failure) && codeOf(failure) !== 'ENOENT') this.disable(failure);
+    if (!isOutOfHandles(failure) && codeOf(failure) !== 'ENOENT') this.#failed(failure);
+  }
+
+  #failed(failure: unknown): void {
+    if (this.#state === 'closed') return;
+    if (this.#state === 'ready')
+      this.parts.log.warn('the block cache cannot be written to: reads go on without it', {
+        directory: this.parts.root,
+        problem: failure instanceof Error ? failure.message : String(failure),
+      });
+    this.#state = 'failed';
+    this.#restUntilMs = this.parts.clock.now() + REST_MS;
+    this.#dropAll();
+  }
+
+  #succeeded(): void {
+    if (this.#state !== 'failed') return;
+    this.#state = 'ready';
+    this.parts.log.info('the block cache can be written to again', { directory: this.parts.root });
+  }
+
+  #dropAll(): void {
+    this.#waiting.clear();
+    this.#waitingBytes = 0;
   }
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { DamagedFileError, fileBytesOf, readBlockFile } from './block-file.ts';
 import { BlockWriter, isOutOfHandles } from './block-writer.ts';
@@ -27,6 +28,7 @@ export interface BlockCacheOptions {
   readonly directory: string;
   /** The most that the files take on the disk; 0 keeps nothing there. */
   readonly sizeBytesMax: number;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -51,21 +53,29 @@ const CACHEDIR_TAG =
 
 /**
  * The block cache in `directory`: a file a block under `v1/`, named by a hash of its key, and an index in
- * memory that forgets the longest unused block first. A directory that cannot be written to costs a warning.
- * `diskBytes`: what the files take.
+ * memory that forgets the longest unused block first. A directory that cannot be written to costs a warning,
+ * and is tried again from time to time. `diskBytes`: what the files take.
  */
 export async function openBlockCache(
   options: BlockCacheOptions,
 ): Promise<BlockCache & { readonly diskBytes: number }> {
-  const { sizeBytesMax, log } = options;
-  const root = join(options.directory, FORMAT);
+  const { directory, sizeBytesMax, clock, log } = options;
+  const root = join(directory, FORMAT);
   const index = openIndex(root, sizeBytesMax);
-  const writer = new BlockWriter(root, log, (name, fileBytes) => index.set(name, diskBytesOf(fileBytes)));
-  if (sizeBytesMax > 0) {
-    await prepare(options.directory, root).catch((failure) => writer.disable(failure));
-    for await (const { name, sizeBytes } of storedBlocks(root))
-      index.set(name, diskBytesOf(fileBytesOf(sizeBytes)));
-  } else writer.disable();
+  const writer = new BlockWriter({
+    root,
+    clock,
+    log,
+    async prepare() {
+      // First: what cannot be written to can still be read. Later: what was there before a disk went and came back.
+      for await (const { name, sizeBytes } of storedBlocks(root))
+        if (!index.has(name)) index.set(name, diskBytesOf(fileBytesOf(sizeBytes)));
+      await prepare(directory, root);
+    },
+    onWritten: (name, fileBytes) => index.set(name, diskBytesOf(fileBytes)),
+  });
+  if (sizeBytesMax > 0) await writer.open();
+  else writer.disable();
   return new DiskCache(root, index, writer, log);
 }
 
