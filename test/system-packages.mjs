@@ -13,6 +13,7 @@ const PACKAGES = [
   { name: 'cadaver', program: 'cadaver', project: 'clients' },
   { name: 'fuse3', program: 'fusermount3', project: 'clients' },
   { name: 'curl', program: 'curl', project: 'clients' },
+  { name: 'openssl', program: 'openssl', project: 'clients' },
   { name: 'chromium', program: 'chromium', project: 'clients' },
   { name: 'unzip', program: 'unzip', project: 'integration' },
   { name: 'redis-server', program: 'redis-server', project: 'integration' },

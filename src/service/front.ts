@@ -9,7 +9,7 @@ import { answerLink } from './links/site.ts';
 import { isTemporaryPath, type TemporarySite, temporarySiteOf } from './links/temporary-site.ts';
 import { isLinkPath } from './links/url.ts';
 import { AUTHORIZE_PATH, authorizeSiteOf } from './oauth/authorize-site.ts';
-import { answerTokenRequest, TOKEN_PATH } from './oauth/token-endpoint.ts';
+import { answerTokenRequest, isTokenPath } from './oauth/token-endpoint.ts';
 import type { Rooms } from './route.ts';
 
 /** One port for all the real service's hosts: functions, tokens and shared links are told apart by path. */
@@ -20,6 +20,7 @@ export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exch
   return async (exchange) => {
     try {
       if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, rooms, passwords));
+      if (exchange.path === `/1${AUTHORIZE_PATH}`) return movedTo(`${AUTHORIZE_PATH}?${exchange.query}`);
       if (exchange.path === AUTHORIZE_PATH) return withSafety(await authorizeSite(exchange));
       return withCors(exchange, withSafety(await answerApi(exchange, rooms, faults, temporarySite)));
     } catch (error) {
@@ -42,12 +43,17 @@ async function answerApi(
   if (isTemporaryPath(path)) return temporarySite(exchange);
   if (isFunctionPath(path))
     return callUnderFaults(faults, exchange, rooms, () => callFunction(exchange, rooms));
-  if (path === TOKEN_PATH)
+  if (isTokenPath(path))
     return callUnderFaults(faults, exchange, rooms, () => answerTokenRequest(exchange, rooms));
   return text(
     404,
     'Nothing is here. Functions are at /2/…, consent and tokens at /oauth2/…, shared links at /scl/….',
   );
+}
+
+/** The first version's address of the consent page is still in the Go SDK (rclone 1.60). */
+function movedTo(location: string): Answer {
+  return { status: 302, headers: { location }, body: '' };
 }
 
 /** A browser asks with OPTIONS before it sends headers of ours from another site's page. */

@@ -75,6 +75,12 @@ function refresh(refreshToken: string, more: Record<string, string>): Promise<An
 }
 
 describe('the code flow', () => {
+  test('the address of the first version leads to it, which the Go SDK still has', async () => {
+    const query = new URLSearchParams(asking({ state: 'a b' }));
+    const answer = await fetch(`${service.url}/1/oauth2/authorize?${query}`, { redirect: 'manual' });
+    expect([answer.status, answer.headers.get('location')]).toEqual([302, `/oauth2/authorize?${query}`]);
+  });
+
   test('ends with a token for four hours, for the account that signed in', async () => {
     await browser.open(asking({ state: 'a b&c' }));
     expect(browser.text).toContain('Sign in to go on to Photo &lt;Sorter&gt;');

@@ -49,6 +49,14 @@ describe('list_folder', () => {
     expect(names).toEqual(expect.arrayContaining(['folder /Deep/a', 'folder /Deep/a/b', 'file /Deep/a/b/c']));
   });
 
+  test('slashes at the front count as one, which rclone relies on', async () => {
+    await put(service, '/Slashes/a', 'text');
+    const once = pageOf(await call('files/list_folder', { path: '/Slashes' }));
+    const twice = pageOf(await call('files/list_folder', { path: '//Slashes' }));
+    expect(namesOf(twice)).toEqual(['file /Slashes/a']);
+    expect(twice.entries).toEqual(once.entries);
+  });
+
   test('the root of the namespace is "" and ns:N', async () => {
     const account = await call('users/get_current_account', null);
     const { root_info: root } = account.json as { root_info: { root_namespace_id: string } };
@@ -63,6 +71,8 @@ describe('list_folder', () => {
       ['/nothing', 'not_found'],
       ['/not-a-folder', 'not_folder'],
       ['/a/', 'malformed_path'],
+      ['/a//b', 'malformed_path'],
+      ['//', 'malformed_path'],
     ])
       expect(refusalIn(await call(name, { path }))).toEqual(
         refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } }),

@@ -56,6 +56,14 @@ describe('POST /oauth2/token', () => {
     expect(answered.headers.get('x-dropbox-request-id')).toMatch(/^[0-9a-f]{32}$/);
   });
 
+  test('is at /1/oauth2/token too, where the Go SDK asks', async () => {
+    const answered = await send(`${service.url}/1/oauth2/token`, {
+      method: 'POST',
+      body: new URLSearchParams(refreshing()),
+    });
+    expect([answered.status, answered.json]).toEqual([200, SUCCESS]);
+  });
+
   test('takes the query, with an empty body that says it is JSON', async () => {
     const answered = await send(`${service.url}/oauth2/token?${new URLSearchParams(refreshing())}`, {
       method: 'POST',

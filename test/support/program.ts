@@ -56,6 +56,40 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   };
 }
 
+/** The built `davgate service`, running in a process of its own. */
+export interface ServiceProgram {
+  readonly url: string;
+  readonly appKey: string;
+  readonly appSecret: string;
+  readonly token: string;
+  readonly refreshToken: string;
+  readonly pid: number;
+  output(): string;
+  /** SIGTERM; resolves with the exit code once it has drained. */
+  stop(): Promise<number | null>;
+}
+
+/** Starts the storage service alone and resolves when it has said its addresses and secrets. */
+export async function startServiceProgram(
+  dataDirectory: string,
+  ...args: readonly string[]
+): Promise<ServiceProgram> {
+  const words = ['service', '--listen', '127.0.0.1:0', '--data', dataDirectory, ...args];
+  const { child, output } = spawnProgram(words);
+  await matchOutput(child, output, /to stop\./);
+  const said = (name: string) => new RegExp(`${name} +(\\S+)`).exec(output())?.[1] ?? '';
+  return {
+    url: said('The storage service is at'),
+    appKey: said('app key'),
+    appSecret: said('app secret'),
+    token: said('access token'),
+    refreshToken: said('refresh token'),
+    pid: child.pid ?? 0,
+    output,
+    stop: () => end(child, 'SIGTERM'),
+  };
+}
+
 /** Runs `davgate` with any words; `output` grows as it writes. */
 export function spawnProgram(
   args: readonly string[],

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type CommandResult, succeed } from './command.ts';
@@ -8,43 +8,75 @@ import { type CommandResult, succeed } from './command.ts';
 /** rclone with one remote, `drive:`, and a configuration of its own. */
 export interface Rclone {
   run(...args: string[]): Promise<CommandResult>;
+  /** `run` with text on standard input. */
+  pipe(input: string, ...args: string[]): Promise<CommandResult>;
   /** Resolves with the folder where `drive:` is mounted. */
-  mount(): Promise<{ path: string; unmount(): Promise<void> }>;
+  mount(...args: string[]): Promise<{ path: string; unmount(): Promise<void> }>;
+  /** What its configuration file holds by now: rclone keeps new tokens there. */
+  configuration(): Promise<string>;
   remove(): Promise<void>;
 }
 
+/** Its WebDAV backend, before davgate. */
 export async function configureRclone(drive: {
   url: string;
   user: string;
   password: string;
 }): Promise<Rclone> {
-  const home = await mkdtemp(join(tmpdir(), 'davgate-rclone-'));
   const { stdout } = await succeed('rclone', ['obscure', drive.password]);
-  const settings = [
+  return await configured([
+    'type = webdav',
     `url = ${drive.url}`,
     'vendor = owncloud',
     `user = ${drive.user}`,
     `pass = ${stdout.trim()}`,
-  ];
+  ]);
+}
+
+/** What rclone keeps of an app and a login. */
+export interface DropboxLogin {
+  readonly appKey: string;
+  readonly appSecret: string;
+  readonly token: string;
+  readonly refreshToken: string;
+  /** When the token ends; one that never does, if left out. */
+  readonly expiry?: string;
+}
+
+/** Its Dropbox backend, whose hosts `environment` leads to the service. */
+export async function configureDropboxRclone(
+  login: DropboxLogin,
+  environment: Readonly<Record<string, string>>,
+): Promise<Rclone> {
+  const token = {
+    access_token: login.token,
+    token_type: 'bearer',
+    refresh_token: login.refreshToken,
+    expiry: login.expiry ?? '0001-01-01T00:00:00Z',
+  };
+  const settings = [`client_id = ${login.appKey}`, `client_secret = ${login.appSecret}`];
+  return await configured(['type = dropbox', ...settings, `token = ${JSON.stringify(token)}`], environment);
+}
+
+async function configured(
+  settings: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Rclone> {
+  const home = await mkdtemp(join(tmpdir(), 'davgate-rclone-'));
   const config = join(home, 'rclone.conf');
-  await writeFile(config, `[drive]\ntype = webdav\n${settings.join('\n')}\n`);
+  await writeFile(config, `[drive]\n${settings.join('\n')}\n`);
   // One try: a retry would hide a wrong answer.
-  const common = [
-    '--config',
-    config,
-    '--retries',
-    '1',
-    '--low-level-retries',
-    '1',
-    '--cache-dir',
-    join(home, 'vfs'),
-  ];
+  const tries = ['--retries', '1', '--low-level-retries', '1'];
+  const common = ['--config', config, ...tries, '--cache-dir', join(home, 'vfs')];
   return {
-    run: (...args) => succeed('rclone', [...common, ...args]),
-    mount: async () => {
-      const path = join(home, 'mount');
-      await mkdir(path, { recursive: true });
-      const child = spawn('rclone', [...common, 'mount', 'drive:', path], { stdio: 'inherit' });
+    run: (...args) => succeed('rclone', [...common, ...args], { environment }),
+    pipe: (input, ...args) => succeed('rclone', [...common, ...args], { environment, input }),
+    mount: async (...args) => {
+      const path = await mkdtemp(join(home, 'mount-'));
+      const child = spawn('rclone', [...common, 'mount', 'drive:', path, ...args], {
+        stdio: 'inherit',
+        env: { ...process.env, ...environment },
+      });
       await mounted(path, child);
       return {
         path,
@@ -55,6 +87,7 @@ export async function configureRclone(drive: {
         },
       };
     },
+    configuration: () => readFile(config, 'utf8'),
     remove: () => rm(home, { recursive: true, force: true }),
   };
 }

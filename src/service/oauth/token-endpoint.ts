@@ -8,7 +8,12 @@ import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';
 import { OAuthRefusal, refuseUnknown, required, withoutRepeats } from './parameters.ts';
 
-export const TOKEN_PATH = '/oauth2/token';
+/** The second is the first version's, which still answers: the Go SDK (rclone 1.60) asks there. */
+const TOKEN_PATHS = ['/oauth2/token', '/1/oauth2/token'];
+
+export function isTokenPath(path: string): boolean {
+  return TOKEN_PATHS.includes(path);
+}
 
 /** Five short parameters; a longer body is no token request. */
 const BODY_MAX_BYTES = 64 * 1024;

@@ -151,8 +151,11 @@ function scopeOf(argument: ListArgument, namespace: string): ListingScope {
 function plainScope({ path, recursive, include_deleted: includeDeleted }: ListArgument): ListingScope {
   if (path === '/')
     throw new BadCall('request body: path: Specify the root folder as an empty string rather than as "/".');
-  return { path, recursive, includeDeleted };
+  return { path: path.replace(SLASHES_AHEAD, '/'), recursive, includeDeleted };
 }
+
+/** rclone 1.60 lists what is in the root as `//folder`, and the real service takes that here. */
+const SLASHES_AHEAD = /^\/\/+(?=[^/])/;
 
 /** An app alone has no files. */
 function userIn({ caller }: Call<Caller | undefined>): Caller {

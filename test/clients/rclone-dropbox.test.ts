@@ -1,0 +1,316 @@
+import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { type DropboxHosts, playDropboxHosts } from '../support/dropbox-hosts.ts';
+import { type ServiceProgram, startServiceProgram, temporaryDirectory } from '../support/program.ts';
+import { configureDropboxRclone, type Rclone } from '../support/rclone.ts';
+import { digestTree } from '../support/trees.ts';
+
+const MIB = 1024 * 1024;
+
+/** Sizes around the service's block and around rclone's part of 48 MiB, and one of several parts. */
+const SIZES = [0, 1, 4 * MIB - 1, 4 * MIB, 4 * MIB + 1, 48 * MIB, 300 * MIB];
+
+let service: ServiceProgram;
+let hosts: DropboxHosts;
+let rclone: Rclone;
+let data: Awaited<ReturnType<typeof temporaryDirectory>>;
+let local: Awaited<ReturnType<typeof temporaryDirectory>>;
+let source: string;
+
+beforeAll(async () => {
+  [data, local] = await Promise.all([temporaryDirectory(), temporaryDirectory()]);
+  service = await startServiceProgram(data.path);
+  hosts = await playDropboxHosts(service.url);
+  rclone = await configureDropboxRclone(service, hosts.environment);
+  source = join(local.path, 'source');
+  await mkdir(join(source, 'sub folder/deeper'), { recursive: true });
+  for (const size of SIZES)
+    await writeFile(join(source, `${size} bytes`), pseudoRandomBytes(size, size % 97));
+  for (let index = 0; index < 60; index++)
+    await writeFile(join(source, 'sub folder/deeper', `#${index} % & ü 😀.txt`), `content of ${index}`);
+});
+afterAll(async () => {
+  await rclone?.remove();
+  await hosts?.close();
+  await service?.stop();
+  await Promise.all([data.remove(), local.remove()]);
+});
+
+/** The calls made since `before` was taken, by function. */
+function callsSince(before: ReadonlyMap<string, number>): Map<string, number> {
+  const made = [...hosts.traffic.calls].map(
+    ([name, count]) => [name, count - (before.get(name) ?? 0)] as const,
+  );
+  return new Map(made.filter(([, count]) => count > 0));
+}
+
+const lines = (text: string) => text.trim().split('\n').sort();
+
+describe("rclone's Dropbox backend on the service", () => {
+  test('copy, then check and check --download: hashes and bytes are the same', async () => {
+    await rclone.run('copy', source, 'drive:copied');
+    await rclone.run('check', source, 'drive:copied');
+    await rclone.run('check', '--download', source, 'drive:copied');
+  });
+
+  test('the file of 300 MiB went in chunks', async () => {
+    const before = new Map(hosts.traffic.calls);
+    await rclone.run(
+      'copyto',
+      join(source, `${300 * MIB} bytes`),
+      'drive:in chunks',
+      '--dropbox-batch-mode',
+      'off',
+    );
+    const calls = callsSince(before);
+    expect(calls.get('files/upload_session/start')).toBe(1);
+    expect(calls.get('files/upload_session/append_v2')).toBe(7);
+    expect(calls.get('files/upload_session/finish')).toBe(1);
+    expect(calls.has('files/upload')).toBe(false);
+    await rclone.run('deletefile', 'drive:in chunks');
+  });
+
+  test('copy back: every byte and every modification time is the same', async () => {
+    const back = join(local.path, 'back');
+    await rclone.run('copy', 'drive:copied', back);
+    expect(await digestTree(back)).toEqual(await digestTree(source));
+    const [ours, theirs] = await Promise.all([stat(join(source, '1 bytes')), stat(join(back, '1 bytes'))]);
+    // rclone rounds to the second; the service keeps whole ones.
+    expect(Math.abs(theirs.mtimeMs - ours.mtimeMs)).toBeLessThanOrEqual(500);
+  });
+
+  test('a second copy sends nothing', async () => {
+    const before = new Map(hosts.traffic.calls);
+    await rclone.run('copy', source, 'drive:copied');
+    expect([...callsSince(before).keys()].filter((name) => name.includes('upload'))).toEqual([]);
+  });
+
+  test('lsf -R lists all there is, page after page', async () => {
+    const { stdout } = await rclone.run('lsf', '-R', '--files-only', 'drive:copied');
+    const expected = (await readdir(source, { recursive: true, withFileTypes: true })).filter((e) =>
+      e.isFile(),
+    );
+    expect(lines(stdout).length).toBe(expected.length);
+    expect(lines(stdout)).toEqual([...(await digestTree(source)).keys()].sort());
+  });
+
+  test('a path that begins with a slash is taken from the root namespace', async () => {
+    const { stdout } = await rclone.run('lsf', 'drive:/copied');
+    expect(lines(stdout)).toContain('sub folder/');
+  });
+
+  test('sync follows changes, renames and deletions', async () => {
+    const changing = join(local.path, 'changing');
+    await mkdir(join(changing, 'folder'), { recursive: true });
+    for (const name of ['stays', 'changes', 'goes', 'folder/goes too'])
+      await writeFile(join(changing, name), `${name}, first`);
+    await rclone.run('sync', changing, 'drive:synced');
+    await writeFile(join(changing, 'changes'), 'changed, and longer than before');
+    await writeFile(join(changing, 'comes'), 'new');
+    await rename(join(changing, 'stays'), join(changing, 'renamed'));
+    await rm(join(changing, 'goes'));
+    await rm(join(changing, 'folder'), { recursive: true });
+    await rclone.run('sync', '--track-renames', changing, 'drive:synced');
+    await rclone.run('check', '--download', changing, 'drive:synced');
+    const { stdout } = await rclone.run('lsf', '-R', 'drive:synced');
+    expect(lines(stdout)).toEqual(['changes', 'comes', 'renamed']);
+  });
+
+  test('a new modification time of the same bytes reaches the service', async () => {
+    const file = join(local.path, 'timed');
+    await writeFile(file, 'the same bytes');
+    await rclone.run('copyto', file, 'drive:timed');
+    const time = new Date('2020-02-02T02:02:02Z');
+    await utimes(file, time, time);
+    await rclone.run('copyto', file, 'drive:timed');
+    const { stdout } = await rclone.run('lsjson', 'drive:timed');
+    expect(JSON.parse(stdout)).toMatchObject([{ ModTime: '2020-02-02T02:02:02Z' }]);
+  });
+
+  test('move takes everything along on the server and leaves nothing', async () => {
+    await rclone.run('copy', join(source, 'sub folder'), 'drive:to move');
+    const before = new Map(hosts.traffic.calls);
+    await rclone.run('move', 'drive:to move', 'drive:moved here');
+    expect(callsSince(before).get('files/move_v2')).toBe(1);
+    await rclone.run('check', '--download', join(source, 'sub folder'), 'drive:moved here');
+    await expect(rclone.run('lsf', 'drive:to move')).rejects.toThrow(/directory not found/);
+  });
+
+  test('move of a local folder leaves nothing there', async () => {
+    const leaving = join(local.path, 'leaving');
+    await mkdir(leaving);
+    await writeFile(join(leaving, 'a'), 'a');
+    await rclone.run('move', leaving, 'drive:arrived');
+    expect(await rclone.run('cat', 'drive:arrived/a')).toMatchObject({ stdout: 'a' });
+    expect(await readdir(leaving)).toEqual([]);
+  });
+
+  test('copy from the drive to itself sends no bytes', async () => {
+    const before = new Map(hosts.traffic.calls);
+    await rclone.run('copyto', `drive:copied/${48 * MIB} bytes`, 'drive:twin');
+    const calls = callsSince(before);
+    expect(calls.get('files/copy_v2')).toBe(1);
+    expect(calls.has('files/download')).toBe(false);
+    const twins = await rclone.run('hashsum', 'dropbox', 'drive:twin');
+    const first = await rclone.run('hashsum', 'dropbox', `drive:copied/${48 * MIB} bytes`);
+    expect(twins.stdout.split(' ')[0]).toMatch(/^[0-9a-f]{64}$/);
+    expect(twins.stdout.split(' ')[0]).toBe(first.stdout.split(' ')[0]);
+  });
+
+  test('link makes a link once, and shows it again', async () => {
+    const make = async (...args: string[]) => (await rclone.run('link', ...args)).stdout.trim();
+    const link = await make('drive:copied/1 bytes');
+    expect(await make('drive:copied/1 bytes')).toBe(link);
+    const download = new URL(link);
+    download.searchParams.set('dl', '1');
+    const answer = await fetch(atService(download));
+    expect(Buffer.from(await answer.arrayBuffer())).toEqual(await readFile(join(source, '1 bytes')));
+    expect(await make('drive:copied/sub folder')).toMatch(/^https?:/);
+    expect(await make('--expire', '1d', 'drive:copied/0 bytes')).toMatch(/^https?:/);
+    await expect(rclone.run('link', 'drive:nothing here')).rejects.toThrow(/object not found|not_found/);
+  });
+
+  test('about knows the space', async () => {
+    const { stdout } = await rclone.run('about', '--json', 'drive:');
+    const { total, used, free } = JSON.parse(stdout) as { total: number; used: number; free: number };
+    expect(used).toBeGreaterThan(300 * MIB);
+    expect(free).toBe(total - used);
+  });
+
+  test('a stream of unknown length, and a part of it', async () => {
+    const text = Array.from({ length: 400_000 }, (_, line) => `line number ${line}\n`).join('');
+    await rclone.pipe(text, 'rcat', 'drive:streamed');
+    expect((await rclone.run('cat', 'drive:streamed')).stdout === text).toBe(true);
+    const part = await rclone.run('cat', '--offset', '5000000', '--count', '100', 'drive:streamed');
+    expect(part.stdout).toBe(text.slice(5_000_000, 5_000_100));
+  });
+
+  test('folders: made, made again, removed when empty, kept when not', async () => {
+    await rclone.run('mkdir', 'drive:parent/child');
+    await rclone.run('mkdir', 'drive:parent/child');
+    await expect(rclone.run('rmdir', 'drive:parent')).rejects.toThrow(/not empty/);
+    await rclone.run('rmdir', 'drive:parent/child');
+    await rclone.run('rmdir', 'drive:parent');
+    await expect(rclone.run('lsf', 'drive:parent')).rejects.toThrow(/directory not found/);
+  });
+
+  test('names that it has to write otherwise come back as they were', async () => {
+    const odd = join(local.path, 'odd');
+    await mkdir(odd);
+    for (const name of [
+      ' spaces ',
+      'back\\slash',
+      'del\u007f',
+      '"quotes" <a>:|?*',
+      'e\u0301 decomposed',
+      '~$x',
+      'dot.',
+    ])
+      await writeFile(join(odd, name), name);
+    await rclone.run('copy', odd, 'drive:odd');
+    await rclone.run('check', '--download', odd, 'drive:odd');
+  });
+
+  test('a name that it knows the service refuses is an error, and the others are there', async () => {
+    const refused = join(local.path, 'refused');
+    await mkdir(refused);
+    for (const name of ['desktop.ini', 'fine']) await writeFile(join(refused, name), name);
+    await expect(rclone.run('copy', refused, 'drive:refused')).rejects.toThrow(/is disallowed/);
+    expect(lines((await rclone.run('lsf', 'drive:refused')).stdout)).toEqual(['fine']);
+  });
+
+  test('a token that has run out is refreshed, and the new one kept', async () => {
+    const ended = { ...service, token: 'sl.ended', expiry: '2001-01-01T00:00:00Z' };
+    const other = await configureDropboxRclone(ended, hosts.environment);
+    try {
+      expect(lines((await other.run('lsf', 'drive:')).stdout)).toContain('copied/');
+      expect(await other.configuration()).not.toContain('sl.ended');
+    } finally {
+      await other.remove();
+    }
+  });
+
+  describe('mount', () => {
+    test('reads at random offsets give the right bytes', async () => {
+      const size = 300 * MIB;
+      const content = pseudoRandomBytes(size, size % 97);
+      await rclone.run('copyto', join(source, `${size} bytes`), 'drive:mounted large');
+      const mount = await rclone.mount();
+      try {
+        const file = await open(join(mount.path, 'mounted large'), 'r');
+        for (const random of new Uint32Array(pseudoRandomBytes(4 * 100, 7).buffer)) {
+          const offset = random % (size - 70_000);
+          const { buffer, bytesRead } = await file.read(Buffer.alloc(65_536), 0, 65_536, offset);
+          expect(bytesRead).toBe(65_536);
+          expect(buffer.equals(content.subarray(offset, offset + 65_536)), `at ${offset}`).toBe(true);
+        }
+        await file.close();
+      } finally {
+        await mount.unmount();
+      }
+    });
+
+    test('what is written, renamed and removed in it is so at the service', async () => {
+      const mount = await rclone.mount();
+      try {
+        await mkdir(join(mount.path, 'mounted'));
+        for (const name of ['stays', 'goes', 'old name'])
+          await writeFile(join(mount.path, 'mounted', name), name);
+        await rename(join(mount.path, 'mounted', 'old name'), join(mount.path, 'mounted', 'new name'));
+        await rm(join(mount.path, 'mounted', 'goes'));
+      } finally {
+        await mount.unmount();
+      }
+      expect(lines((await rclone.run('lsf', 'drive:mounted')).stdout)).toEqual(['new name', 'stays']);
+      expect((await rclone.run('cat', 'drive:mounted/new name')).stdout).toBe('old name');
+    });
+
+    test('a change made elsewhere comes by the long poll', async () => {
+      await rclone.pipe('old', 'rcat', 'drive:watched/made before');
+      // Without the poll a listing that was read stays for ever.
+      const mount = await rclone.mount('--dir-cache-time', '1000h', '--poll-interval', '1s');
+      try {
+        expect(await readdir(join(mount.path, 'watched'))).toEqual(['made before']);
+        await rclone.pipe('new', 'rcat', 'drive:watched/made elsewhere');
+        const names = async () => await readdir(join(mount.path, 'watched'));
+        await expect.poll(names, { timeout: 60_000, interval: 200 }).toContain('made elsewhere');
+      } finally {
+        await mount.unmount();
+      }
+    });
+  });
+
+  describe.each(['sync', 'async', 'off'])('batch mode %s', (mode) => {
+    test('1,000 small files arrive', async () => {
+      const many = join(local.path, 'many');
+      await mkdir(many, { recursive: true });
+      const names = Array.from({ length: 1000 }, (_, index) => `file ${index}`);
+      for (const name of names) await writeFile(join(many, name), `content of ${name}`);
+      const before = new Map(hosts.traffic.calls);
+      await rclone.run('copy', many, `drive:many ${mode}`, '--dropbox-batch-mode', mode, '--transfers', '64');
+      const calls = callsSince(before);
+      await rclone.run('check', many, `drive:many ${mode}`);
+      // Several files a commit, or one each.
+      const [batches = 0, singles = 0] = ['files/upload_session/finish_batch_v2', 'files/upload'].map(
+        (name) => calls.get(name),
+      );
+      if (mode === 'off') expect([batches, singles]).toEqual([0, 1000]);
+      else expect(batches, `${batches} batches, ${singles} single ones`).toBeLessThan(100);
+      if (mode !== 'off') expect(singles).toBe(0);
+    });
+  });
+
+  test('purge removes a folder with all in it', async () => {
+    const before = new Map(hosts.traffic.calls);
+    await rclone.run('purge', 'drive:many sync');
+    expect(callsSince(before).get('files/delete_v2')).toBe(1);
+    expect(lines((await rclone.run('lsf', 'drive:')).stdout)).not.toContain('many sync/');
+  });
+});
+
+/** A link's address at the service's own door: its host is one of those that only the proxy knows. */
+function atService(link: URL): URL {
+  return new URL(link.pathname + link.search, service.url);
+}
