@@ -35,15 +35,19 @@ export async function finishBatch(
   client: Client,
   commits: readonly SessionCommit[],
   signal: AbortSignal | undefined,
+  onOutcome: OnOutcome = () => {},
 ): Promise<readonly (FileEntry | Error)[]> {
   if (commits.length === 0) return [];
   if (commits.length > ENTRIES_MAX)
     throw new ApiError('bad-request', `${ROUTE}: ${commits.length} commits, and at most ${ENTRIES_MAX} fit`);
   client.meter.batched(commits.length);
-  return new Batch(client, commits, signal).run();
+  return new Batch(client, commits, signal, onOutcome).run();
 }
 
+type OnOutcome = (index: number, outcome: FileEntry | Error) => void;
+
 interface Entry {
+  readonly index: number;
   readonly commit: Commit;
   readonly arg: UploadSessionFinishArg;
   outcome?: FileEntry | Error;
@@ -63,9 +67,11 @@ class Batch {
     private readonly client: Client,
     commits: readonly SessionCommit[],
     private readonly signal: AbortSignal | undefined,
+    private readonly onOutcome: OnOutcome,
   ) {
     const startedMs = client.clock.now();
-    this.#entries = commits.map((commit) => ({
+    this.#entries = commits.map((commit, index) => ({
+      index,
       commit: { ...commit, startedMs },
       arg: finishArg(client, commit),
     }));
@@ -75,7 +81,7 @@ class Batch {
 
   async run(): Promise<readonly (FileEntry | Error)[]> {
     await this.#send();
-    await Promise.all(this.#entries.filter(({ refusal }) => refusal).map((entry) => this.#settle(entry)));
+    await Promise.all(this.#entries.map((entry) => this.#settle(entry)));
     return this.#entries.map(({ outcome }) => outcome ?? new Error('an entry without an outcome'));
   }
 
@@ -96,7 +102,7 @@ class Batch {
       });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      for (const entry of this.#pending) entry.outcome = error;
+      for (const entry of this.#pending) this.#end(entry, error);
     }
   }
 
@@ -109,7 +115,7 @@ class Batch {
     let again: CallFailure | undefined;
     for (const [index, entry] of this.#pending.entries()) {
       const outcome = outcomes[index];
-      if (!(outcome instanceof CallFailure)) entry.outcome = checked(outcome, entry.commit);
+      if (!(outcome instanceof CallFailure)) this.#end(entry, checked(outcome, entry.commit));
       else if (outcome.reason === 'refused') entry.refusal = outcome;
       else {
         open.push(entry);
@@ -134,7 +140,7 @@ class Batch {
     await Promise.all(
       this.#pending.map(async (entry) => {
         const found = await this.#find(entry, lost);
-        if (found) entry.outcome = found;
+        if (found) this.#end(entry, found);
       }),
     );
     this.#keep(this.#pending.filter(({ outcome }) => !outcome));
@@ -145,11 +151,16 @@ class Batch {
   async #settle(entry: Entry): Promise<void> {
     if (!entry.refusal) return;
     try {
-      entry.outcome = (await this.#find(entry, entry.refusal)) ?? entry.refusal.error;
+      this.#end(entry, (await this.#find(entry, entry.refusal)) ?? entry.refusal.error);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      entry.outcome = entry.refusal.error;
+      this.#end(entry, entry.refusal.error);
     }
+  }
+
+  #end(entry: Entry, outcome: FileEntry | Error): void {
+    entry.outcome = outcome;
+    this.onOutcome(entry.index, outcome);
   }
 
   #find({ commit }: Entry, failure: CallFailure): Promise<FileEntry | undefined> {

@@ -7,10 +7,11 @@ import { ApiError } from './errors.ts';
  * - `metadata`: somebody waits for a listing or an entry. Waits for nothing but its like.
  * - `read`: a download that somebody waits for.
  * - `commit`: changes the tree. One at a time: the service locks the namespace for each, and refuses a second.
- * - `session`: a part of an upload; takes no lock and commits nothing.
+ * - `staging`: short contents that their commit waits for; takes no lock and commits nothing.
+ * - `session`: a part of an upload; likewise, but many of them make a file.
  * - `prefetch`: anything that nobody waits for yet.
  */
-export type Lane = 'metadata' | 'read' | 'commit' | 'session' | 'prefetch';
+export type Lane = 'metadata' | 'read' | 'commit' | 'staging' | 'session' | 'prefetch';
 
 /** Calls of one lane at this moment. */
 export interface LaneDepth {
@@ -25,8 +26,9 @@ const CONTENT_CALLS = { max: 16, min: 4 };
 
 /** The lanes that share the content calls: the highest priority goes first, none takes more than its own maximum. */
 const CONTENT_LANES: Readonly<Record<Exclude<Lane, 'metadata'>, { priority: number; max: number }>> = {
-  read: { priority: 3, max: 10 },
-  commit: { priority: 2, max: 1 },
+  read: { priority: 4, max: 10 },
+  commit: { priority: 3, max: 1 },
+  staging: { priority: 2, max: 4 },
   session: { priority: 1, max: 6 },
   prefetch: { priority: 0, max: 2 },
 };
@@ -52,6 +54,7 @@ export class CallQueue {
   readonly #lanes: Readonly<Record<Exclude<Lane, 'metadata'>, PQueue>> = {
     read: new PQueue({ concurrency: CONTENT_LANES.read.max }),
     commit: new PQueue({ concurrency: CONTENT_LANES.commit.max }),
+    staging: new PQueue({ concurrency: CONTENT_LANES.staging.max }),
     session: new PQueue({ concurrency: CONTENT_LANES.session.max }),
     prefetch: new PQueue({ concurrency: CONTENT_LANES.prefetch.max }),
   };
@@ -60,6 +63,7 @@ export class CallQueue {
     metadata: { waiting: 0, running: 0 },
     read: { waiting: 0, running: 0 },
     commit: { waiting: 0, running: 0 },
+    staging: { waiting: 0, running: 0 },
     session: { waiting: 0, running: 0 },
     prefetch: { waiting: 0, running: 0 },
   };

@@ -74,6 +74,12 @@ export interface UploadPart {
   readonly contentHash?: string;
 }
 
+/** All of a short file's bytes, at most 4 MiB. */
+export interface ShortContent {
+  readonly bytes: Uint8Array;
+  readonly contentHash: string;
+}
+
 export interface SessionCommit {
   readonly session: UploadSession;
   readonly sizeBytes: number;
@@ -152,12 +158,24 @@ export interface Remote {
    * size of the `last` part, which may be empty. Sending a part again is harmless.
    */
   appendSession(session: UploadSession, part: UploadPart, signal?: AbortSignal): Promise<void>;
+  /**
+   * Sends short contents ahead of their commits, each into a session of its own that is then closed: one by
+   * `upload_session/start`, several by `append_batch`, into sessions that `start_batch` gave. An outcome each, in order.
+   */
+  stageContents(
+    contents: readonly ShortContent[],
+    signal?: AbortSignal,
+  ): Promise<readonly (UploadSession | Error)[]>;
   /** Commits a session whose last part was sent. */
   finishSession(commit: SessionCommit, signal?: AbortSignal): Promise<FileEntry>;
-  /** `upload_session/finish_batch_v2`: up to 1,000 commits in one call, each with its own outcome. */
+  /**
+   * `upload_session/finish_batch_v2`: up to 1,000 commits in one call, each with its own outcome. `onOutcome` hears
+   * of each as soon as it is final, while others are still tried again.
+   */
   finishSessions(
     commits: readonly SessionCommit[],
     signal?: AbortSignal,
+    onOutcome?: (index: number, outcome: FileEntry | Error) => void,
   ): Promise<readonly (FileEntry | Error)[]>;
   /** `create_folder_v2`. Throws `conflict-file` or `conflict-folder` when something is there. */
   createFolder(path: Path, signal?: AbortSignal): Promise<FolderEntry>;

@@ -5,6 +5,8 @@ import type { CallFailure } from './failure.ts';
 import { finishArg, finishBatch } from './finish-batch.ts';
 import type { FileEntry, Remote, SessionCommit } from './remote.ts';
 import { parsed, readNull, uploadRequest } from './request.ts';
+import { SpareSessions } from './spare-sessions.ts';
+import { stage } from './staging.ts';
 import type {
   FileMetadata,
   UploadSessionAppendArg,
@@ -15,11 +17,15 @@ import type {
 const ROUTE = 'files/upload_session/finish';
 const EMPTY = new Uint8Array();
 
-type Sessions = Pick<Remote, 'startSession' | 'appendSession' | 'finishSession' | 'finishSessions'>;
+type Sessions = Pick<
+  Remote,
+  'startSession' | 'appendSession' | 'stageContents' | 'finishSession' | 'finishSessions'
+>;
 
 /** Writes content in parts: the parts wait for no commit, and only the last step is one. */
 export function sessionsOf(client: Client): Sessions {
   const { caller } = client;
+  const spare = new SpareSessions(client);
   return {
     // Lost, it leaves an empty session behind, which lapses: another one does as well.
     startSession(signal) {
@@ -54,7 +60,8 @@ export function sessionsOf(client: Client): Sessions {
     },
 
     finishSession: (commit, signal) => finish(client, commit, signal),
-    finishSessions: (commits, signal) => finishBatch(client, commits, signal),
+    stageContents: (contents, signal) => stage(client, spare, contents, signal),
+    finishSessions: (commits, signal, onOutcome) => finishBatch(client, commits, signal, onOutcome),
   };
 }
 

@@ -211,6 +211,15 @@ interface UploadSessionCursor {
   readonly offset: number;
 }
 
+export interface UploadSessionStartBatchArg {
+  readonly num_sessions: number;
+  readonly session_type?: Tag<'sequential' | 'concurrent'>;
+}
+
+export interface UploadSessionStartBatchResult {
+  readonly session_ids: readonly string[];
+}
+
 export interface UploadSessionAppendArg {
   readonly cursor: UploadSessionCursor;
   readonly close?: boolean;
@@ -232,6 +241,21 @@ export type UploadSessionAppendError =
       | 'concurrent_session_invalid_data_size'
       | 'other'
     >;
+
+export interface UploadSessionAppendBatchArg {
+  /** The body is their bytes, one after another. */
+  readonly entries: readonly {
+    readonly cursor: UploadSessionCursor;
+    readonly length: number;
+    readonly close?: boolean;
+  }[];
+  readonly content_hash?: string;
+}
+
+/** In the order asked. */
+export interface UploadSessionAppendBatchResult {
+  readonly entries: readonly (Tag<'success'> | Nested<'failure', UploadSessionAppendError>)[];
+}
 
 export type UploadSessionLookupError = UploadSessionAppendError | Tag<'not_closed'>;
 

@@ -22,6 +22,7 @@ import { Repairs } from './repairs.ts';
 import { SetTimes } from './set-times.ts';
 import { StepAside } from './step-aside.ts';
 import { createTree } from './tree.ts';
+import { CommitLane } from './upload/commit-lane.ts';
 import { createUploader } from './upload/upload.ts';
 import { Writing } from './writing.ts';
 
@@ -92,6 +93,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     staleMs: options.staleMs ?? STALE_MS,
   });
   const held = new HeldFiles({ store: state.holds, clock, log, commit: (hold) => writing.commitHold(hold) });
+  const lane = new CommitLane({ remote, clock });
   const parts: TreeParts = {
     remote,
     state,
@@ -99,7 +101,8 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     asides: new SetAside(state.asides, clock, isSettingAside),
     held,
     times,
-    uploader: createUploader({ remote, log }),
+    lane,
+    uploader: createUploader({ remote, log, lane }),
     reader: createReader({ remote, cache, clock, log }),
     space: new SpaceAccount(remote, clock, log),
     clock,

@@ -44,10 +44,11 @@ export class Gaps {
       startSession: (signal) => remote.startSession(signal),
       appendSession: (session, part, signal) => remote.appendSession(session, part, signal),
       finishSession: (commit, signal) => visit([commit.path], () => remote.finishSession(commit, signal)),
-      finishSessions: (commits, signal) =>
+      stageContents: (contents, signal) => remote.stageContents(contents, signal),
+      finishSessions: (commits, signal, onOutcome) =>
         visit(
           commits.map(({ path }) => path),
-          () => remote.finishSessions(commits, signal),
+          () => remote.finishSessions(commits, signal, onOutcome),
         ),
       createFolder: (path, signal) => visit([path], () => remote.createFolder(path, signal)),
       remove: (path, options, signal) => visit([path], () => remote.remove(path, options, signal)),

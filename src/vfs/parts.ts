@@ -11,6 +11,7 @@ import type { HeldFiles } from './holds.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import type { SpaceAccount } from './quota.ts';
 import type { SetTimes } from './set-times.ts';
+import type { CommitLane } from './upload/commit-lane.ts';
 import type { Uploader } from './upload/upload.ts';
 
 /** What the operations on a tree work with. */
@@ -21,6 +22,7 @@ export interface TreeParts {
   readonly asides: SetAside;
   readonly held: HeldFiles;
   readonly times: SetTimes;
+  readonly lane: CommitLane;
   readonly uploader: Uploader;
   readonly reader: Reader;
   readonly space: SpaceAccount;

@@ -1,4 +1,5 @@
 import type { Hold } from '../state/holds.ts';
+import { contentHashOf } from '../util/content-hash.ts';
 import { join, nameOf, type Path, ROOT } from '../util/path.ts';
 import { holds } from './aside.ts';
 import { FileError, isApiFailure } from './errors.ts';
@@ -59,12 +60,18 @@ export class Writing {
 
   /** Makes a held file a real one. When the service has got one there meanwhile, that one stays. */
   async commitHold(hold: Hold): Promise<void> {
-    const { remote, metadata, held, log } = this.parts;
+    const { lane, metadata, held, log } = this.parts;
     const { path, modifiedMs } = hold;
     const change = metadata.begin([path]);
     let entry: FileEntry | undefined;
     try {
-      entry = await remote.upload(path, NOTHING, { mode: { if: 'absent' }, modifiedMs });
+      entry = await lane.commit({
+        path,
+        content: NOTHING,
+        sizeBytes: 0,
+        contentHash: contentHashOf(NOTHING),
+        options: { mode: { if: 'absent' }, modifiedMs },
+      });
       await this.#becomes(hold, entry);
     } catch (error) {
       if (isApiFailure(error, 'malformed-path', 'disallowed-name'))

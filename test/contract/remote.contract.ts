@@ -259,7 +259,26 @@ export function remoteContract(name: string, open: () => Promise<OpenedRemote>):
         ).rejects.toMatchObject({ failure: 'session-gone' });
       });
 
-      test('many commits in one call, each with its own outcome', async () => {
+      test.each([0, 1, 3, 130])('%d short contents at a time, each in its own session', async (count) => {
+        const folder = await room();
+        const contents = Array.from({ length: count }, (_, index) => filled(index === 1 ? 0 : index, index));
+        const staged = await remote.stageContents(
+          contents.map((content) => ({ bytes: content, contentHash: contentHashOf(content) })),
+        );
+        const commits = staged.map((session, index) => {
+          if (session instanceof Error) throw session;
+          const content = contents[index] ?? bytes('');
+          const at = path(`${folder}/${index}`);
+          return { session, sizeBytes: content.length, path: at, options: ABSENT };
+        });
+        expect(new Set(commits.map(({ session }) => session.id)).size).toBe(count);
+        const files = await remote.finishSessions(commits);
+        expect(files).toMatchObject(
+          contents.map((content) => ({ sizeBytes: content.length, contentHash: contentHashOf(content) })),
+        );
+      });
+
+      test('many commits in one call, each with its own outcome, told as soon as it is known', async () => {
         const folder = await room();
         const taken = await remote.upload(path(`${folder}/taken`), bytes('x'), ANY);
         const commits = await Promise.all(
@@ -269,7 +288,12 @@ export function remoteContract(name: string, open: () => Promise<OpenedRemote>):
             return { session, sizeBytes: name.length, path: path(`${folder}/${name}`), options: ABSENT };
           }),
         );
-        const [a, conflict, b] = await remote.finishSessions(commits);
+        const told = new Map<number, unknown>();
+        const outcomes = await remote.finishSessions(commits, undefined, (index, outcome) => {
+          told.set(index, outcome);
+        });
+        expect([0, 1, 2].map((index) => told.get(index))).toEqual(outcomes);
+        const [a, conflict, b] = outcomes;
         expect(a).toMatchObject({ path: `${folder}/a`, sizeBytes: 1 });
         expect(conflict).toMatchObject({ failure: 'conflict-file' });
         expect(b).toEqual(await remote.stat(path(`${folder}/b`)));

@@ -11,6 +11,7 @@ import { silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
 import { type BlockCache, openBlockCache } from '../../src/vfs/content/cache.ts';
 import { createReader } from '../../src/vfs/content/download.ts';
+import { CommitLane } from '../../src/vfs/upload/commit-lane.ts';
 import { createUploader } from '../../src/vfs/upload/upload.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { collect } from '../support/readers.ts';
@@ -108,7 +109,10 @@ const { signal } = new AbortController();
 const parts = () => ({ remote, cache, clock: systemClock, log: silentLog });
 
 async function store(name: string, bytes: Uint8Array) {
-  return await createUploader(parts()).store(pathOf([name]), pieces(bytes), { mode: { if: 'any' } });
+  const lane = new CommitLane(parts());
+  return await createUploader({ ...parts(), lane }).store(pathOf([name]), pieces(bytes), {
+    mode: { if: 'any' },
+  });
 }
 
 describe('over a real line to the real service', () => {

@@ -1,8 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../../src/api/errors.ts';
+import { systemClock } from '../../src/util/clock.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
 import type { FileError } from '../../src/vfs/errors.ts';
+import { CommitLane } from '../../src/vfs/upload/commit-lane.ts';
 import { createUploader, UPLOAD_LIMITS } from '../../src/vfs/upload/upload.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { BytesRemote, never } from '../support/bytes-remote.ts';
@@ -17,8 +19,10 @@ const LONG_PIECES = 60;
 function setUp(log: Log = silentLog) {
   const remote = new BytesRemote();
   remote.put(PATH, OLD);
-  return { remote, uploader: createUploader({ remote, log }) };
+  return { remote, uploader: createUploader({ remote, log, lane: laneOf(remote) }) };
 }
+
+const laneOf = (remote: BytesRemote) => new CommitLane({ remote, clock: systemClock });
 
 /** A body that says when it was closed. */
 function bodyOf(pieces: AsyncIterable<Uint8Array>) {
@@ -188,7 +192,7 @@ describe('what the service refuses is thrown as it is, and nothing is committed'
   test('and the buffers are there for the next write', async () => {
     const remote = new BytesRemote();
     const limits = { ...UPLOAD_LIMITS, buffersMax: 1 };
-    const uploader = createUploader({ remote, log: silentLog, limits });
+    const uploader = createUploader({ remote, log: silentLog, lane: laneOf(remote), limits });
     let broken = true;
     remote.before = ({ what }) => {
       if (broken && what === 'appendSession') throw new ApiError('unavailable', '503');

@@ -5,6 +5,7 @@ import type {
   FileEntry,
   Remote,
   SessionCommit,
+  ShortContent,
   UploadPart,
   UploadSession,
 } from '../../src/api/remote.ts';
@@ -15,6 +16,7 @@ import type { ByteRange } from '../../src/util/ranges.ts';
 type Call =
   | { readonly what: 'upload'; readonly path: Path }
   | { readonly what: 'startSession' | 'finishSession' }
+  | { readonly what: 'stageContents' | 'finishSessions'; readonly count: number }
   | { readonly what: 'appendSession'; readonly part: UploadPart }
   | { readonly what: 'download'; readonly range: ByteRange | undefined; readonly ahead: boolean };
 
@@ -35,7 +37,17 @@ export interface DownloadFault {
  * before each call and a script of faults for downloads.
  */
 export class BytesRemote
-  implements Pick<Remote, 'upload' | 'startSession' | 'appendSession' | 'finishSession' | 'download'>
+  implements
+    Pick<
+      Remote,
+      | 'upload'
+      | 'startSession'
+      | 'appendSession'
+      | 'stageContents'
+      | 'finishSession'
+      | 'finishSessions'
+      | 'download'
+    >
 {
   readonly calls: Call[] = [];
   readonly files = new Map<Path, FileEntry>();
@@ -43,6 +55,8 @@ export class BytesRemote
   readonly contents = new Map<string, Uint8Array>();
   /** Called before each call is carried out; may wait or throw. */
   before: (call: Call, signal: AbortSignal | undefined) => Promise<void> | void = () => {};
+  /** What an entry of `finishSessions` comes to, if not to success. */
+  outcomeOf: (commit: SessionCommit) => Error | undefined = () => undefined;
   /** What the next downloads do, the first one first; without one, a download is right. */
   faults: DownloadFault[] = [];
   /** Bytes of one chunk of a download. */
@@ -100,6 +114,10 @@ export class BytesRemote
 
   async startSession(signal?: AbortSignal): Promise<UploadSession> {
     await this.#begin({ what: 'startSession' }, signal);
+    return this.#newSession();
+  }
+
+  #newSession(): UploadSession {
     const id = `session${this.#sessions.size + 1}`;
     this.#sessions.set(id, { parts: new Map(), sizeBytes: undefined });
     return { id };
@@ -117,8 +135,40 @@ export class BytesRemote
     if (part.last) state.sizeBytes = part.offset + part.bytes.length;
   }
 
+  async stageContents(
+    contents: readonly ShortContent[],
+    signal?: AbortSignal,
+  ): Promise<readonly UploadSession[]> {
+    await this.#begin({ what: 'stageContents', count: contents.length }, signal);
+    return contents.map(({ bytes, contentHash }) => {
+      if (contentHash !== contentHashOf(bytes)) throw new ApiError('hash-mismatch', 'another hash');
+      const session = this.#newSession();
+      const state = this.#session(session);
+      state.parts.set(0, Uint8Array.from(bytes));
+      state.sizeBytes = bytes.length;
+      return session;
+    });
+  }
+
   async finishSession(commit: SessionCommit, signal?: AbortSignal): Promise<FileEntry> {
     await this.#begin({ what: 'finishSession' }, signal);
+    return this.#finish(commit);
+  }
+
+  async finishSessions(
+    commits: readonly SessionCommit[],
+    signal?: AbortSignal,
+    onOutcome: (index: number, outcome: FileEntry | Error) => void = () => {},
+  ): Promise<readonly (FileEntry | Error)[]> {
+    await this.#begin({ what: 'finishSessions', count: commits.length }, signal);
+    return commits.map((commit, index) => {
+      const outcome = this.outcomeOf(commit) ?? this.#finish(commit);
+      onOutcome(index, outcome);
+      return outcome;
+    });
+  }
+
+  #finish(commit: SessionCommit): FileEntry {
     const { parts, sizeBytes } = this.#session(commit.session);
     if (sizeBytes !== commit.sizeBytes) throw new ApiError('incorrect-offset', 'not closed at this size');
     const bytes = Buffer.concat([...parts].sort(([one], [other]) => one - other).map(([, part]) => part));

@@ -11,6 +11,7 @@ import type {
   Remote,
   SessionCommit,
   SharedLink,
+  ShortContent,
 } from '../../src/api/remote.ts';
 import { contentHashOf } from '../../src/util/content-hash.ts';
 import {
@@ -242,10 +243,24 @@ export class MemoryRemote implements Remote {
     });
   }
 
-  async finishSessions(commits: readonly SessionCommit[], signal?: AbortSignal) {
+  async stageContents(contents: readonly ShortContent[], signal?: AbortSignal) {
+    const sessions = await Promise.all(contents.map(() => this.startSession(signal)));
+    for (const [index, session] of sessions.entries())
+      await this.appendSession(session, { offset: 0, bytes: contents[index]?.bytes ?? EMPTY }, signal);
+    return sessions;
+  }
+
+  async finishSessions(
+    commits: readonly SessionCommit[],
+    signal?: AbortSignal,
+    onOutcome: (index: number, outcome: FileEntry | Error) => void = () => {},
+  ) {
     const outcomes: (FileEntry | Error)[] = [];
-    for (const commit of commits)
-      outcomes.push(await this.finishSession(commit, signal).catch((error: Error) => error));
+    for (const [index, commit] of commits.entries()) {
+      const outcome = await this.finishSession(commit, signal).catch((error: Error) => error);
+      outcomes.push(outcome);
+      onOutcome(index, outcome);
+    }
     return outcomes;
   }
 

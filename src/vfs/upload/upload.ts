@@ -1,11 +1,12 @@
 import { ApiError, type ApiFailure } from '../../api/errors.ts';
-import type { CommitOptions, FileEntry, Remote, SessionCommit } from '../../api/remote.ts';
+import type { CommitOptions, FileEntry, Remote, UploadSession } from '../../api/remote.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
 import type { Log } from '../../util/log.ts';
 import type { Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { WriteOptions } from '../files.ts';
 import { BodyReader } from './body-reader.ts';
+import type { CommitLane } from './commit-lane.ts';
 import { Part } from './part.ts';
 import { PartBuffers } from './part-buffers.ts';
 import { PartSender } from './part-sender.ts';
@@ -26,10 +27,10 @@ export const UPLOAD_LIMITS: UploadLimits = { partBytes: 2 * BLOCK_BYTES, inFligh
 const FIRST_BUFFER_BYTES = 64 * 1024;
 
 export interface UploaderParts {
-  readonly remote: Pick<Remote, 'upload' | 'startSession' | 'appendSession' | 'finishSession'>;
+  readonly remote: Pick<Remote, 'startSession' | 'appendSession'>;
   readonly log: Log;
-  /** How a session is committed: the remote's `finishSession`, or a lane that merges several. */
-  readonly commit?: (commit: SessionCommit, signal?: AbortSignal) => Promise<FileEntry>;
+  /** Where short contents are sent and everything is committed. */
+  readonly lane: Pick<CommitLane, 'commit'>;
   readonly limits?: Partial<UploadLimits>;
 }
 
@@ -51,12 +52,12 @@ export interface Uploader {
 }
 
 /** How bodies get to the service: a short one in a single call, a longer one as the parts of a session. */
-export function createUploader({ remote, log, commit, limits }: UploaderParts): Uploader {
+export function createUploader({ remote, log, lane, limits }: UploaderParts): Uploader {
   const { partBytes, inFlightMax, buffersMax } = { ...UPLOAD_LIMITS, ...limits };
   const shared: Shared = {
     remote,
     log,
-    commit: commit ?? ((request, signal) => remote.finishSession(request, signal)),
+    lane,
     buffers: new PartBuffers(partBytes, buffersMax),
     inFlightMax,
   };
@@ -78,7 +79,7 @@ export function createUploader({ remote, log, commit, limits }: UploaderParts): 
 interface Shared {
   readonly remote: UploaderParts['remote'];
   readonly log: Log;
-  readonly commit: NonNullable<UploaderParts['commit']>;
+  readonly lane: UploaderParts['lane'];
   readonly buffers: PartBuffers;
   readonly inFlightMax: number;
 }
@@ -126,14 +127,18 @@ class Upload {
 
   async #storeShort(part: Part): Promise<FileEntry> {
     part.digest();
-    this.stop.signal.throwIfAborted();
-    const entry = await this.shared.remote.upload(
-      this.path,
-      part.bytes,
-      this.#commitOptions(),
-      this.stop.signal,
-    );
-    return this.#checked(entry, this.#whole.digest());
+    return await this.#commit(part.bytes);
+  }
+
+  /** What is committed is all that was received. */
+  async #commit(content: Uint8Array | UploadSession): Promise<FileEntry> {
+    const { signal } = this.stop;
+    signal.throwIfAborted();
+    const contentHash = this.#whole.digest();
+    const { path } = this;
+    const sizeBytes = this.#receivedBytes;
+    const request = { path, content, sizeBytes, contentHash, options: this.#commitOptions() };
+    return this.#checked(await this.shared.lane.commit(request, signal), contentHash);
   }
 
   async #storeLong(first?: Part): Promise<FileEntry> {
@@ -147,12 +152,7 @@ class Upload {
         sender.send(part);
         part = await sender.newPart(part.end, onBlock);
       }
-      const session = await sender.close(part);
-      const contentHash = this.#whole.digest();
-      const { path } = this;
-      const request = { session, sizeBytes: part.end, contentHash, path, options: this.#commitOptions() };
-      signal.throwIfAborted();
-      return this.#checked(await this.shared.commit(request, signal), contentHash);
+      return await this.#commit(await sender.close(part));
     } finally {
       sender.release();
     }

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { SessionCommit } from '../../../../src/api/remote.ts';
+import { systemClock } from '../../../../src/util/clock.ts';
 import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
 import { silentLog } from '../../../../src/util/log.ts';
 import { pathOf } from '../../../../src/util/path.ts';
+import { CommitLane } from '../../../../src/vfs/upload/commit-lane.ts';
+import type { LaneCommit } from '../../../../src/vfs/upload/lane-member.ts';
 import { createUploader, UPLOAD_LIMITS } from '../../../../src/vfs/upload/upload.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { BytesRemote } from '../../../support/bytes-remote.ts';
@@ -17,8 +19,10 @@ async function* pieces(bytes: Uint8Array, pieceBytes: number): AsyncGenerator<Ui
 
 function setUp() {
   const remote = new BytesRemote();
-  return { remote, uploader: createUploader({ remote, log: silentLog }) };
+  return { remote, uploader: createUploader({ remote, log: silentLog, lane: laneOf(remote) }) };
 }
+
+const laneOf = (remote: BytesRemote) => new CommitLane({ remote, clock: systemClock });
 
 describe('a body that ends within one block', () => {
   test.each([0, 1, 100_000, BLOCK_BYTES - 1, BLOCK_BYTES])('of %d bytes is one call', async (sizeBytes) => {
@@ -127,15 +131,13 @@ describe('a longer body', () => {
 
   test('goes to the commit lane it is given', async () => {
     const remote = new BytesRemote();
-    const commits: SessionCommit[] = [];
-    const uploader = createUploader({
-      remote,
-      log: silentLog,
-      commit: (request, signal) => {
-        commits.push(request);
-        return remote.finishSession(request, signal);
-      },
-    });
+    const commits: LaneCommit[] = [];
+    const lane = laneOf(remote);
+    const commit = (request: LaneCommit, signal?: AbortSignal) => {
+      commits.push(request);
+      return lane.commit(request, signal);
+    };
+    const uploader = createUploader({ remote, log: silentLog, lane: { commit } });
     await uploader.store(PATH, pieces(pseudoRandomBytes(BLOCK_BYTES + 5, 7), 65_536), {
       ...ANY,
       modifiedMs: 1000,
@@ -156,6 +158,7 @@ test('many uploads at once share the buffers and all arrive', async () => {
   const uploader = createUploader({
     remote,
     log: silentLog,
+    lane: laneOf(remote),
     limits: { partBytes: BLOCK_BYTES, inFlightMax: 3, buffersMax: 2 },
   });
   const all = Array.from({ length: 6 }, (_, seed) => pseudoRandomBytes(4 * BLOCK_BYTES + seed, seed));
@@ -174,7 +177,7 @@ test('bytes of any length in pieces of any size arrive as they are', async () =>
     fc.asyncProperty(size, cuts, fc.boolean(), async (sizeBytes, lengths, announced) => {
       const remote = new BytesRemote();
       const limits = { partBytes: BLOCK_BYTES, inFlightMax: 2, buffersMax: 3 };
-      const uploader = createUploader({ remote, log: silentLog, limits });
+      const uploader = createUploader({ remote, log: silentLog, lane: laneOf(remote), limits });
       const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
       async function* body() {
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
