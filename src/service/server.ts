@@ -11,6 +11,7 @@ import { Faults } from './faults/faults.ts';
 import { roomsUnderFaults } from './faults/rooms.ts';
 import type { FaultSettings } from './faults/switches.ts';
 import { frontOf } from './front.ts';
+import { keepHouse } from './housekeeping.ts';
 import { jobsOf } from './jobs/jobs.ts';
 import { linksIn } from './links/links.ts';
 import { temporaryLinksIn } from './links/temporary-links.ts';
@@ -101,6 +102,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     throw error;
   }
   const { url, close } = listener;
+  const housekeeping = keepHouse({ ...rooms, accounts, log }, closing.signal);
   // Asked twice at once, it must not make two of everything.
   let provisioning: Promise<unknown> = Promise.resolve();
   const provisionOnce = (): Promise<Credentials> => {
@@ -113,6 +115,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     closing.abort();
     await close();
     await jobs.ended();
+    await housekeeping;
     await provisioning;
     database.close();
     await storage.close();

@@ -1,9 +1,12 @@
 import type { Clock } from '../../src/util/clock.ts';
 
+/** No request sleeps so long: who does looks after the house from time to time, and holds nobody up. */
+const HOUSEKEEPING_MS = 60 * 60 * 1000;
+
 /** A `Clock` that a test turns by hand: no time passes but by `advance`. */
 export class ManualClock implements Clock {
   #nowMs: number;
-  #sleepers: { readonly dueMs: number; readonly wake: () => void }[] = [];
+  #sleepers: { readonly dueMs: number; readonly sleepMs: number; readonly wake: () => void }[] = [];
   #watchers: (() => void)[] = [];
 
   constructor(startMs = Date.UTC(2026, 0, 1)) {
@@ -20,6 +23,7 @@ export class ManualClock implements Clock {
       if (ms <= 0) return resolve();
       const sleeper = {
         dueMs: this.#nowMs + ms,
+        sleepMs: ms,
         wake: () => {
           signal?.removeEventListener('abort', stop);
           resolve();
@@ -64,20 +68,20 @@ export class ManualClock implements Clock {
     return work;
   }
 
-  /** How many calls of `sleep` are waiting. */
+  /** How many calls of `sleep` are waiting; housekeeping between its rounds does not count. */
   get sleeping(): number {
-    return this.#sleepers.length;
+    return this.#sleepers.filter(({ sleepMs }) => sleepMs < HOUSEKEEPING_MS).length;
   }
 
-  /** Milliseconds until the first sleeper is due; `undefined` when none sleeps. */
+  /** Milliseconds until the first of those is due; `undefined` when none sleeps. */
   get nextMs(): number | undefined {
-    const next = this.#next(Number.POSITIVE_INFINITY);
+    const next = this.#next(Number.POSITIVE_INFINITY, HOUSEKEEPING_MS);
     return next && next.dueMs - this.#nowMs;
   }
 
-  /** Resolves as soon as `count` calls of `sleep` are waiting: a test may then advance. */
+  /** Resolves as soon as `count` of those are waiting: a test may then advance. */
   async untilSleeping(count = 1): Promise<void> {
-    while (this.#sleepers.length < count) {
+    while (this.sleeping < count) {
       await new Promise<void>((resolve) => this.#watchers.push(resolve));
     }
   }
@@ -86,9 +90,9 @@ export class ManualClock implements Clock {
     for (const notify of this.#watchers.splice(0)) notify();
   }
 
-  #next(endMs: number) {
+  #next(endMs: number, sleepMsBelow = Number.POSITIVE_INFINITY) {
     return this.#sleepers
-      .filter((sleeper) => sleeper.dueMs <= endMs)
+      .filter(({ dueMs, sleepMs }) => dueMs <= endMs && sleepMs < sleepMsBelow)
       .sort((one, other) => one.dueMs - other.dueMs)[0];
   }
 }

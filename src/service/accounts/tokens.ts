@@ -49,6 +49,8 @@ export interface Tokens {
   bearer(nowMs: number, token: string): Bearer | undefined;
   /** Ends the consent this access token came from: it, its refresh token and their siblings. */
   revoke(token: string): void;
+  /** Clears away up to `limit` access tokens that expired long ago; how many. */
+  forgetOld(nowMs: number, limit: number): number;
 }
 
 interface BearerRow {
@@ -74,7 +76,10 @@ export function tokensIn(database: Database, grants: Grants): Tokens {
     `SELECT account_id, app_key, access_tokens.scopes, apps.scopes AS app_scopes, expires_ms
      FROM access_tokens JOIN grants USING (grant_id) JOIN apps USING (app_key) WHERE token_hash = ?`,
   );
-  const forgetExpired = database.prepare<[number]>('DELETE FROM access_tokens WHERE expires_ms < ?');
+  const forgetExpired = database.prepare<[before: number, limit: number]>(
+    `DELETE FROM access_tokens WHERE token_hash IN (
+       SELECT token_hash FROM access_tokens WHERE expires_ms < ? LIMIT ?)`,
+  );
   const deleteGrant = database.prepare<[Uint8Array]>(
     'DELETE FROM grants WHERE grant_id = (SELECT grant_id FROM access_tokens WHERE token_hash = ?)',
   );
@@ -91,7 +96,6 @@ export function tokensIn(database: Database, grants: Grants): Tokens {
       const granted = parseScopes(grant.scopes);
       const asked = scopes ? granted.filter((scope) => scopes.includes(scope)) : granted;
       if (scopes && new Set(scopes).size !== asked.length) return 'scope';
-      forgetExpired.run(nowMs - EXPIRED_KEPT_MS);
       return { token: grants.issue(grant.grant_id, asked, expiryOf(nowMs)), scopes: asked };
     },
     isRefreshToken: (token) => selectRefresh.get(hashOfSecret(token)) !== undefined,
@@ -109,6 +113,7 @@ export function tokensIn(database: Database, grants: Grants): Tokens {
     revoke(token) {
       deleteGrant.run(hashOfSecret(token));
     },
+    forgetOld: (nowMs, limit) => forgetExpired.run(nowMs - EXPIRED_KEPT_MS, limit).changes,
   };
 }
 

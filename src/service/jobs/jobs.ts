@@ -19,6 +19,8 @@ export interface Jobs {
    */
   start(owner: CursorOwner, kind: string, work: (closing: AbortSignal) => Promise<JobResult>): string;
   state(owner: CursorOwner, kind: string, id: string): JobState;
+  /** Clears away what can be asked for no longer. */
+  forgetOld(): void;
   /** Resolves when nothing runs any more. */
   ended(): Promise<void>;
 }
@@ -45,6 +47,8 @@ export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
   const ended = new LRUCache<string, Job>({ maxSize: ENTRIES_KEPT_MAX, sizeCalculation: sizeOf });
   /** The end of each account's line, and how many are in it. */
   const lines = new Map<string, { readonly end: Promise<void>; readonly waiting: number }>();
+
+  const isOver = ({ state, endedMs }: Job) => state !== 'in-progress' && endedMs + KEPT_MS <= clock.now();
 
   async function run(
     id: string,
@@ -84,8 +88,10 @@ export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
       const job = running.get(id) ?? ended.get(id);
       if (job?.kind !== kind || job.owner.account !== owner.account || job.owner.app !== owner.app)
         return undefined;
-      const isOver = job.state !== 'in-progress' && job.endedMs + KEPT_MS <= clock.now();
-      return isOver ? undefined : job.state;
+      return isOver(job) ? undefined : job.state;
+    },
+    forgetOld() {
+      for (const [id, job] of [...ended.entries()]) if (isOver(job)) ended.delete(id);
     },
     async ended() {
       await Promise.all(Array.from(lines.values(), ({ end }) => end));

@@ -31,6 +31,10 @@ export interface Links {
   /** Sets visibility, password, end and downloads of the link with this token. */
   change(link: Link): void;
   remove(token: string): void;
+  /** Clears away up to `limit` links that expired long ago; how many. */
+  forgetOld(nowMs: number, limit: number): number;
+  /** Links of all accounts made after the one numbered `afterSequence`, oldest first. */
+  all(afterSequence: number, limit: number): readonly Link[];
 }
 
 interface Row {
@@ -48,6 +52,9 @@ interface Row {
 
 /** 128 bits each: neither half can be guessed. */
 const KEY_BYTES = 16;
+
+/** How long a link that has expired is still known as one, and can be given another end: 30 days. */
+const EXPIRED_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
 
 export function linksIn(database: Database): Links {
   const insert = database.prepare<
@@ -67,6 +74,12 @@ export function linksIn(database: Database): Links {
   );
   const update = database.prepare<[string, Uint8Array | null, number | null, number, string]>(
     `UPDATE links SET visibility = ?, password_hash = ?, expires_ms = ?, allow_download = ? WHERE token = ?`,
+  );
+  const forget = database.prepare<[before: number, limit: number]>(
+    `DELETE FROM links WHERE sequence IN (SELECT sequence FROM links WHERE expires_ms < ? LIMIT ?)`,
+  );
+  const after = database.prepare<[number, number], Row>(
+    'SELECT * FROM links WHERE sequence > ? ORDER BY sequence LIMIT ?',
   );
   const deleteToken = database.prepare<[string]>('DELETE FROM links WHERE token = ?');
   return {
@@ -101,6 +114,8 @@ export function linksIn(database: Database): Links {
     remove(token) {
       deleteToken.run(token);
     },
+    forgetOld: (nowMs, limit) => forget.run(nowMs - EXPIRED_KEPT_MS, limit).changes,
+    all: (afterSequence, limit) => after.all(afterSequence, limit).map(linkOf),
   };
 }
 

@@ -9,12 +9,14 @@ export type TemporaryTarget =
 
 /** Links that work without a token for some hours; of each only a hash is kept. */
 export interface TemporaryLinks {
-  /** The link's secret. Clears old links away. */
-  add(target: TemporaryTarget, nowMs: number, expiresMs: number): string;
+  /** The link's secret. */
+  add(target: TemporaryTarget, expiresMs: number): string;
   /** `'over'`: its time has passed, or it was used; `undefined`: there never was one, or long ago. */
   find(secret: string, nowMs: number): TemporaryTarget | 'over' | undefined;
   /** From now on it is over. */
   markUsed(secret: string): void;
+  /** Clears away up to `limit` links that have been over for long; how many. */
+  forgetOld(nowMs: number, limit: number): number;
 }
 
 /** How long a link that is over is still known as one: a day. */
@@ -28,10 +30,12 @@ export function temporaryLinksIn(database: Database): TemporaryLinks {
     'SELECT target, expires_ms, used FROM temporary_links WHERE token_hash = ?',
   );
   const use = database.prepare<[Uint8Array]>('UPDATE temporary_links SET used = 1 WHERE token_hash = ?');
-  const forget = database.prepare<[number]>('DELETE FROM temporary_links WHERE expires_ms < ?');
+  const forget = database.prepare<[before: number, limit: number]>(
+    `DELETE FROM temporary_links WHERE token_hash IN (
+       SELECT token_hash FROM temporary_links WHERE expires_ms < ? LIMIT ?)`,
+  );
   return {
-    add(target, nowMs, expiresMs) {
-      forget.run(nowMs - OVER_KEPT_MS);
+    add(target, expiresMs) {
       const secret = newSecret();
       insert.run(hashOfSecret(secret), JSON.stringify(target), expiresMs);
       return secret;
@@ -45,5 +49,6 @@ export function temporaryLinksIn(database: Database): TemporaryLinks {
     markUsed(secret) {
       use.run(hashOfSecret(secret));
     },
+    forgetOld: (nowMs, limit) => forget.run(nowMs - OVER_KEPT_MS, limit).changes,
   };
 }

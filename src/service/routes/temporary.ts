@@ -24,7 +24,7 @@ const temporaryLink = rpc({
       throw new StorageError({ kind: 'lookup', tag: file.kind === 'folder' ? 'not_file' : 'not_found' });
     const nowMs = clock.now();
     const target = { kind: 'download', accountId: account.id, rev: file.rev } as const;
-    const secret = temporaryLinks.add(target, nowMs, nowMs + LINK_SECONDS * 1000);
+    const secret = temporaryLinks.add(target, nowMs + LINK_SECONDS * 1000);
     return { metadata: fileMetadata(file), link: downloadUrl(webUrl(), secret) };
   },
 });
@@ -41,7 +41,7 @@ const temporaryUploadLink = rpc({
   handle: ({ argument, caller, temporaryLinks, clock, webUrl }) => {
     const nowMs = clock.now();
     const target = { kind: 'upload', accountId: caller.account.id, commit: argument.commit_info } as const;
-    const secret = temporaryLinks.add(target, nowMs, nowMs + argument.duration * 1000);
+    const secret = temporaryLinks.add(target, nowMs + argument.duration * 1000);
     return { link: uploadUrl(webUrl(), secret) };
   },
 });

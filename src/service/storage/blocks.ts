@@ -90,10 +90,6 @@ export class BlockFiles {
     return this.#pins.size > 0;
   }
 
-  isPinned(hash: string): boolean {
-    return this.#pins.has(hash);
-  }
-
   /** A file for a block on its way in. */
   createIncoming(): Promise<IncomingFile> {
     const path = join(this.#incoming, String(this.#incomingCount++));
@@ -165,10 +161,15 @@ export class BlockFiles {
     }
   }
 
+  /** Whether the database or a pin holds the file of a hash. */
+  isNeeded(hash: string): boolean {
+    return this.#pins.has(hash) || this.isStored(Buffer.from(hash, 'hex'));
+  }
+
   /** Removes the file of a block that neither the database nor a pin holds. */
   async remove(hash: string): Promise<void> {
     await this.#alone(hash, async () => {
-      if (this.isPinned(hash) || this.isStored(Buffer.from(hash, 'hex'))) return;
+      if (this.isNeeded(hash)) return;
       await this.disk.remove(join(this.#folder, hash));
     });
   }

@@ -88,9 +88,16 @@ export class Contents {
     this.#sql.dropBlock.run(block.id);
   }
 
-  /** Contents that no revision holds: a crash left them while they were read. */
-  unheld(): number[] {
-    return this.#sql.unheld.all().map(({ id }) => id);
+  /**
+   * Of the next `count` contents after number `after`, those that no revision holds: a crash left them while they
+   * were read. `last` is where to go on, if there are more.
+   */
+  unheld(after: number, count: number): { readonly unheld: number[]; readonly last: number | undefined } {
+    const looked = this.#sql.heldOrNot.all(after, count);
+    return {
+      unheld: looked.filter(({ held }) => !held).map(({ id }) => id),
+      last: looked.length < count ? undefined : looked.at(-1)?.id,
+    };
   }
 
   /** Up to `count` blocks of a content, in order. */
@@ -150,8 +157,9 @@ function statements(database: Database) {
       `SELECT ${BLOCK_COLUMNS} FROM content_block JOIN block ON block.id = content_block.block
        WHERE content = ? AND position >= ? ORDER BY position LIMIT ?`,
     ),
-    unheld: database.prepare<[], Id>(
-      'SELECT id FROM content WHERE NOT EXISTS (SELECT 1 FROM holding WHERE content = content.id)',
+    heldOrNot: database.prepare<[after: number, limit: number], Id & { held: number }>(
+      `SELECT id, EXISTS (SELECT 1 FROM holding WHERE content = content.id) AS held
+       FROM content WHERE id > ? ORDER BY id LIMIT ?`,
     ),
     isHeld: database.prepare<[number]>('SELECT 1 FROM holding WHERE content = ? LIMIT 1'),
     holdAgain: database.prepare<[number, number]>(

@@ -12,7 +12,7 @@ const STEP_REVISIONS = 200;
 /** How long a deletion that is told only to cursors is kept, ms; older cursors start over. */
 const FORGOTTEN_LIFE_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** Old deletions that one removal clears away: more than it adds, so that they do not pile up. */
+/** Old deletions that one transaction clears away: some 20 ms. */
 const PRUNED_MAX = 1000;
 
 /**
@@ -39,12 +39,6 @@ export class Graveyard {
     for (const statement of this.#sql.doom) statement.run(scope);
     this.#sql.dropDoomed.run();
     for (const statement of this.#sql.forget) statement.run(scope);
-    this.#sql.pruneHorizon.run({
-      ns,
-      before: tickAt(transaction.nowMs - FORGOTTEN_LIFE_MS),
-      limit: PRUNED_MAX,
-    });
-    this.#sql.prune.run({ ns });
     this.step(transaction);
   }
 
@@ -54,6 +48,20 @@ export class Graveyard {
       this.#sql.done.run(number);
       this.contents.letGo(transaction, ns, content);
     }
+  }
+
+  /** Whether deletions are still told to cursors that are too old for it. */
+  hasOldWords(nowMs: number): boolean {
+    return this.#sql.outdated.get(tickAt(nowMs - FORGOTTEN_LIFE_MS)) !== undefined;
+  }
+
+  /** Clears some of them away, in one namespace; cursors from before them start over. */
+  forgetOldWords({ nowMs }: Transaction): void {
+    const before = tickAt(nowMs - FORGOTTEN_LIFE_MS);
+    const ns = this.#sql.outdated.get(before)?.id;
+    if (ns === undefined) return;
+    this.#sql.pruneHorizon.run({ ns, before, limit: PRUNED_MAX });
+    this.#sql.prune.run({ ns });
   }
 
   /** Whether all that was removed is taken apart. */
@@ -101,6 +109,10 @@ function statements(database: Database) {
                 AND revision.name_key = deletion.name_key)`,
       ),
     ],
+    outdated: database.prepare<[before: number], { id: number }>(
+      `SELECT id FROM namespace
+       WHERE EXISTS (SELECT 1 FROM deletion WHERE ns = namespace.id AND forgotten AND seq < ?) LIMIT 1`,
+    ),
     pruneHorizon: database.prepare<[{ ns: number; before: number; limit: number }]>(
       `UPDATE namespace SET horizon = max(horizon, coalesce((
          SELECT max(seq) FROM (

@@ -6,6 +6,7 @@ import { type Committer, eachInSavepoint } from './committer.ts';
 import type { Database } from './database.ts';
 import { asRefusal, DamagedBlockError, notFound } from './errors.ts';
 import { restoreRevision, revisionsOf } from './history.ts';
+import type { Housekeeping } from './housekeeping/housekeeping.ts';
 import type { Listings } from './listing.ts';
 import { malformed } from './names.ts';
 import { readContent } from './reading.ts';
@@ -40,6 +41,7 @@ export interface Parts {
   readonly endWaits: () => void;
   /** Keeps a task running that no caller waits for; `close` waits for all of them. */
   readonly background: Background;
+  readonly housekeeping: Housekeeping;
 }
 
 /** The seam over an open data directory. */
@@ -109,11 +111,16 @@ export function localStorage(parts: Parts): Storage {
         ),
         directoryTag,
       ),
+    tidy: () => {
+      const round = parts.housekeeping.tidy();
+      // `close` waits for it, too.
+      parts.background.start('housekeeping', round);
+      return round;
+    },
     close: () => close(parts),
   };
 }
 
-/** Gives back the space of what was removed, then keeps some for the next removal. */
 /** Each entry in a savepoint of its own, all in one transaction. */
 function batches(
   { database, store, committer, reserve }: Parts,
@@ -148,6 +155,7 @@ function batches(
   };
 }
 
+/** Gives back the space of what was removed, then keeps some for the next removal. */
 async function tidyUp({ store, reserve }: Parts): Promise<void> {
   await store.graveyard.work(reserve);
   if (!reserve.isClosed) await reserve.fill();
@@ -231,13 +239,15 @@ function namespacesOf(database: Database): {
 }
 
 /** Ends waits, finishes what was taken on, and frees the data directory. */
-async function close({ database, files, store, committer, background, endWaits, log }: Parts): Promise<void> {
+async function close(parts: Parts): Promise<void> {
+  const { database, files, store, committer, background, housekeeping, endWaits, log } = parts;
   endWaits();
   await committer.close();
   await background.ended();
   if (!database.open) return;
   // What is cut off now leaves something behind: the next start looks for it.
-  if (!files.hasPins && !store.contents.hasReaders && !background.hasFailed) markClosed(database, true, log);
+  if (!files.hasPins && !store.contents.hasReaders && !housekeeping.isUnfinished)
+    markClosed(database, true, log);
   database.close();
 }
 

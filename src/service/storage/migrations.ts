@@ -128,4 +128,8 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX session_piece_block ON session_piece (block);
   `,
+  `
+  -- In the order in which their time is over.
+  CREATE INDEX deletion_kept ON deletion (seq) WHERE NOT forgotten;
+  `,
 ];

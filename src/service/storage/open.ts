@@ -12,6 +12,8 @@ import { type Database, openDatabase } from './database.ts';
 import { type Disk, localDisk } from './disk.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
 import { Graveyard } from './graveyard.ts';
+import { Housekeeping } from './housekeeping/housekeeping.ts';
+import { Retention } from './housekeeping/retention.ts';
 import { Listings } from './listing.ts';
 import { localStorage, markClosed } from './local-storage.ts';
 import { Reserve } from './reserve.ts';
@@ -63,9 +65,22 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       if (orphans.length > 0) background.start('removing blocks', removeAll(files, orphans));
     });
     await files.prepare();
-    if (!settings.closedCleanly) await collectOrphans(contents, files, committer, log);
     markClosed(database, false, log);
     const reserve = new Reserve(dataDirectory, disk, committer);
+    const housekeeping = new Housekeeping(
+      {
+        contents,
+        sessions,
+        graveyard: store.graveyard,
+        retention: new Retention(database, reserve),
+        files,
+        reserve,
+        background,
+        clock,
+        log,
+      },
+      !settings.closedCleanly,
+    );
     background.start('removing for ever', store.graveyard.work(reserve));
     background.start('keeping space for removals', reserve.fill());
     const cursors = new Cursors(settings.cursorKey, settings.directoryTag);
@@ -79,6 +94,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       uploads: new Uploads(database, store, files, sessions, committer, clock),
       endWaits: () => watchers.endAll(),
       background,
+      housekeeping,
       log,
     });
   } catch (failure) {
@@ -137,26 +153,6 @@ function makeSettings(database: Database): void {
     add.run('tick', 0);
     add.run('closed', 1);
   })();
-}
-
-/** Removes what a crash left: files that no block is known for, contents that were only being read. */
-async function collectOrphans(
-  contents: Contents,
-  files: BlockFiles,
-  committer: Committer,
-  log: Log,
-): Promise<void> {
-  await committer.run((transaction) => {
-    for (const content of contents.unheld()) contents.collect(transaction, content);
-  });
-  let removed = 0;
-  for await (const hash of files.hashes()) {
-    if (!/^[0-9a-f]{64}$/.test(hash)) continue;
-    if (contents.block(Buffer.from(hash, 'hex'))?.inline === 0) continue;
-    await files.remove(hash);
-    removed++;
-  }
-  log.info('the storage was not closed properly and has been checked', { removedBlocks: removed });
 }
 
 /** Goes on after a failure, and throws the first one at the end. */

@@ -28,7 +28,7 @@ export function sessionStatements(database: Database) {
       `SELECT id, ns, concurrent, size AS sizeBytes, closed, started_ms AS startedMs FROM session WHERE id = ?`,
     ),
     expired: database.prepare<[before: number, limit: number], { id: string }>(
-      'SELECT id FROM session WHERE started_ms <= ? LIMIT ?',
+      'SELECT id FROM session WHERE started_ms <= ? ORDER BY started_ms LIMIT ?',
     ),
     add: database.prepare<[id: string, ns: number, concurrent: number, startedMs: number]>(
       'INSERT INTO session (id, ns, concurrent, size, closed, started_ms) VALUES (?, ?, ?, 0, 0, ?)',
@@ -39,6 +39,9 @@ export function sessionStatements(database: Database) {
     drop: database.prepare<[string]>('DELETE FROM session WHERE id = ?'),
     pieces: database.prepare<Range, PieceRow>(
       `${SELECT_PIECE} WHERE session = ? AND start >= ? AND start < ? ORDER BY start`,
+    ),
+    lastPieces: database.prepare<[session: string, limit: number], PieceRow>(
+      `${SELECT_PIECE} WHERE session = ? ORDER BY start DESC LIMIT ?`,
     ),
     addPiece: database.prepare<[session: string, start: number, block: number]>(
       'INSERT INTO session_piece (session, start, block) VALUES (?, ?, ?)',

@@ -13,8 +13,9 @@ const SESSION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;
 /** The longest file there may be. */
 const FILE_BYTES_MAX = 2 ** 41 - 2 ** 22;
 
-/** Sessions past their life that one start clears away. */
-const EXPIRED_MAX = 20;
+/** Sessions past their life, and pieces of them, that one transaction clears away: some 20 ms. */
+const EXPIRED_SESSIONS_MAX = 50;
+const EXPIRED_PIECES_MAX = 500;
 
 /** A part that arrived: where it begins and its staged blocks, which end at multiples of 4 MiB. */
 export interface Part {
@@ -52,9 +53,8 @@ export class Sessions {
     return session;
   }
 
-  /** Opens a session, and clears some old ones away. */
+  /** Opens a session. */
   start(transaction: Transaction, ns: number, concurrent: boolean): SessionRow {
-    this.#dropExpired(transaction, EXPIRED_MAX);
     const id = `pid_upload_session:${randomBytes(16).toString('base64url')}`;
     this.#sql.add.run(id, ns, concurrent ? 1 : 0, transaction.nowMs);
     return { id, ns, concurrent: concurrent ? 1 : 0, sizeBytes: 0, closed: 0, startedMs: transaction.nowMs };
@@ -109,15 +109,33 @@ export class Sessions {
 
   /** Ends a session; blocks that no file took over go away. */
   drop(transaction: Transaction, session: string): void {
-    const pieces = this.#sql.pieces.all(session, 0, Number.MAX_SAFE_INTEGER);
-    this.#sql.dropPieces.run(session, 0, Number.MAX_SAFE_INTEGER);
+    this.#dropPieces(transaction, session, Number.MAX_SAFE_INTEGER);
     this.#sql.drop.run(session);
-    for (const piece of pieces) this.contents.collectBlock(transaction, piece);
   }
 
-  #dropExpired(transaction: Transaction, limit: number): void {
-    for (const { id } of this.#sql.expired.all(transaction.nowMs - SESSION_LIFE_MS, limit))
-      this.drop(transaction, id);
+  /** Whether the time of some session is over. */
+  hasExpired(nowMs: number): boolean {
+    return this.#sql.expired.get(nowMs - SESSION_LIFE_MS, 1) !== undefined;
+  }
+
+  /** Clears some sessions away whose time is over; a large one goes piece by piece. */
+  dropExpired(transaction: Transaction): void {
+    let room = EXPIRED_PIECES_MAX;
+    for (const { id } of this.#sql.expired.all(transaction.nowMs - SESSION_LIFE_MS, EXPIRED_SESSIONS_MAX)) {
+      room -= this.#dropPieces(transaction, id, room);
+      if (room <= 0) return;
+      this.#sql.drop.run(id);
+    }
+  }
+
+  /** Drops up to `limit` pieces of a session, the last ones first; how many. */
+  #dropPieces(transaction: Transaction, session: string, limit: number): number {
+    const pieces = this.#sql.lastPieces.all(session, limit);
+    const first = pieces.at(-1);
+    if (!first) return 0;
+    this.#sql.dropPieces.run(session, first.start, Number.MAX_SAFE_INTEGER);
+    for (const piece of pieces) this.contents.collectBlock(transaction, piece);
+    return pieces.length;
   }
 
   /** What is known of a concurrent session's end binds its parts, and the other way round. */

@@ -250,5 +250,10 @@ export interface Storage {
   restore(namespace: string, path: string, rev: string): Promise<StoredFile>;
   /** Each content counts once, however many files and revisions have it: what the disk holds. */
   usage(namespace: string): { readonly usedBytes: number; readonly limitBytes: number };
+  /**
+   * One round of housekeeping, in short steps between the calls of others: ends upload sessions and history that
+   * are past their time, and removes what nothing needs any more. Gives up for now when the disk is too busy.
+   */
+  tidy(): Promise<void>;
   close(): Promise<void>;
 }

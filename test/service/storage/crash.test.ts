@@ -71,6 +71,7 @@ test(`${KILLS} kills at random moments lose nothing that was acknowledged and le
       expect(allowed.map(sorted), `worker ${worker} in round ${round}`).toContainEqual(sorted(actual));
       files.set(worker, actual);
     }
+    await storage.tidy();
     await storage.close();
     expectSound(dataDirectory);
   }

@@ -65,7 +65,7 @@ test('the data is for its user alone, whatever the rights of a folder that was t
   expect((await stat(join(parent, 'new', 'data'))).mode & 0o077).toBe(0);
 });
 
-test('what a crash left behind goes away at the next start, and nothing else', async () => {
+test('what a crash left behind goes away after the next start, and nothing else', async () => {
   const storage = await opened();
   const bytes = randomBytes(5_000_000);
   await put(storage, '/a', bytes);
@@ -78,6 +78,8 @@ test('what a crash left behind goes away at the next start, and nothing else', a
   await writeFile(join(storage.dataDirectory, 'incoming', '7'), 'half a block');
   const again = await opened({ dataDirectory: storage.dataDirectory });
   expect(await readdir(join(storage.dataDirectory, 'incoming'))).toEqual([]);
+  expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(4);
+  await again.tidy();
   expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(3);
   const file = await put(again, '/a', bytes);
   expect((await bytesOf(again.read(file, undefined))).equals(bytes)).toBe(true);
@@ -132,6 +134,7 @@ test('a name in the blocks folder that is none of ours does no harm', async () =
   unclean.exec(`UPDATE setting SET value = 0 WHERE name = 'closed'`);
   unclean.close();
   const again = await opened({ dataDirectory: storage.dataDirectory });
+  await again.tidy();
   expect(again.stat(HOME, '/a', false).kind).toBe('file');
 });
 

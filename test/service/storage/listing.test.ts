@@ -216,6 +216,7 @@ test('a cursor older than the deletions that are kept starts over', async () => 
   await put(storage, '/b', 'b');
   expect(changes(storage, cursor)).toEqual(['-/a', '/b']);
   await storage.removeForever(HOME, '/b');
+  await storage.tidy();
   expect(await refusal(() => storage.listContinue(OWNER, cursor))).toBe('cursor/reset');
   expect(changes(storage, later)).toEqual(['-/b']);
 });

@@ -1,0 +1,75 @@
+import { setImmediate as otherCalls } from 'node:timers/promises';
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import type { Accounts } from './accounts/accounts.ts';
+import type { Tokens } from './accounts/tokens.ts';
+import type { Jobs } from './jobs/jobs.ts';
+import type { Links } from './links/links.ts';
+import type { TemporaryLinks } from './links/temporary-links.ts';
+import { type Storage, StorageError } from './storage/storage.ts';
+
+/** From the end of one round to the next, ms: what is cleared away has been of no use for days. */
+const PAUSE_MS = 60 * 60 * 1000;
+
+/** Rows that are looked at or cleared away before other calls get their turn: some milliseconds. */
+const STEP_ROWS = 200;
+
+interface Parts {
+  readonly storage: Storage;
+  readonly accounts: Accounts;
+  readonly tokens: Tokens;
+  readonly links: Links;
+  readonly temporaryLinks: TemporaryLinks;
+  readonly jobs: Jobs;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Clears away in the background what is of no use any more: old upload sessions, history, links, tokens and jobs,
+ * and what a crash left. A round at the start and then one an hour, until `closing`. Never rejects.
+ */
+export async function keepHouse(parts: Parts, closing: AbortSignal): Promise<void> {
+  const { clock, log } = parts;
+  while (!closing.aborted) {
+    await tidy(parts, closing).catch((error: unknown) => {
+      if (!closing.aborted) log.warn('housekeeping failed', { error: String(error) });
+    });
+    await clock.sleep(PAUSE_MS, closing).catch(() => undefined);
+  }
+}
+
+/** One round. */
+async function tidy(parts: Parts, closing: AbortSignal): Promise<void> {
+  const { storage, tokens, links, temporaryLinks, jobs, clock } = parts;
+  for (const old of [tokens, links, temporaryLinks]) {
+    while (!closing.aborted && old.forgetOld(clock.now(), STEP_ROWS) === STEP_ROWS) await otherCalls();
+  }
+  jobs.forgetOld();
+  await storage.tidy();
+  await dropLinksOfNothing(parts, closing);
+}
+
+/** Removes links whose file or folder neither is there nor can be brought back: they can never open again. */
+async function dropLinksOfNothing({ links, accounts, storage }: Parts, closing: AbortSignal): Promise<void> {
+  for (let after = 0; !closing.aborted; ) {
+    const some = links.all(after, STEP_ROWS);
+    for (const { token, accountId, itemId } of some) {
+      if (!canBeThere(storage, accounts.withId(accountId).namespace, itemId)) links.remove(token);
+    }
+    const last = some.at(-1);
+    if (!last || some.length < STEP_ROWS) return;
+    after = last.sequence;
+    await otherCalls();
+  }
+}
+
+function canBeThere(storage: Storage, namespace: string, id: string): boolean {
+  try {
+    storage.stat(namespace, id, true);
+    return true;
+  } catch (error) {
+    if (error instanceof StorageError && error.refusal.tag === 'not_found') return false;
+    throw error;
+  }
+}
