@@ -12,7 +12,9 @@ const HISTORY_DAYS = 180;
 
 const textsOf = async (storage: Storage, path: string): Promise<string[]> => {
   const { entries } = storage.revisions(HOME, path, { by: 'path', limit: 100 });
-  return await Promise.all(entries.map(async (entry) => String(await bytesOf(storage.read(entry, undefined)))));
+  return await Promise.all(
+    entries.map(async (entry) => String(await bytesOf(storage.read(entry, undefined)))),
+  );
 };
 
 const blocksIn = async (dataDirectory: string) => (await readdir(join(dataDirectory, 'blocks'))).length;

@@ -8,7 +8,7 @@ import { tickAt } from '../ticks.ts';
  * How long what was deleted or overwritten can be brought back, ms: the longer of the two times that the real
  * service keeps history for.
  */
-export const HISTORY_LIFE_MS = 180 * 24 * 60 * 60 * 1000;
+const HISTORY_LIFE_MS = 180 * 24 * 60 * 60 * 1000;
 
 /** Revisions, or deletions without any, that one transaction lets go of: some 20 ms. */
 const STEP_ROWS = 200;

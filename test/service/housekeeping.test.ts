@@ -1,0 +1,117 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Sqlite } from '../../src/util/sqlite.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { put, refusal, refusalIn, rpc, send } from '../support/service-client.ts';
+
+const HOUR_MS = 60 * 60 * 1000;
+const DAY_MS = 24 * HOUR_MS;
+
+let clock: ManualClock;
+let service: TestService;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  service = await startTestService({ clock });
+});
+afterEach(() => service.close());
+
+/** Rounds go by until `expectation` holds. */
+const afterSomeRounds = (expectation: () => void | Promise<void>) =>
+  vi.waitFor(async () => {
+    await clock.advance(HOUR_MS);
+    await expectation();
+  });
+
+/** How many rows the accounts' database has in a table. */
+function countOf(table: string): number {
+  const database = new Sqlite(join(service.dataDirectory, 'accounts.sqlite'), { readonly: true });
+  try {
+    return Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
+  } finally {
+    database.close();
+  }
+}
+
+async function linkTo(path: string, settings?: object): Promise<string> {
+  const { json } = await rpc(service, 'sharing/create_shared_link_with_settings', { path, settings });
+  return (json as { url: string }).url;
+}
+
+const statusOf = async (url: string) => (await send(url, { method: 'GET' })).status;
+
+test('a link that expired is still told as one for 30 days, and is not known any more afterwards', async () => {
+  await put(service, '/a', 'a');
+  await put(service, '/b', 'b');
+  const lasting = await linkTo('/b');
+  await linkTo('/a', { expires: new Date(clock.now() + HOUR_MS).toISOString().replace(/\.\d+/, '') });
+  await clock.advance(30 * DAY_MS);
+  await afterSomeRounds(() => expect(clock.sleeping).toBe(0));
+  expect(countOf('links')).toBe(2);
+  await clock.advance(DAY_MS);
+  await afterSomeRounds(() => expect(countOf('links')).toBe(1));
+  expect(await statusOf(lasting)).toBe(200);
+});
+
+test('a link goes when its file is removed for ever, and stays while the file can be restored', async () => {
+  await put(service, '/gone', 'a');
+  await put(service, '/deleted', 'b');
+  await linkTo('/gone');
+  const link = await linkTo('/deleted');
+  const { json } = await rpc(service, 'files/get_metadata', { path: '/deleted' });
+  await rpc(service, 'files/delete_v2', { path: '/deleted' });
+  await rpc(service, 'files/permanently_delete', { path: '/gone' });
+  await afterSomeRounds(() => expect(countOf('links')).toBe(1));
+  const { rev } = json as { rev: string };
+  expect((await rpc(service, 'files/restore', { path: '/deleted', rev })).status).toBe(200);
+  expect(await statusOf(link)).toBe(200);
+});
+
+test('access tokens that ended long ago are cleared away, and those that live are not', async () => {
+  const { appKey, appSecret, refreshToken, url } = service;
+  const form = new URLSearchParams({
+    grant_type: 'refresh_token',
+    refresh_token: refreshToken,
+    client_id: appKey,
+    client_secret: appSecret,
+  });
+  const fresh = async () =>
+    ((await send(`${url}/oauth2/token`, { method: 'POST', body: form })).json as { access_token: string })
+      .access_token;
+  await fresh();
+  const before = countOf('access_tokens');
+  await clock.advance(30 * DAY_MS);
+  await fresh();
+  await afterSomeRounds(() => expect(countOf('access_tokens')).toBe(before));
+  expect((await rpc(service, 'users/get_current_account', null)).status).toBe(200);
+});
+
+test('an upload session and a deletion end by themselves, while nobody asks for them', async () => {
+  await put(service, '/file', 'text');
+  await rpc(service, 'files/delete_v2', { path: '/file' });
+  const gone = () => rpc(service, 'files/get_metadata', { path: '/file', include_deleted: true });
+  await clock.advance(180 * DAY_MS);
+  expect((await gone()).json).toMatchObject({ '.tag': 'deleted' });
+  await afterSomeRounds(async () =>
+    expect(refusalIn(await gone())).toEqual(
+      refusal(409, 'path/not_found', { '.tag': 'path', path: { '.tag': 'not_found' } }),
+    ),
+  );
+});
+
+test('a service that closes in the middle of a round goes on with it at the next start', async () => {
+  for (let file = 0; file < 50; file++) await put(service, `/${file}`, `${file}`);
+  for (let file = 0; file < 50; file++) await rpc(service, 'files/delete_v2', { path: `/${file}` });
+  await clock.advance(181 * DAY_MS);
+  await service.service.close();
+  const again = await startTestService({ clock, dataDirectory: service.dataDirectory });
+  try {
+    await vi.waitFor(async () => {
+      const { json } = await rpc(again, 'files/list_folder', { path: '', include_deleted: true });
+      expect((json as { entries: unknown[] }).entries).toEqual([]);
+    });
+  } finally {
+    await again.close();
+  }
+});
