@@ -1,5 +1,3 @@
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseAddress } from '../config.ts';
 import {
@@ -12,11 +10,14 @@ import { startService } from '../service/server.ts';
 import { ConfigError } from '../settings.ts';
 import { systemClock } from '../util/clock.ts';
 import { terminalLog } from './log.ts';
+import { ADMIN_WORDS, adminCommand } from './service-admin/admin.ts';
+import { serviceDirectory } from './service-directory.ts';
 import { untilAskedToStop } from './signals.ts';
 
 const HELP = `The embedded storage service alone: the API over a local folder.
 
 Usage: davgate service [--listen HOST:PORT] [--data DIR] [--fault NAME=NUMBER]...
+       davgate service app|account|token --help     manages its apps, accounts and tokens
 
   --listen HOST:PORT  where to serve; default 127.0.0.1:8766. It plays the base, content and notify roles
   --data DIR          its files; default $XDG_DATA_HOME/davgate-service
@@ -29,11 +30,11 @@ ${faultsHelp()}
 
 /** `davgate service`: serves the API until it is told to stop, and prints addresses, app and token. */
 export async function serviceCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
+  if (ADMIN_WORDS.includes(args[0] ?? '')) return adminCommand(args, environment);
   const { listen, data, fault, help } = valuesOf(args);
   if (help) return console.log(HELP);
-  const home = environment['XDG_DATA_HOME'] ?? join(homedir(), '.local/share');
   const service = await startService({
-    dataDirectory: resolve(data ?? join(home, 'davgate-service')),
+    dataDirectory: serviceDirectory(data, environment),
     listen: parseAddress({ text: listen ?? '127.0.0.1:8766', origin: '--listen' }),
     clock: systemClock,
     log: terminalLog,

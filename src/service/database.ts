@@ -2,9 +2,10 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../util/sqlite.ts';
+import { codeOf, DataDirectoryError } from './storage/errors.ts';
 
 /** Accounts, apps, tokens and shared links: small, and apart from the files' own metadata. */
-const FILE_NAME = 'accounts.sqlite';
+export const ACCOUNTS_FILE = 'accounts.sqlite';
 
 /** Steps of the schema. One that was released is never edited: `PRAGMA user_version` counts those taken. */
 const MIGRATIONS = [
@@ -96,25 +97,26 @@ const MIGRATIONS = [
 ];
 
 /**
- * Opens or makes the accounts' database in `dataDirectory`. Commits are on disk before they are told of
- * (`synchronous=FULL`). Throws when the database was written by a newer version.
+ * Opens or makes the accounts' database in `dataDirectory`; several processes may have it open. Commits are on disk
+ * before they are told of (`synchronous=FULL`). Throws `DataDirectoryError`.
  */
 export function openDatabase(dataDirectory: string): Database {
-  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
-  const file = join(dataDirectory, FILE_NAME);
-  const database = new Sqlite(file);
+  const file = join(dataDirectory, ACCOUNTS_FILE);
+  let database: Database | undefined;
   try {
+    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+    database = new Sqlite(file);
     // Link keys are stored as they are, so the file is for its owner's eyes.
     chmodSync(file, 0o600);
     database.pragma('journal_mode = WAL');
     database.pragma('synchronous = FULL');
     database.pragma('foreign_keys = ON');
     migrate(database, file);
+    return database;
   } catch (error) {
-    database.close();
-    throw error;
+    database?.close();
+    throw accountsFailure(error, file);
   }
-  return database;
 }
 
 /** Under the write lock: the service and a command may open the same directory at once. */
@@ -125,11 +127,24 @@ function migrate(database: Database, file: string): void {
     .transaction(() => {
       const taken = stepsTaken();
       if (taken > MIGRATIONS.length)
-        throw new Error(
+        throw new DataDirectoryError(
+          'newer',
           `${file} was written by a newer davgate (format ${taken}); start that version instead`,
         );
       for (const step of MIGRATIONS.slice(taken)) database.exec(step);
       database.pragma(`user_version = ${MIGRATIONS.length}`);
     })
     .immediate();
+}
+
+/** A failure of the accounts' database in words for whoever runs the program; others as they are. */
+export function accountsFailure(failure: unknown, file: string): unknown {
+  const code = codeOf(failure);
+  if (!/^(SQLITE_(?!CONSTRAINT)|E[A-Z]+$)/.test(code)) return failure;
+  const [reason, text] = code.startsWith('SQLITE_BUSY')
+    ? (['in-use', 'is being written to by another process: try again'] as const)
+    : code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')
+      ? (['damaged', 'is damaged: put it back from a backup'] as const)
+      : (['unusable', `cannot be used (${code}): check the folder and its rights`] as const);
+  return new DataDirectoryError(reason, `${file} ${text}`, { cause: failure });
 }

@@ -84,3 +84,23 @@ export function sentBack(answered: Answered, to: string): Record<string, string>
   if (!location.startsWith(to)) throw new Error(`not sent to ${to}: ${answered.status} ${location}`);
   return Object.fromEntries(new URLSearchParams(location.slice(to.length + 1)));
 }
+
+/** An access token by all of the code flow: sign-in, consent, exchange. */
+export async function tokenByConsent(
+  service: TestService,
+  app: { readonly key: string; readonly secret: string; readonly redirectUri: string },
+  email: string,
+  password: string,
+): Promise<string> {
+  const { key, secret, redirectUri } = app;
+  const browser = new FormBrowser(service);
+  await browser.open({ client_id: key, response_type: 'code', redirect_uri: redirectUri });
+  await browser.signIn(email, password);
+  const { code = '' } = sentBack(await browser.press('allow'), redirectUri);
+  const answered = await send(`${service.url}/oauth2/token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${key}:${secret}`).toString('base64')}` },
+    body: new URLSearchParams({ grant_type: 'authorization_code', code, redirect_uri: redirectUri }),
+  });
+  return (answered.json as { access_token: string }).access_token;
+}

@@ -24,7 +24,7 @@ export function scopeInWords(scope: Scope): string {
   return WORDS[scope];
 }
 
-function isScope(word: string): word is Scope {
+export function isScope(word: string): word is Scope {
   return Object.hasOwn(WORDS, word);
 }
 
