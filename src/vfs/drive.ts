@@ -41,6 +41,8 @@ export interface DriveOptions {
   readonly holdMs?: number;
   /** How long what is known may be believed while the change feed is down, ms. */
   readonly staleMs?: number;
+  /** Changes at the service that follow each other faster are asked for together, ms. */
+  readonly feedEveryMs?: number;
   /** What may be remembered of folders and entries together, bytes. */
   readonly metadataBytesMax?: number;
 }
@@ -63,6 +65,9 @@ const HOLD_MS = 5_000;
 
 /** As long as clients keep a listing themselves. */
 const STALE_MS = 10_000;
+
+/** What others change is to be seen within a second, and asking takes a moment too. */
+const FEED_EVERY_MS = 600;
 
 /** About 100,000 entries. */
 const METADATA_BYTES_MAX = 64 * 1024 * 1024;
@@ -91,6 +96,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     clock,
     log,
     staleMs: options.staleMs ?? STALE_MS,
+    everyMs: options.feedEveryMs ?? FEED_EVERY_MS,
   });
   const held = new HeldFiles({ store: state.holds, clock, log, commit: (hold) => writing.commitHold(hold) });
   const lane = new CommitLane({ remote, clock });

@@ -18,6 +18,8 @@ export interface TestGateway {
   readonly url: string;
   /** What the log got at the level of errors. */
   readonly errors: readonly LogFields[];
+  /** Likewise, of warnings: calls that are tried again, for one. */
+  readonly warnings: readonly LogFields[];
   close(): Promise<void>;
 }
 
@@ -35,7 +37,9 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const { deadlineMs, random } = options;
   const directory = await mkdtemp(join(tmpdir(), 'davgate-gateway-'));
   const errors: LogFields[] = [];
-  const log: Log = { info() {}, warn() {}, error: (event, fields) => errors.push({ event, ...fields }) };
+  const warnings: LogFields[] = [];
+  const warn = (event: string, fields?: LogFields) => void warnings.push({ event, ...fields });
+  const log: Log = { info() {}, warn, error: (event, fields) => errors.push({ event, ...fields }) };
   const clock = systemClock;
   const stateStore = openSqliteState({ directory: join(directory, 'state') });
   const cache = await openBlockCache({
@@ -68,6 +72,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   return {
     url: `http://127.0.0.1:${listener.port}`,
     errors,
+    warnings,
     async close() {
       await listener.close();
       await files.close();

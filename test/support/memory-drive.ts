@@ -11,7 +11,7 @@ import type { Written } from '../../src/vfs/files.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryRemote } from './memory-remote.ts';
 
-type Settings = Partial<Pick<DriveOptions, 'deletePolicy' | 'setAside' | 'metadataBytesMax'>>;
+type Settings = Partial<Pick<DriveOptions, 'deletePolicy' | 'setAside' | 'metadataBytesMax' | 'feedEveryMs'>>;
 
 /** A drive over a service in memory, with a real state on disk and time that a test turns by hand. */
 export class MemoryDrive {
@@ -61,6 +61,8 @@ export class MemoryDrive {
       clock,
       log,
       deletePolicy: 'auto' as const,
+      // A test need not turn the clock for what others change to be seen.
+      feedEveryMs: 0,
       ...this.#settings,
     };
     this.#files = await openDrive(options);

@@ -20,6 +20,8 @@ export interface FeedParts {
   readonly log: Log;
   /** What was learnt may be believed so long while the feed is down, ms. */
   readonly staleMs: number;
+  /** Changes that follow each other faster are asked for together, ms. */
+  readonly everyMs: number;
 }
 
 /** One long poll: short enough for firewalls that forget quiet connections. */
@@ -40,6 +42,7 @@ export class ChangeFeed {
   /** The feed was down: what it tells first may be long past. */
   #isLate = false;
   #failures = 0;
+  #caughtUpMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly parts: FeedParts) {}
 
@@ -89,9 +92,20 @@ export class ChangeFeed {
     for (;;) {
       const hasChanged = await remote.awaitChange(this.#cursor, POLL_MS, signal);
       this.#failures = 0;
-      if (!hasChanged) listener.reached(clock.now());
-      else if ((await this.#catchUp(signal)) === 0) await clock.sleep(EMPTY_PAUSE_MS, signal);
+      if (!hasChanged) {
+        listener.reached(clock.now());
+        continue;
+      }
+      await this.#pace(signal);
+      if ((await this.#catchUp(signal)) === 0) await clock.sleep(EMPTY_PAUSE_MS, signal);
     }
+  }
+
+  /** Each of our own commits wakes us too: to ask after each would cost as many calls again. */
+  async #pace(signal: AbortSignal): Promise<void> {
+    const { clock, everyMs } = this.parts;
+    const leftMs = this.#caughtUpMs + everyMs - clock.now();
+    if (leftMs > 0) await clock.sleep(leftMs, signal);
   }
 
   /** Tells what has changed since the cursor; how much that was. */
@@ -107,6 +121,7 @@ export class ChangeFeed {
       hasMore = page.hasMore;
       if (!hasMore) listener.reached(askedMs);
     }
+    this.#caughtUpMs = clock.now();
     return count;
   }
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../../../../src/api/errors.ts';
 import { ROOT } from '../../../../src/util/path.ts';
 import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
@@ -107,6 +107,31 @@ describe('the change feed', () => {
     await pass(60_000);
     await drive.untilAlive();
     expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt']);
+  });
+
+  test('many changes at a time, ours among them, are asked for together', async () => {
+    await drive.close();
+    remote = new MemoryRemote();
+    drive = await MemoryDrive.open(remote, { feedEveryMs: 600 });
+    await drive.files.list(ROOT);
+    const asked = vi.spyOn(remote, 'changesSince');
+    for (let number = 0; number < 20; number += 1) {
+      await drive.write(at(`/${number}.txt`), 'ours');
+      await turn(5);
+    }
+    remote.putFile(at('/theirs.txt'), 'theirs');
+    await drive.clock.advance(599);
+    await turn(5);
+    expect(asked).toHaveBeenCalledTimes(0);
+    await drive.clock.advance(1);
+    await turn(5);
+    expect(asked).toHaveBeenCalledTimes(1);
+    expect(await drive.names(ROOT)).toContain('theirs.txt');
+    // After a rest, what happens is seen at once.
+    await drive.clock.advance(600);
+    remote.putFile(at('/later.txt'), 'theirs');
+    await turn(5);
+    expect(await drive.names(ROOT)).toContain('later.txt');
   });
 
   test('an answer on its way when the feed begins may be older than its cursor, and is not kept', async () => {
