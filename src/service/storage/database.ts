@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../../util/sqlite.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
@@ -37,6 +37,27 @@ export function openDatabase(file: string): Database {
 }
 
 /**
+ * Opens the metadata of a data directory that is there, to look at it and change nothing. Throws
+ * `DataDirectoryError` as `openDatabase` does, and when there is none.
+ */
+export function openExisting(file: string): Database {
+  if (!existsSync(file))
+    throw new DataDirectoryError('unusable', `${file} is not there: name the folder of a storage service`);
+  let database: Database | undefined;
+  try {
+    database = new Sqlite(file, { timeout: 0, fileMustExist: true });
+    database.pragma('locking_mode = EXCLUSIVE');
+    // Reading takes the lock and, after a crash, brings the log in: what a start would do as well.
+    checkVersion(Number(database.pragma('user_version', { simple: true })), file);
+    database.pragma('query_only = ON');
+    return database;
+  } catch (failure) {
+    database?.close();
+    throw explained(failure, file);
+  }
+}
+
+/**
  * The data is for its user alone, whatever the folder's rights. A file that is there is not touched: closing
  * any handle on it would free the locks this process may hold on it (POSIX).
  */
@@ -53,15 +74,19 @@ function migrate(database: Database, file: string): void {
   // Taking the write lock at once is what finds a second process.
   database.exec('BEGIN IMMEDIATE');
   const taken = Number(database.pragma('user_version', { simple: true }));
+  checkVersion(taken, file);
+  for (const step of MIGRATIONS.slice(taken)) database.exec(step);
+  // On a full disk even an old directory must open: nothing is written without need.
+  if (taken < MIGRATIONS.length) database.pragma(`user_version = ${MIGRATIONS.length}`);
+  database.exec('COMMIT');
+}
+
+function checkVersion(taken: number, file: string): void {
   if (taken > MIGRATIONS.length)
     throw new DataDirectoryError(
       'newer',
       `${file} was written by a newer davgate (schema ${taken}, this one knows ${MIGRATIONS.length}): run that version`,
     );
-  for (const step of MIGRATIONS.slice(taken)) database.exec(step);
-  // On a full disk even an old directory must open: nothing is written without need.
-  if (taken < MIGRATIONS.length) database.pragma(`user_version = ${MIGRATIONS.length}`);
-  database.exec('COMMIT');
 }
 
 /** The failure to open, in words for whoever starts the program. */

@@ -19,7 +19,7 @@ export class DamagedBlockError extends Error {
 
   constructor(
     readonly hash: string,
-    why: string,
+    readonly why: string,
   ) {
     super(`block ${hash} is damaged: ${why}`);
   }

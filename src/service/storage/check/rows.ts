@@ -1,0 +1,162 @@
+import { BLOCK_BYTES } from '../../../util/content-hash.ts';
+import type { Database } from '../database.ts';
+import { codeOf } from '../errors.ts';
+import { placeOf } from '../names.ts';
+import { hashOfBlocks } from '../staging.ts';
+import { type Damage, rowDamage } from './damage.ts';
+import type { Owners } from './owners.ts';
+
+/** Messages of SQLite's own check, and rows of one kind, that are reported. */
+const REPORTED_MAX = 100;
+
+interface Found {
+  readonly namespace: string | null;
+  readonly path: string | null;
+  /** Of a damage that costs files their content. */
+  readonly content?: number;
+}
+
+const AT = `(SELECT name FROM namespace WHERE id = ns) AS namespace, path`;
+const NOWHERE = 'NULL AS namespace, NULL AS path';
+
+/** Queries that find nothing in a sound database, and what it means when they do. */
+const QUERIES: Readonly<Record<string, string>> = {
+  'it is there and deleted at once': `SELECT ${AT.replace('ns)', 'entry.ns)').replace('path', 'entry.path')}
+    FROM entry JOIN deletion USING (ns, parent, name_key)`,
+  'the folder that it is in is missing': `
+    SELECT ${AT} FROM entry WHERE parent <> '/' AND NOT EXISTS (
+      SELECT 1 FROM entry AS folder WHERE folder.ns = entry.ns AND folder.revision IS NULL
+        AND folder.parent || folder.name_key || '/' = entry.parent)`,
+  'its revision is missing': `
+    SELECT ${AT} FROM entry WHERE revision IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM revision WHERE number = entry.revision)`,
+  'it is another than its revision says': `
+    SELECT (SELECT name FROM namespace WHERE id = entry.ns) AS namespace, entry.path
+    FROM entry JOIN revision ON number = entry.revision
+    WHERE entry.ns <> revision.ns OR entry.parent <> revision.parent OR entry.name_key <> revision.name_key
+      OR entry.id <> revision.id OR entry.path <> revision.path OR entry.seq <> number`,
+  'the content of a revision of it is missing': `
+    SELECT ${AT} FROM revision WHERE NOT EXISTS (SELECT 1 FROM content WHERE id = revision.content)`,
+  'its last change is later than any that was counted': `
+    SELECT ${AT} FROM (SELECT ns, path, seq FROM entry UNION ALL SELECT ns, path, seq FROM deletion
+      UNION ALL SELECT ns, path, number FROM revision)
+    WHERE seq > (SELECT value FROM setting WHERE name = 'tick')`,
+  'its blocks are not as many bytes as it has': `
+    SELECT ${NOWHERE}, id AS content FROM content WHERE size <> (
+      SELECT coalesce(sum(block.size), 0) FROM content_block JOIN block ON block.id = block
+      WHERE content = content.id)`,
+  'a block of it is missing from its list': `
+    SELECT ${NOWHERE}, content FROM content_block
+    GROUP BY content HAVING max(position) <> count(*) - 1 OR min(position) <> 0`,
+  'a block in the middle of it is no 4 MiB long': `
+    SELECT DISTINCT ${NOWHERE}, content FROM content_block JOIN block ON block.id = block
+    WHERE block.size <> ${BLOCK_BYTES} AND EXISTS (
+      SELECT 1 FROM content_block AS next
+      WHERE next.content = content_block.content AND next.position > content_block.position)`,
+  'how often its content is used is counted wrongly': `
+    SELECT DISTINCT (SELECT name FROM namespace WHERE id = ns) AS namespace,
+      coalesce((SELECT path FROM revision WHERE revision.ns = used.ns AND revision.content = used.content LIMIT 1), '(no file)') AS path
+    FROM (
+      SELECT ns, content, 1 AS held, 0 AS counted FROM revision
+      UNION ALL SELECT ns, content, 1, 0 FROM doomed
+      UNION ALL SELECT ns, content, 0, revisions FROM holding) AS used
+    GROUP BY ns, content HAVING sum(held) <> sum(counted)`,
+  'its used space is counted wrongly': `
+    SELECT name AS namespace, '' AS path FROM namespace WHERE used_bytes <> (
+      SELECT coalesce(sum(size), 0) FROM holding JOIN content ON content.id = content WHERE ns = namespace.id)`,
+  'an unfinished upload session has not the bytes that it says': `
+    SELECT ${NOWHERE} FROM session WHERE NOT concurrent AND size <> (
+      SELECT coalesce(sum(block.size), 0) FROM session_piece JOIN block ON block.id = block
+      WHERE session = session.id)`,
+  'a content is of no file (it only takes space)': `
+    SELECT ${NOWHERE} FROM content WHERE id NOT IN (SELECT content FROM holding)
+      AND (SELECT value FROM setting WHERE name = 'closed') = 1`,
+  'a block is of no file and no upload (it only takes space)': `
+    SELECT ${NOWHERE} FROM block WHERE id NOT IN (SELECT block FROM content_block)
+      AND id NOT IN (SELECT block FROM session_piece)`,
+  'cursors cannot be checked: the key or the tag of the data directory is missing or has another form': `
+    SELECT ${NOWHERE} WHERE NOT EXISTS (
+      SELECT 1 FROM setting WHERE name = 'cursor-key' AND typeof(value) = 'blob' AND length(value) = 32)
+    OR NOT EXISTS (
+      SELECT 1 FROM setting WHERE name = 'tag' AND length(value) = 8 AND value NOT GLOB '*[^0-9a-f]*')`,
+  'cursors are refused: changes are forgotten up to a moment that has not come': `
+    SELECT name AS namespace, '' AS path FROM namespace
+    WHERE horizon > (SELECT value FROM setting WHERE name = 'tick')`,
+};
+
+/** What is wrong with the rows of the database, as far as can be told without the blocks. */
+export function* rowDamages(database: Database, owners: Owners): Generator<Damage, void, undefined> {
+  yield* guarded(() => pragmaDamages(database));
+  for (const [what, sql] of Object.entries(QUERIES)) yield* guarded(() => found(database, owners, what, sql));
+  yield* guarded(() => contentDamages(database, owners));
+  for (const table of ['entry', 'deletion', 'revision']) yield* guarded(() => nameDamages(database, table));
+}
+
+/** A damaged page ends one check, not all of them. */
+export function* guarded(check: () => Iterable<Damage>): Generator<Damage, void, undefined> {
+  try {
+    yield* check();
+  } catch (failure) {
+    if (!codeOf(failure).startsWith('SQLITE_')) throw failure;
+    yield rowDamage(`the database cannot be read (${codeOf(failure)})`);
+  }
+}
+
+/** What SQLite itself finds. */
+function* pragmaDamages(database: Database): Generator<Damage> {
+  const rows = database.pragma(`integrity_check(${REPORTED_MAX})`) as { integrity_check: string }[];
+  for (const { integrity_check: message } of rows)
+    if (message !== 'ok') yield rowDamage(`the database is damaged: ${message}`);
+  const lost = database.pragma('foreign_key_check') as { table: string; rowid: unknown; parent: string }[];
+  for (const { table, rowid, parent } of lost.slice(0, REPORTED_MAX))
+    yield rowDamage(`row ${rowid ?? '?'} of table ${table} refers to a row of ${parent} that is missing`);
+  if (lost.length > REPORTED_MAX)
+    yield rowDamage(`${lost.length - REPORTED_MAX} more rows refer to rows that are missing`);
+}
+
+function* found(database: Database, owners: Owners, what: string, sql: string): Generator<Damage> {
+  for (const { namespace, path, content } of database.prepare<[], Found>(sql).iterate()) {
+    if (content !== undefined) yield owners.ofContent(what, content);
+    else yield rowDamage(what, namespace === null ? undefined : { namespace, path: path ?? '?' });
+  }
+}
+
+/** Contents whose hash is not that of their blocks. */
+function* contentDamages(database: Database, owners: Owners): Generator<Damage> {
+  const blocks = database.prepare<[number], { hash: Buffer }>(
+    'SELECT hash FROM content_block JOIN block ON block.id = block WHERE content = ? ORDER BY position',
+  );
+  for (const { id, hash } of database
+    .prepare<[], { id: number; hash: string }>('SELECT id, hash FROM content')
+    .iterate())
+    if (hashOfBlocks(blocks.all(id)) !== hash)
+      yield owners.ofContent('its content hash is not that of its blocks', id);
+}
+
+interface NamedRow {
+  readonly namespace: string | null;
+  readonly parent: string;
+  readonly nameKey: string;
+  readonly name: string;
+  readonly path: string;
+}
+
+/** Rows whose key is not that of their path: nobody would find them. */
+function* nameDamages(database: Database, table: string): Generator<Damage> {
+  const rows = database.prepare<[], NamedRow>(
+    `SELECT (SELECT name FROM namespace WHERE id = ns) AS namespace, parent, name_key AS nameKey, name, path FROM ${table}`,
+  );
+  for (const row of rows.iterate()) {
+    if (!isFound(row))
+      yield rowDamage('it is not where its path says', { namespace: row.namespace ?? '?', path: row.path });
+  }
+}
+
+function isFound({ parent, nameKey, name, path }: NamedRow): boolean {
+  try {
+    const place = placeOf(path, 'lookup');
+    return place?.parent === parent && place.nameKey === nameKey && place.names.at(-1) === name;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,282 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type CheckProgress, checkService } from '../../src/service/check.ts';
+import { Sqlite } from '../../src/util/sqlite.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { download, put, rpc, upload } from '../support/service-client.ts';
+
+/** Two blocks in files, and a small one in the database. */
+const LARGE = pseudoRandomBytes(4 * 1024 * 1024 + 100_000, 1);
+const SECOND_BLOCK = LARGE.subarray(4 * 1024 * 1024);
+
+let dataDirectory: string;
+let service: TestService;
+let email: string;
+
+beforeEach(async () => {
+  dataDirectory = await mkdtemp(join(tmpdir(), 'davgate-check-'));
+  service = await startTestService({ dataDirectory });
+  await put(service, '/photos/Large.jpg', 'an earlier text');
+  await put(service, '/photos/Large.jpg', LARGE);
+  await put(service, '/small.txt', 'small');
+  await put(service, '/deleted.txt', 'deleted text');
+  await rpc(service, 'files/delete_v2', { path: '/deleted.txt' });
+  await upload(service, 'files/upload_session/start', {}, { body: pseudoRandomBytes(70_000, 2) });
+  email = ((await rpc(service, 'users/get_current_account', null)).json as { email: string }).email;
+});
+afterEach(async () => {
+  await service.close();
+  await rm(dataDirectory, { recursive: true });
+});
+
+async function found(onProgress: (progress: CheckProgress) => void = () => {}): Promise<string[]> {
+  await service.close();
+  const lines: string[] = [];
+  for await (const line of checkService(dataDirectory, onProgress)) lines.push(line);
+  return lines;
+}
+
+const blockFile = (bytes: Uint8Array) =>
+  join(dataDirectory, 'blocks', createHash('sha256').update(bytes).digest('hex'));
+
+/** Changes rows behind the service's back, as a failing disk or a stranger might. */
+async function corrupt(sql: string): Promise<void> {
+  await service.close();
+  const database = new Sqlite(join(dataDirectory, 'storage.sqlite'));
+  database.pragma('foreign_keys = OFF');
+  database.exec(sql);
+  database.close();
+}
+
+async function flipByte(file: string): Promise<void> {
+  const bytes = await readFile(file);
+  bytes[777] = (bytes[777] ?? 0) ^ 1;
+  await writeFile(file, bytes);
+}
+
+test('a sound directory has nothing to tell, and every byte was looked at', async () => {
+  let last: CheckProgress | undefined;
+  expect(
+    await found((progress) => {
+      last = progress;
+    }),
+  ).toEqual([]);
+  const bytes = LARGE.length + 'an earlier text'.length + 'small'.length + 'deleted text'.length + 70_000;
+  expect(last).toEqual({ blocks: 6, totalBlocks: 6, bytes, totalBytes: bytes });
+});
+
+describe('a block', () => {
+  const ofLarge = (why: string) => [
+    expect.stringMatching(
+      new RegExp(
+        `^${email}:/photos/Large\\.jpg \\(current, rev [0-9a-f]{22}\\): block [0-9a-f]{64}: ${why}$`,
+      ),
+    ),
+  ];
+
+  test('whose bytes have changed is told by the path of its file', async () => {
+    await flipByte(blockFile(SECOND_BLOCK));
+    expect(await found()).toEqual(ofLarge('its bytes have changed'));
+  });
+
+  test('that is missing', async () => {
+    await rm(blockFile(SECOND_BLOCK));
+    expect(await found()).toEqual(ofLarge('its file is missing'));
+  });
+
+  test('that is cut short', async () => {
+    await truncate(blockFile(SECOND_BLOCK), 50);
+    expect(await found()).toEqual(ofLarge('it has 50 bytes instead of 100000'));
+  });
+
+  test('of several files is told for each, also for what was overwritten and deleted', async () => {
+    await put(service, '/photos/Large.jpg', 'replaced');
+    await put(service, '/copy.jpg', LARGE);
+    await put(service, '/gone.jpg', LARGE);
+    await rpc(service, 'files/delete_v2', { path: '/gone.jpg' });
+    await flipByte(blockFile(SECOND_BLOCK));
+    const lines = await found();
+    expect(lines.map((line) => /^(.*?), rev/.exec(line)?.[1])).toEqual([
+      `${email}:/copy.jpg (current`,
+      `${email}:/gone.jpg (deleted`,
+      `${email}:/photos/Large.jpg (earlier`,
+    ]);
+  });
+
+  test('of very many files names some of them and counts the others', async () => {
+    for (let copy = 0; copy < 30; copy++)
+      await rpc(service, 'files/copy_v2', { from_path: '/small.txt', to_path: `/copies/${copy}` });
+    await corrupt(`UPDATE block_bytes SET bytes = CAST('smell' AS BLOB) WHERE bytes = CAST('small' AS BLOB)`);
+    const lines = await found();
+    expect(lines).toHaveLength(21);
+    expect(lines.at(-1)).toMatch(/^… and 11 more revisions: block [0-9a-f]{64}: its bytes have changed$/);
+  });
+
+  test('of an unfinished upload', async () => {
+    await rm(blockFile(pseudoRandomBytes(70_000, 2)));
+    expect(await found()).toEqual([
+      expect.stringMatching(/its file is missing \(from byte 0 on of the unfinished upload session pid_/),
+    ]);
+  });
+
+  test('in the database whose bytes are gone', async () => {
+    await corrupt(`DELETE FROM block_bytes WHERE bytes = CAST('small' AS BLOB)`);
+    expect(await found()).toEqual([
+      expect.stringMatching(/:\/small\.txt \(current, .*its bytes are not in the database$/),
+    ]);
+  });
+});
+
+describe('a row', () => {
+  const at = (path: string, what: string) => [`${email}:${path}: ${what}`];
+
+  test.each([
+    [
+      'of a folder that is missing',
+      `DELETE FROM entry WHERE name = 'photos'`,
+      () => at('/photos/Large.jpg', 'the folder that it is in is missing'),
+    ],
+    [
+      'under another name',
+      `UPDATE entry SET name_key = 'other.txt' WHERE name = 'small.txt'`,
+      () => [
+        ...at('/small.txt', 'it is another than its revision says'),
+        ...at('/small.txt', 'it is not where its path says'),
+      ],
+    ],
+    [
+      'with another number than its revision',
+      `UPDATE entry SET seq = seq + 1000000000 WHERE name = 'small.txt'`,
+      () => [
+        ...at('/small.txt', 'it is another than its revision says'),
+        ...at('/small.txt', 'its last change is later than any that was counted'),
+      ],
+    ],
+    [
+      'that is live and deleted',
+      `INSERT INTO deletion SELECT ns, parent, name_key, name, path, id, seq, 0, 0, 0, 0 FROM entry WHERE name = 'small.txt'`,
+      () => at('/small.txt', 'it is there and deleted at once'),
+    ],
+    [
+      'that counts wrongly',
+      `UPDATE holding SET revisions = 9 WHERE content = (SELECT content FROM revision WHERE name = 'small.txt')`,
+      () => at('/small.txt', 'how often its content is used is counted wrongly'),
+    ],
+    [
+      'that sums up wrongly',
+      'UPDATE namespace SET used_bytes = used_bytes + 1',
+      () => at('', 'its used space is counted wrongly'),
+    ],
+    [
+      'of the future, which every cursor is before',
+      `UPDATE namespace SET horizon = 9000000000000000`,
+      () => at('', 'cursors are refused: changes are forgotten up to a moment that has not come'),
+    ],
+    [
+      'without which no cursor can be checked',
+      `DELETE FROM setting WHERE name = 'cursor-key'`,
+      () => [
+        'cursors cannot be checked: the key or the tag of the data directory is missing or has another form',
+      ],
+    ],
+  ])('%s', async (_, sql, expected) => {
+    await corrupt(sql);
+    expect(await found()).toEqual(expected());
+  });
+
+  test('of a content with another size or hash is told by the files that have it', async () => {
+    await corrupt(`UPDATE content SET size = size + 1, hash = replace(hash, substr(hash, 1, 4), 'beef')
+      WHERE id = (SELECT content FROM revision WHERE path = '/deleted.txt')`);
+    const lines = await found();
+    expect(lines.map((line) => line.replace(/, rev \w+/, ''))).toEqual([
+      `${email}:/deleted.txt (deleted): its blocks are not as many bytes as it has`,
+      `${email}:: its used space is counted wrongly`,
+      `${email}:/deleted.txt (deleted): its content hash is not that of its blocks`,
+    ]);
+  });
+
+  test('whose block list has a hole', async () => {
+    await corrupt(`DELETE FROM content_block WHERE position = 0
+      AND content = (SELECT content FROM revision WHERE path LIKE '%Large.jpg' ORDER BY number DESC LIMIT 1)`);
+    const lines = (await found()).map((line) => line.replace(/.*?\): /, ''));
+    expect(lines).toContain('a block of it is missing from its list');
+    expect(lines).toContain('its content hash is not that of its blocks');
+  });
+
+  test('that refers to nothing', async () => {
+    await corrupt(`DELETE FROM revision WHERE name = 'small.txt'`);
+    const lines = await found();
+    expect(lines).toContain(`${email}:/small.txt: its revision is missing`);
+    expect(lines.some((line) => /refers to a row of revision that is missing/.test(line))).toBe(true);
+  });
+});
+
+describe('a database', () => {
+  test('with damaged pages is told of, and the blocks are looked at all the same', async () => {
+    for (let file = 0; file < 300; file++)
+      await put(service, `/many/${'long name '.repeat(15)}${file}`, `${file}`);
+    await service.close();
+    const file = join(dataDirectory, 'storage.sqlite');
+    const bytes = await readFile(file);
+    // Every page that is nearly full of rows of the tree loses its header.
+    let spoiled = 0;
+    for (let page = 4096; page < bytes.length; page += 4096) {
+      if (!bytes.subarray(page, page + 4096).includes('long name')) continue;
+      bytes.fill(0xff, page, page + 8);
+      spoiled++;
+    }
+    expect(spoiled).toBeGreaterThan(3);
+    await writeFile(file, bytes);
+    const lines = await found();
+    expect(lines.some((line) => line.startsWith('the database'))).toBe(true);
+  });
+
+  test('that is none', async () => {
+    await service.close();
+    await writeFile(join(dataDirectory, 'storage.sqlite'), pseudoRandomBytes(10_000, 3));
+    expect(await found()).toEqual([expect.stringMatching(/storage\.sqlite is damaged/)]);
+  });
+
+  test('that a service has open is not touched', async () => {
+    const checking = checkService(dataDirectory, () => {}).next();
+    await expect(checking).rejects.toMatchObject({ reason: 'in-use' });
+    expect((await download(service, '/small.txt')).text).toBe('small');
+  });
+
+  test('of accounts that is gone', async () => {
+    await service.close();
+    await rm(join(dataDirectory, 'accounts.sqlite'));
+    expect(await found()).toEqual(['accounts.sqlite is missing: no account can be reached']);
+  });
+
+  test('that is not there', async () => {
+    const nothing = checkService(join(dataDirectory, 'nothing'), () => {}).next();
+    await expect(nothing).rejects.toMatchObject({ reason: 'unusable' });
+  });
+});
+
+test('what a killed service left is looked at as the next start would see it', async () => {
+  await corrupt(`UPDATE setting SET value = 0 WHERE name = 'closed'`);
+  await writeFile(join(dataDirectory, 'blocks', 'a'.repeat(64)), 'half a block');
+  expect(await found()).toEqual([]);
+});
+
+test('a flipped byte on disk is found on read over HTTP and never served as good', async () => {
+  await flipByte(blockFile(SECOND_BLOCK));
+  const { token, url } = service;
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'dropbox-api-arg': JSON.stringify({ path: '/photos/Large.jpg' }),
+  };
+  const answer = await fetch(`${url}/2/files/download`, { method: 'POST', headers });
+  await expect(answer.arrayBuffer()).rejects.toThrow();
+  const range = 'bytes=4194304-4194310';
+  const part = fetch(`${url}/2/files/download`, { method: 'POST', headers: { ...headers, range } });
+  await expect(
+    part.then(async (got) => (got.ok ? await got.arrayBuffer() : Promise.reject(new Error('refused')))),
+  ).rejects.toThrow();
+});
