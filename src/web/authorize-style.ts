@@ -9,6 +9,7 @@ main { width: 100%; max-width: 27rem; padding: 2.25rem; background: var(--paper)
 .monogram.bad { background: var(--bad-tint); color: var(--bad); }
 h1 { margin: 0 0 .5rem; font-size: 1.45rem; font-weight: 650; line-height: 1.25; letter-spacing: -.01em; overflow-wrap: anywhere; text-wrap: balance; }
 p { margin: 0 0 1rem; }
+main > :last-child, form > :last-child { margin-bottom: 0; }
 .soft { color: var(--soft); overflow-wrap: anywhere; }
 .small { font-size: .875rem; }
 .account { display: flex; align-items: center; justify-content: space-between; gap: .75rem; margin: 1.25rem 0; padding: .7rem .9rem; border: 1px solid var(--line); border-radius: 12px; }
@@ -30,7 +31,7 @@ button.plain { flex: none; padding: .2rem 0; border: 0; color: var(--accent); fo
 button.plain:hover { background: none; text-decoration: underline; }
 button:focus-visible, input:focus-visible, output:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .problem { margin: 1.25rem 0 0; padding: .7rem .9rem; border-radius: 10px; background: var(--bad-tint); color: var(--bad); font-size: .925rem; }
-output { display: block; margin: 1.25rem 0; padding: 1rem; border: 1px dashed var(--accent); border-radius: 12px; background: var(--tint); font: 1rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; text-align: center; overflow-wrap: anywhere; -webkit-user-select: all; user-select: all; }
+output { display: block; margin: 1.25rem 0; padding: 1rem .5rem; border: 1px dashed var(--accent); border-radius: 12px; background: var(--tint); font: .8rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; text-align: center; overflow-wrap: anywhere; -webkit-user-select: all; user-select: all; }
 code { padding: .1rem .35rem; border-radius: 6px; background: var(--ground); font: .875em ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 footer { padding-top: 1.5rem; color: var(--soft); font-size: .8rem; text-align: center; }
 @media (max-width: 30rem) { body { padding: 0; background: var(--paper); align-items: start; } main { padding: 1.75rem 1.25rem; border: 0; border-radius: 0; box-shadow: none; } footer { padding: 1rem; } }

@@ -1,0 +1,208 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Dropbox, DropboxAuth } from 'dropbox';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { App } from '../../src/service/accounts/apps.ts';
+import { startChromium } from '../support/chromium.ts';
+import { addApp, addPerson } from '../support/consent.ts';
+import { sdkFetch } from '../support/sdk.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const EMAIL = 'ann@example.org';
+const PASSWORD = 'correct horse';
+
+let service: TestService;
+let chromium: Browser;
+let app: App;
+/** The app's own site, which is another site than the service's; it answers with `markup`. */
+let appSite: Server;
+let callback: string;
+let markup: string;
+
+let context: BrowserContext;
+let page: Page;
+
+beforeAll(async () => {
+  appSite = createServer((_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end(markup),
+  );
+  appSite.listen(0, '127.0.0.1');
+  await once(appSite, 'listening');
+  callback = `http://localhost:${(appSite.address() as AddressInfo).port}/callback`;
+  service = await startTestService();
+  await addPerson(service, EMAIL, PASSWORD);
+  ({ app } = addApp(service, {
+    name: 'Photo Sorter',
+    redirectUris: [callback],
+    scopes: ['account_info.read', 'files.metadata.read', 'files.content.read', 'files.permanent_delete'],
+  }));
+  chromium = await startChromium();
+});
+afterAll(async () => {
+  await chromium.close();
+  await service.close();
+  appSite.close();
+});
+beforeEach(async () => {
+  markup = '<title>The app</title>';
+  // No page needs a script, so none can run.
+  context = await chromium.newContext({ javaScriptEnabled: false });
+  page = await context.newPage();
+});
+afterEach(() => context.close());
+
+function address(more: Record<string, string> = {}): string {
+  const request = { client_id: app.key, response_type: 'code', redirect_uri: callback, ...more };
+  return `${service.url}/oauth2/authorize?${new URLSearchParams(request)}`;
+}
+
+async function signIn(password = PASSWORD): Promise<void> {
+  await page.getByLabel('Email address').fill(EMAIL);
+  await page.getByLabel('Password').fill(password);
+  // As people do it: the form must know which of its buttons that means.
+  await page.getByLabel('Password').press('Enter');
+}
+
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+
+/** The parameters with which the browser came to the app. */
+function broughtBack(): Record<string, string> {
+  expect(page.url().startsWith(`${callback}?`), page.url()).toBe(true);
+  return Object.fromEntries(new URL(page.url()).searchParams);
+}
+
+test('who signs in and allows it is led back to the app with a code', async () => {
+  await page.goto(address({ state: 'a/b' }));
+  expect(await page.title()).toBe('Sign in · davgate');
+  expect(await page.getByRole('heading').innerText()).toBe('Sign in to go on to Photo Sorter');
+  await signIn();
+  expect(await page.getByRole('heading').innerText()).toBe('Photo Sorter wants access to your account');
+  expect(await page.getByRole('listitem').allInnerTexts()).toEqual([
+    'See your name, your email address and how much space you use',
+    'See the names, sizes and dates of your files and folders',
+    'Read what is in your files',
+    'Delete your files and folders for ever, with no way back',
+  ]);
+  await button('Allow').click();
+  expect(await page.title()).toBe('The app');
+  expect(broughtBack()).toEqual({ code: expect.stringMatching(/^[\w-]{43}$/), state: 'a/b' });
+});
+
+test('who has signed in is not asked for the password again, and can be somebody else', async () => {
+  await page.goto(address());
+  await signIn();
+  await page.goto(address({ state: '2' }));
+  expect(await page.getByText(EMAIL).isVisible()).toBe(true);
+  await button('Not you?').click();
+  expect(await page.getByLabel('Password').isVisible()).toBe(true);
+  await page.goto(address({ state: '3' }));
+  expect(await page.getByLabel('Password').isVisible()).toBe(true);
+});
+
+test('who cancels is led back with a no', async () => {
+  await page.goto(address({ state: 's' }));
+  await signIn();
+  await button('Cancel').click();
+  expect(broughtBack()).toMatchObject({ error: 'access_denied', state: 's' });
+  // Also with nothing filled in.
+  await context.clearCookies();
+  await page.goto(address({ state: 's' }));
+  await button('Cancel').click();
+  expect(broughtBack()).toMatchObject({ error: 'access_denied', state: 's' });
+});
+
+test('a wrong password is told, and the right one still opens', async () => {
+  await page.goto(address());
+  await signIn('wrong');
+  expect(await page.getByRole('alert').innerText()).toBe(
+    'There is no account with this address and password.',
+  );
+  expect(await page.getByLabel('Email address').inputValue()).toBe(EMAIL);
+  expect(await page.getByLabel('Password').inputValue()).toBe('');
+  await signIn();
+  expect(await button('Allow').isVisible()).toBe(true);
+});
+
+test('without a redirect URI the code is on the page, selected as a whole', async () => {
+  const request = new URLSearchParams({ client_id: app.key, response_type: 'code' });
+  await page.goto(`${service.url}/oauth2/authorize?${request}`);
+  await signIn();
+  await button('Allow').click();
+  expect(await page.getByRole('status').innerText()).toMatch(/^[\w-]{43}$/);
+});
+
+test('the SDK of the API gets its tokens this way, with PKCE, and refreshes them', async () => {
+  const auth = new DropboxAuth({ clientId: app.key, fetch: sdkFetch(service) });
+  const asked = await auth.getAuthenticationUrl(callback, 'st', 'code', 'offline', undefined, 'none', true);
+  const { pathname, search } = new URL(String(asked));
+  await page.goto(`${service.url}${pathname}${search}`);
+  await signIn();
+  expect(await page.getByText('It keeps this access until it is revoked.').isVisible()).toBe(true);
+  await button('Allow').click();
+  const { code = '', state } = broughtBack();
+  expect(state).toBe('st');
+  const { result } = await auth.getAccessTokenFromCode(callback, code);
+  const { access_token: first, refresh_token: refreshToken } = result as Record<string, string>;
+  auth.setAccessToken(first ?? '');
+  auth.setRefreshToken(refreshToken ?? '');
+  const sdk = new Dropbox({ auth, fetch: sdkFetch(service) });
+  expect((await sdk.usersGetCurrentAccount()).result.email).toBe(EMAIL);
+  await auth.refreshAccessToken();
+  expect(auth.getAccessToken()).not.toBe(first);
+  expect((await sdk.usersGetCurrentAccount()).result.email).toBe(EMAIL);
+  await sdk.authTokenRevoke();
+  await expect(auth.refreshAccessToken()).rejects.toMatchObject({
+    error: { error: 'invalid_grant', error_description: 'refresh token is invalid or revoked' },
+  });
+});
+
+test('no other site can frame the page', async () => {
+  await page.goto(address());
+  await signIn();
+  markup = `<iframe src="${address().replaceAll('&', '&amp;')}"></iframe>`;
+  await page.goto(callback);
+  const [, frame] = page.frames();
+  await frame?.waitForLoadState();
+  expect(frame?.url()).toBe('chrome-error://chromewebdata/');
+});
+
+test('no other site can press Allow', async () => {
+  await page.goto(address());
+  await signIn();
+  markup = `<form method="post" action="${address().replaceAll('&', '&amp;')}">
+    <input name="action" value="allow"><input name="form_token" value="x"><button>Win a prize</button></form>`;
+  await page.goto(callback);
+  await button('Win a prize').click();
+  expect(page.url()).toBe(address());
+  expect(await page.getByRole('alert').innerText()).toContain('Try again.');
+});
+
+test.each([
+  ['a small phone', { width: 320, height: 480 }],
+  ['a wide screen', { width: 1600, height: 1000 }],
+])('on %s nothing is cut off, in light and dark', async (_, size) => {
+  await page.setViewportSize(size);
+  const grounds = new Set<string>();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await context.clearCookies();
+    await page.goto(address());
+    await expectToFit(size.width);
+    await signIn();
+    await expectToFit(size.width);
+    grounds.add(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor'));
+  }
+  expect(grounds.size).toBe(2);
+});
+
+/** Each part of the page lies between its edges. */
+async function expectToFit(width: number): Promise<void> {
+  for (const part of await page.locator('main *').all()) {
+    const box = await part.boundingBox();
+    if (!box) continue;
+    expect(box.x).toBeGreaterThanOrEqual(0);
+    expect(box.x + box.width).toBeLessThanOrEqual(width);
+  }
+}
