@@ -2,10 +2,10 @@ import { LRUCache } from 'lru-cache';
 import type { Entry, Listing } from '../vfs/files.ts';
 import type { PropertySet } from './property-set.ts';
 
-/** Whole answers kept: a listing of 10,000 rows takes about 5 MB. */
-const ANSWERS_BYTES_MAX = 32 * 1024 * 1024;
+/** Whole answers kept: a listing of 10,000 rows takes 5 to 7 MB. */
+const ANSWERS_BYTES_MAX = 16 * 1024 * 1024;
 /** Rows kept, in characters, over all kinds of PROPFIND. */
-const ROWS_LENGTH_MAX = 24 * 1024 * 1024;
+const ROWS_LENGTH_MAX = 8 * 1024 * 1024;
 
 /**
  * Answers and rows made before. Entries and listings are immutable, so what was made from one stays right

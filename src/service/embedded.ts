@@ -14,6 +14,12 @@ export interface ThreadOptions {
   readonly dataDirectory: string;
 }
 
+/**
+ * New objects of the thread, MB: three times what is collected at once. V8's own limit is 48, and short-lived
+ * buffers wait for their collection as long as that takes to fill.
+ */
+const NEW_OBJECTS_MB = 6;
+
 /** What the thread says. An error's class does not survive the way, its name does. */
 export type FromThread =
   | { readonly kind: 'started'; readonly url: string; readonly credentials: Credentials }
@@ -43,7 +49,8 @@ class EmbeddedServiceFailure extends Error {
  */
 export async function startEmbeddedService(dataDirectory: string, log: Log): Promise<EmbeddedService> {
   const workerData: ThreadOptions = { dataDirectory };
-  const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData });
+  const resourceLimits = { maxYoungGenerationSizeMb: NEW_OBJECTS_MB };
+  const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData, resourceLimits });
   const exited = once(worker, 'exit');
   const started = await new Promise<Extract<FromThread, { kind: 'started' }>>((resolve, reject) => {
     worker.on('error', reject);

@@ -9,7 +9,7 @@ export interface Answer {
   readonly body: string | Content | undefined;
 }
 
-/** A body of known length whose bytes come as they are read. */
+/** A body of known length whose bytes come as they are read; the next are asked for when the last have gone out. */
 export interface Content {
   readonly sizeBytes: number;
   readonly bytes: AsyncIterable<Uint8Array>;
@@ -96,7 +96,7 @@ export class Exchange {
       ) {
         leftBytes -= next.value.length;
         if (leftBytes < 0) break;
-        if (!this.response.write(next.value)) await this.#drained();
+        await this.#sent(next.value);
       }
       if (leftBytes !== 0 && !this.signal.aborted)
         throw new Error(`the content is not of the ${sizeBytes} bytes that were promised`);
@@ -109,16 +109,16 @@ export class Exchange {
     }
   }
 
-  #drained(): Promise<void> {
+  /** Resolves when the system has taken `bytes`, or nobody is there to take them: they may change then. */
+  #sent(bytes: Uint8Array): Promise<void> {
     const { response, signal } = this;
     return new Promise((resolve) => {
       const go = () => {
-        response.off('drain', go);
         signal.removeEventListener('abort', go);
         resolve();
       };
-      response.once('drain', go);
       signal.addEventListener('abort', go, { once: true });
+      response.write(bytes, go);
       if (signal.aborted) go();
     });
   }

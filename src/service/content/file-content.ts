@@ -14,7 +14,7 @@ export function fileContent(
   if (namesRev(ifNoneMatch, file.rev)) return { ...content, range: 'not-modified', bytes: nothing() };
   const wanted = singleRange(range, file.sizeBytes);
   if (wanted === 'unsatisfiable') throw unsatisfiable(file.sizeBytes);
-  return { ...content, range: wanted, bytes: storage.read(file, wanted) };
+  return { ...content, range: wanted, bytes: storage.read(file, wanted, { lent: true }) };
 }
 
 /** The tag is in no published union; the official transfer helpers look for it in the summary. */

@@ -148,11 +148,11 @@ export class BlockFiles {
     return this.#syncing;
   }
 
-  /** The bytes of a block's file, checked. Throws `DamagedBlockError`. */
-  async read(block: KnownBlock): Promise<Buffer> {
+  /** The bytes of a block's file, checked; in `into` if given. Throws `DamagedBlockError`. */
+  async read(block: KnownBlock, into?: Buffer): Promise<Buffer> {
     const hex = block.hash.toString('hex');
     try {
-      return verified(block, await this.disk.read(join(this.#folder, hex), block.sizeBytes));
+      return verified(block, await this.disk.read(join(this.#folder, hex), block.sizeBytes, into));
     } catch (failure) {
       const why = DAMAGE[codeOf(failure)];
       if (!why && !(failure instanceof DamagedBlockError)) throw failure;

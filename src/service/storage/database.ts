@@ -9,8 +9,8 @@ export type { Database } from 'better-sqlite3';
 /** Pages of 4 KiB that the log may hold before they move to the main file: 16 MiB, as small blocks pass through it. */
 const CHECKPOINT_PAGES = 4096;
 
-/** Page cache, KiB. */
-const CACHE_KIB = 32 * 1024;
+/** Page cache, KiB; what is not in it the system's own cache has. */
+const CACHE_KIB = 8 * 1024;
 
 /**
  * Opens the metadata of a data directory for this process alone and brings its schema up to date.

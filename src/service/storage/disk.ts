@@ -5,8 +5,8 @@ export interface Disk {
   makeFolder(path: string): Promise<void>;
   /** A new, empty file; there must be none. */
   create(path: string): Promise<DiskFile>;
-  /** All of a file that should have `sizeBytes`; fewer bytes when it is shorter. */
-  read(path: string, sizeBytes: number): Promise<Buffer>;
+  /** All of a file that should have `sizeBytes`, in `into` if given; fewer bytes when it is shorter. */
+  read(path: string, sizeBytes: number, into?: Buffer): Promise<Buffer>;
   rename(from: string, to: string): Promise<void>;
   /** No error when there is none. */
   remove(path: string): Promise<void>;
@@ -35,10 +35,10 @@ export const localDisk: Disk = {
       close: () => handle.close(),
     };
   },
-  read: async (path, sizeBytes) => {
+  // By default not from Node's pool: blocks are large and handed on.
+  read: async (path, sizeBytes, into = Buffer.allocUnsafeSlow(sizeBytes)) => {
     await using handle = await open(path, 'r');
-    // Not from Node's pool: blocks are large and handed on.
-    const bytes = Buffer.allocUnsafeSlow(sizeBytes);
+    const bytes = into.subarray(0, sizeBytes);
     let filled = 0;
     while (filled < sizeBytes) {
       const { bytesRead } = await handle.read(bytes, filled, sizeBytes - filled, filled);

@@ -1,6 +1,7 @@
 import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import type { Background } from './background.ts';
+import { BlockBuffers } from './block-buffers.ts';
 import type { BlockFiles } from './blocks.ts';
 import { type Committer, eachInSavepoint } from './committer.ts';
 import type { Database } from './database.ts';
@@ -46,6 +47,7 @@ export interface Parts {
 
 /** The seam over an open data directory. */
 export function localStorage(parts: Parts): Storage {
+  const blockBuffers = new BlockBuffers();
   const { store, committer, reserve, listings, uploads } = parts;
   const { directoryTag } = store;
   const namespaces = namespacesOf(parts.database);
@@ -75,7 +77,7 @@ export function localStorage(parts: Parts): Storage {
       await uploads.finish(numberFor(namespace), point, commit, body),
     finishSessions: async (namespace, entries) => await uploads.finishBatch(numberFor(namespace), entries),
 
-    read: (file, range) => read(parts, file, range),
+    read: (file, range, options) => read(parts, file, range, options?.lent ? blockBuffers : undefined),
 
     createFolder: async (namespace, path, autorename) =>
       storedFolder(
@@ -184,6 +186,7 @@ async function* read(
   { files, store, committer, log }: Parts,
   file: StoredFile,
   range: ByteRange | undefined,
+  buffers: BlockBuffers | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { tree, contents, directoryTag } = store;
   const number = numberOf(file.rev, directoryTag);
@@ -195,7 +198,7 @@ async function* read(
   if (start >= end) return;
   contents.startReading(content);
   try {
-    yield* readContent(files, contents, content, { start, end });
+    yield* readContent({ files, contents, buffers }, content, { start, end });
   } catch (failure) {
     if (failure instanceof DamagedBlockError)
       log.error('stored bytes are damaged', { hash: failure.hash, reason: failure.message });

@@ -1,5 +1,6 @@
 import { BLOCK_BYTES } from '../../util/content-hash.ts';
 import type { ByteRange } from '../../util/ranges.ts';
+import type { BlockBuffers } from './block-buffers.ts';
 import { type BlockFiles, verified } from './blocks.ts';
 import type { BlockRow, Contents } from './contents.ts';
 import { DamagedBlockError } from './errors.ts';
@@ -7,9 +8,22 @@ import { DamagedBlockError } from './errors.ts';
 /** Blocks looked up at once: even the longest file's list never stands in memory whole. */
 const ROWS = 64;
 
-/** The bytes of one block, checked against its hash. Throws `DamagedBlockError`. */
-export async function readBlock(files: BlockFiles, contents: Contents, block: BlockRow): Promise<Buffer> {
-  if (!block.inline) return await files.read(block);
+/** Where content is read from. */
+export interface ReadingParts {
+  readonly files: BlockFiles;
+  readonly contents: Contents;
+  /** Given when each piece is needed only until the next one is asked for. */
+  readonly buffers: BlockBuffers | undefined;
+}
+
+/** The bytes of one block, checked against its hash; those of a file in `into` if given. Throws `DamagedBlockError`. */
+export async function readBlock(
+  files: BlockFiles,
+  contents: Contents,
+  block: BlockRow,
+  into?: Buffer,
+): Promise<Buffer> {
+  if (!block.inline) return await files.read(block, into);
   const bytes = contents.bytesOf(block.id);
   if (!bytes) throw new DamagedBlockError(block.hash.toString('hex'), 'its bytes are not in the database');
   return verified(block, bytes);
@@ -17,37 +31,48 @@ export async function readBlock(files: BlockFiles, contents: Contents, block: Bl
 
 /** The bytes of `range` of a content; the next block is read while the last one is taken. */
 export async function* readContent(
-  files: BlockFiles,
-  contents: Contents,
+  parts: ReadingParts,
   content: number,
   range: ByteRange,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const blocks = blocksIn(contents, content, range);
-  let ahead = startReading(files, contents, blocks);
+  const blocks = blocksIn(parts.contents, content, range);
+  let ahead = startReading(parts, blocks);
+  let current: Reading | undefined;
   try {
     for (let position = Math.floor(range.start / BLOCK_BYTES); ahead; position++) {
-      const bytes = await ahead;
-      ahead = startReading(files, contents, blocks);
+      current = ahead;
+      const bytes = await current.bytes;
+      ahead = startReading(parts, blocks);
       const before = position * BLOCK_BYTES;
       yield bytes.subarray(Math.max(0, range.start - before), range.end - before);
+      current.release();
+      current = undefined;
     }
   } finally {
-    await ahead?.catch(() => undefined);
+    current?.release();
+    await ahead?.bytes.catch(() => undefined);
+    ahead?.release();
   }
+}
+
+interface Reading {
+  readonly bytes: Promise<Buffer>;
+  /** To be called once the bytes are there and not needed any more. */
+  readonly release: () => void;
 }
 
 /** Begins to read the next block, if there is one. */
 function startReading(
-  files: BlockFiles,
-  contents: Contents,
+  { files, contents, buffers }: ReadingParts,
   blocks: Iterator<BlockRow>,
-): Promise<Buffer> | undefined {
+): Reading | undefined {
   const { value, done } = blocks.next();
   if (done) return undefined;
-  const reading = readBlock(files, contents, value);
+  const buffer = value.inline ? undefined : buffers?.take();
+  const bytes = readBlock(files, contents, value, buffer);
   // Whoever awaits it hears of a failure; until then it is not unhandled.
-  reading.catch(() => undefined);
-  return reading;
+  bytes.catch(() => undefined);
+  return { bytes, release: () => buffer && buffers?.giveBack(buffer) };
 }
 
 /** The blocks that hold the bytes of `range`, looked up as they are needed. */

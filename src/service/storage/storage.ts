@@ -211,9 +211,14 @@ export interface Storage {
 
   /**
    * The bytes of one revision, each block checked against its hash as it is read: damage throws
-   * `DamagedBlockError`, maybe after good bytes. A file removed meanwhile is still read to its end.
+   * `DamagedBlockError`, maybe after good bytes. A file removed meanwhile is still read to its end. `lent`: each
+   * piece is good only until the next one is asked for or the iteration ended, which saves memory.
    */
-  read(file: StoredFile, range: ByteRange | undefined): AsyncIterable<Uint8Array>;
+  read(
+    file: StoredFile,
+    range: ByteRange | undefined,
+    options?: { readonly lent: boolean },
+  ): AsyncIterable<Uint8Array>;
 
   createFolder(namespace: string, path: string, autorename: boolean): Promise<StoredFolder>;
   /** What was there. `parentRev`: only if the file still has this revision. */
