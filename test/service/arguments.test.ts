@@ -317,7 +317,7 @@ describe('addresses and methods', () => {
     expect(answered.headers.get('x-dropbox-request-id')).toMatch(/^[0-9a-f]{32}$/);
   });
 
-  test.each(['/', '/1/files/upload', '/oauth2/authorize', '//x', '/%zz'])('%s is 404', async (path) => {
+  test.each(['/', '/1/files/upload', '/oauth2/authorise', '//x', '/%zz'])('%s is 404', async (path) => {
     expect((await fetch(service.url + path)).status).toBe(404);
   });
 
