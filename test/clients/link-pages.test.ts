@@ -1,14 +1,16 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startChromium } from '../support/chromium.ts';
+import { onePagePdf, silentWav } from '../support/media.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { put, rpc } from '../support/service-client.ts';
+import { put, sharedLink } from '../support/service-client.ts';
+import { HOSTILE, type WatchedPage, watchedPage } from '../support/watched-page.ts';
 
 let service: TestService;
 let browser: Browser;
+let watched: WatchedPage;
 let page: Page;
-/** Errors of scripts, and dialogs: a page has no reason for either. */
-let noises: string[];
 
 beforeAll(async () => {
   service = await startTestService();
@@ -19,31 +21,256 @@ afterAll(async () => {
   await service.close();
 });
 beforeEach(async () => {
-  page = await browser.newPage();
-  noises = [];
-  page.on('pageerror', (error) => noises.push(error.message));
-  page.on('dialog', (dialog) => noises.push(dialog.message()));
+  watched = await watchedPage(browser, { viewport: { width: 1000, height: 700 } });
+  page = watched.page;
 });
-afterEach(async () => {
-  await page.close();
-  expect(noises).toEqual([]);
-});
+afterEach(() => watched.close());
 
-async function linkTo(path: string, settings?: object): Promise<string> {
-  const answered = await rpc(service, 'sharing/create_shared_link_with_settings', { path, settings });
-  return (answered.json as { url: string }).url;
+const linkTo = (path: string, settings?: object) => sharedLink(service, path, settings);
+
+/** A picture of `width` by `height` in one colour. */
+const picture = (width: number, height: number) =>
+  sharp({ create: { width, height, channels: 3, background: '#4a8' } })
+    .png()
+    .toBuffer();
+
+/** What a script in the page finds there; the types of its globals are a browser's. */
+const inPage = <T>(script: string) => page.evaluate<T>(script);
+
+async function widthOf(selector: string): Promise<number> {
+  return Math.round((await page.locator(selector).boundingBox())?.width ?? 0);
 }
 
-/** One red pixel. */
-const DOT = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC',
-  'base64',
-);
+describe('a file', () => {
+  afterEach(() => expect(watched.noises).toEqual([]));
 
-test('an image is shown', async () => {
-  await put(service, '/dot.png', DOT);
-  await page.goto(await linkTo('/dot.png'));
-  expect(await page.title()).toBe('dot.png');
-  const image = page.getByRole('img', { name: 'dot.png' });
-  expect(await image.evaluate((element) => (element as { naturalWidth?: number }).naturalWidth)).toBe(1);
+  test('an image fits the window; a click shows its own pixels, another the whole again', async () => {
+    await put(service, '/wide.png', await picture(2000, 500));
+    await page.goto(await linkTo('/wide.png'));
+    expect(await page.title()).toBe('wide.png');
+    expect(await widthOf('img')).toBeLessThan(1000);
+    await page.locator('.canvas').click();
+    expect(await widthOf('img')).toBe(2000);
+    expect(await inPage('document.documentElement.scrollWidth')).toBe(1000);
+    await page.locator('.canvas').click({ position: { x: 5, y: 5 } });
+    expect(await widthOf('img')).toBeLessThan(1000);
+  });
+
+  test('a small image keeps its size, unless it is asked to fit', async () => {
+    await put(service, '/small.png', await picture(40, 40));
+    const url = await linkTo('/small.png');
+    await page.goto(url);
+    expect(await widthOf('img')).toBe(40);
+    await page.goto(`${url}&zoom=fit`);
+    expect(await widthOf('img')).toBeGreaterThan(800);
+    await page.goto(`${url}&zoom=actual`);
+    expect(await widthOf('img')).toBe(40);
+  });
+
+  test('sound can be played', async () => {
+    await put(service, '/tone.wav', silentWav(2));
+    await page.goto(await linkTo('/tone.wav'));
+    await page.waitForFunction('document.querySelector("audio").readyState > 0');
+    expect(await inPage('document.querySelector("audio").duration')).toBe(2);
+  });
+
+  test('a film that the browser can play has its player', async () => {
+    await put(service, '/film.webm', 'no film');
+    await page.goto(await linkTo('/film.webm'));
+    expect(await inPage('document.querySelector("video").controls')).toBe(true);
+    await page.waitForFunction('document.querySelector("video").error !== null');
+  });
+
+  test('a PDF is in the browser’s own viewer', async () => {
+    await put(service, '/paper.pdf', onePagePdf('Hello'));
+    const viewer = page.waitForEvent('framenavigated', (frame) => frame.url().includes('raw=1'));
+    await page.goto(await linkTo('/paper.pdf'));
+    await viewer;
+    expect(await page.locator('object .card').isVisible()).toBe(false);
+  });
+
+  test('code is coloured and its lines are numbered', async () => {
+    await put(service, '/code.ts', 'export const a = 1;\n/* two\n   three */\n');
+    await page.goto(await linkTo('/code.ts'));
+    expect(await page.locator('.line').count()).toBe(4);
+    const colourOf = (selector: string) =>
+      inPage<string>(`getComputedStyle(document.querySelector('${selector}')).color`);
+    expect(await colourOf('.hljs-keyword')).not.toBe(await colourOf('.line'));
+    const number = await inPage<string>(
+      "getComputedStyle(document.querySelector('.line'), '::before').content",
+    );
+    expect(number).toBe('counter(line)');
+    expect(await page.locator('pre').innerText()).toContain('export const a = 1;');
+  });
+
+  test('Markdown is set', async () => {
+    await put(service, '/notes.md', '# Heading\n\n- one\n- **two**\n');
+    await page.goto(await linkTo('/notes.md'));
+    expect(await page.locator('article h1').innerText()).toBe('Heading');
+    expect(await page.locator('article strong').innerText()).toBe('two');
+  });
+
+  test('of a long text the beginning is shown, and said to be that', async () => {
+    await put(service, '/long.txt', 'All work and no play.\n'.repeat(10_000));
+    await page.goto(await linkTo('/long.txt'));
+    expect(await page.locator('.note').innerText()).toBe(
+      'These are the first 66 kB of the file. Download it to see all.',
+    );
+    expect((await page.locator('pre').innerText()).length).toBeLessThan(70_000);
+  });
+
+  test.each([
+    ['Grüße without an ending', Buffer.from('Grüße'), 'Grüße'],
+    ['windows.csv', Buffer.from('\ufeffa;b\r\n1;2', 'utf16le'), 'a;b\n1;2'],
+    ['bytes.dat', Buffer.from([0x50, 0x4b, 3, 4, 0, 0xff]), 'There is no preview for files of this type.'],
+    ['empty.ts', Buffer.from(''), 'This file is empty.'],
+  ])('%s shows its text, or that there is none', async (name, bytes, text) => {
+    await put(service, `/kinds/${name}`, bytes);
+    await page.goto(await linkTo(`/kinds/${name}`));
+    expect((await page.locator('main').innerText()).trim()).toBe(text);
+  });
+
+  test('is downloaded under its name', async () => {
+    await put(service, '/saved Ü.txt', 'text');
+    await page.goto(await linkTo('/saved Ü.txt'));
+    const download = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download' }).click();
+    expect((await download).suggestedFilename()).toBe('saved Ü.txt');
+  });
+});
+
+describe('a folder', () => {
+  afterEach(() => expect(watched.noises).toEqual([]));
+
+  test('leads to what is in it, in the view that was chosen, and back', async () => {
+    await put(service, '/trip/day 10/b.txt', 'bee');
+    await put(service, '/trip/day 2/a #1?.txt', 'aye');
+    await put(service, '/trip/z.txt', 'zed');
+    await page.goto(await linkTo('/trip'));
+    expect(await page.locator('.items a').allInnerTexts()).toEqual(['day 2', 'day 10', 'z.txt']);
+    expect(await page.locator('li.file .size').innerText()).toBe('3 bytes');
+    await page.getByRole('link', { name: 'Grid' }).click();
+    await page.getByRole('link', { name: 'day 2' }).click();
+    expect(await page.locator('.items.grid a').allInnerTexts()).toEqual(['a #1?.txt']);
+    await page.getByRole('link', { name: 'a #1?.txt' }).click();
+    expect(await page.locator('pre').innerText()).toContain('aye');
+    expect(await page.locator('.crumbs a').allInnerTexts()).toEqual(['trip', 'day 2']);
+    await page.getByRole('link', { name: 'trip' }).click();
+    expect(await page.locator('.items.grid a').count()).toBe(3);
+  });
+
+  test('is downloaded as an archive', async () => {
+    await put(service, '/packed/a', 'text');
+    await page.goto(await linkTo('/packed'));
+    const download = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download all' }).click();
+    expect((await download).suggestedFilename()).toBe('packed.zip');
+  });
+
+  test.each([360, 1600])('is no wider than a window of %d pixels', async (width) => {
+    await put(service, `/narrow/${'long name '.repeat(20)}.txt`, 'x');
+    await put(service, `/narrow/${'w'.repeat(200)}.txt`, 'x');
+    await page.setViewportSize({ width, height: 700 });
+    const url = await linkTo('/narrow');
+    for (const view of ['', '&view=grid']) {
+      await page.goto(url + view);
+      expect(await inPage('document.documentElement.scrollWidth')).toBe(width);
+    }
+  });
+});
+
+test('in the dark the page is dark', async () => {
+  await put(service, '/night.txt', 'text');
+  const dark = await watchedPage(browser, { colorScheme: 'dark' });
+  await dark.page.goto(await linkTo('/night.txt'));
+  const ground = await dark.page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+  expect(ground).toBe('rgb(17, 21, 27)');
+  await dark.close();
+});
+
+describe('what cannot be seen', () => {
+  test('a password opens the page, after a wrong one was told to be wrong', async () => {
+    await put(service, '/guarded.txt', 'the secret text');
+    await page.goto(
+      await linkTo('/guarded.txt', { requested_visibility: 'password', link_password: 'sesame' }),
+    );
+    expect(await page.locator('body').innerText()).not.toContain('secret text');
+    const field = page.getByLabel('Password');
+    await field.fill('guess');
+    await page.getByRole('button', { name: 'Open' }).click();
+    expect(await page.getByRole('alert').innerText()).toBe('That is not the password.');
+    await field.fill('sesame');
+    await page.getByRole('button', { name: 'Open' }).click();
+    expect(await page.locator('pre').innerText()).toContain('the secret text');
+    expect(watched.noises).toEqual([]);
+  });
+
+  test('a wrong link says that nothing is there', async () => {
+    await page.goto(`${service.url}/scl/fi/none/none?rlkey=none&dl=0`);
+    expect(await page.locator('h1').innerText()).toBe('Nothing is here');
+  });
+});
+
+describe('a hostile file runs nothing', () => {
+  const script = `<script>${HOSTILE}</script><img src="x:" onerror="${HOSTILE}">`;
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" onload="${HOSTILE}"><script>${HOSTILE}</script><circle r="9"/></svg>`;
+  const markdown = [
+    script,
+    `[click](javascript:${HOSTILE})`,
+    `<a href="javascript:${HOSTILE}">click</a>`,
+    `![x](x:"onerror="${HOSTILE})`,
+    svg,
+    `<iframe srcdoc="${script.replaceAll('"', "'")}"></iframe>`,
+  ].join('\n\n');
+  const files: readonly (readonly [string, string])[] = [
+    ['page.html', `<!doctype html>${script}`],
+    ['page.xhtml', `<html xmlns="http://www.w3.org/1999/xhtml">${script.replace(/">$/, '"/>')}</html>`],
+    ['drawing.svg', svg],
+    ['readme.md', markdown],
+    ['script.js', HOSTILE],
+    ['disguised.png', `<!doctype html>${script}`],
+    ['disguised.pdf', `<!doctype html>${script}`],
+    ['disguised', `<!doctype html>${script}`],
+    [`"><img src=x onerror="${HOSTILE}">.txt`, 'text'],
+    [`<script>${HOSTILE.replaceAll("'", '`')}<\u2215script>.png`, 'text'],
+    [`' onmouseover='${HOSTILE}' x='.svg`, svg],
+    [`javascript:${HOSTILE}`, script],
+  ];
+
+  test.each(files)('%s', async (name, content) => {
+    const path = `/hostile/${name}`;
+    await put(service, path, content);
+    const url = await linkTo(path);
+    const rawUrl = url.replace('dl=0', 'raw=1');
+    const folder = await linkTo('/hostile');
+    for (const address of [url, `${url}&zoom=fit`, folder, `${folder}&view=grid`]) {
+      await page.goto(address);
+      await page.mouse.move(300, 150);
+    }
+    // All its own links, as who reads it might click them.
+    await page.goto(url);
+    for (const link of await page.locator('main a:visible').all()) await link.click();
+    // By itself, in the service's origin: what the browser does not show it saves, and stops.
+    await page.goto(rawUrl).catch((error: Error) => {
+      expect(error.message).toMatch(/Download is starting|ERR_ABORTED/);
+    });
+    // In another page of the same origin, which might trust it.
+    await page.goto(url);
+    const isRaw = (request: { url(): string }) => request.url() === rawUrl;
+    const ended = Promise.race([
+      page.waitForEvent('requestfinished', isRaw),
+      page.waitForEvent('requestfailed', isRaw),
+    ]);
+    await inPage(`void (document.body.append(document.createElement('iframe')),
+      document.body.lastChild.src = ${JSON.stringify(rawUrl)})`);
+    await ended;
+    await inPage('new Promise(requestAnimationFrame)');
+    expect(watched.noises.filter((noise) => noise.startsWith('dialog'))).toEqual([]);
+  });
+
+  test('the test would see one that does', async () => {
+    await page.setContent(script);
+    await page.waitForFunction('document.readyState === "complete"');
+    expect(watched.noises).toContain('dialog: ran');
+  });
 });

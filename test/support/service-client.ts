@@ -60,6 +60,17 @@ export async function put(
   return answered.json as Record<string, unknown>;
 }
 
+/** Makes a shared link; `settings` are SharedLinkSettings. */
+export async function sharedLink(service: TestService, path: string, settings?: object): Promise<string> {
+  const argument = settings ? { path, settings } : { path };
+  const { json, text } = await rpc(service, 'sharing/create_shared_link_with_settings', argument);
+  const { url, error } = json as { url?: string; error?: { '.tag'?: string } };
+  if (url !== undefined) return url;
+  if (error?.['.tag'] !== 'shared_link_already_exists') throw new Error(`link to ${path}: ${text}`);
+  const listed = await rpc(service, 'sharing/list_shared_links', { path, direct_only: true });
+  return (listed.json as { links: { url: string }[] }).links[0]?.url ?? '';
+}
+
 /** Calls `files/download`; the bytes are in `text` as UTF-8. */
 export function download(service: TestService, path: string, options: CallOptions = {}): Promise<Answered> {
   return send(`${service.url}/2/files/download`, {

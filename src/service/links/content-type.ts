@@ -1,3 +1,5 @@
+import { languageOf } from '../../web/link/code.ts';
+
 /**
  * The types under which a link's bytes may be shown in a browser, by the name's ending. What is not here
  * goes out as `application/octet-stream`; what could run (HTML, XML, scripts) as plain text.
@@ -38,7 +40,8 @@ const TEXT_ENDINGS = new Set(
 /** The type that `raw=1` is sent with. */
 export function inlineType(name: string): string {
   const ending = endingOf(name);
-  return TEXT_ENDINGS.has(ending) ? TEXT : (typeOf(ending) ?? 'application/octet-stream');
+  const isText = TEXT_ENDINGS.has(ending) || languageOf(name) !== undefined;
+  return typeOf(ending) ?? (isText ? TEXT : 'application/octet-stream');
 }
 
 /** Types that no page may show, but that a program which fetches the bytes wants to know. */
@@ -77,10 +80,12 @@ export function realType(name: string): string {
   return Object.hasOwn(OTHER_TYPES, ending) ? (OTHER_TYPES[ending] ?? '') : inlineType(name);
 }
 
-/** How a page can show the file by itself. */
-export function previewOf(name: string): 'image' | 'audio' | 'video' | 'none' {
-  const kind = (typeOf(endingOf(name)) ?? '').split('/')[0];
-  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'none';
+/** How a browser shows the file by itself; `undefined` if it can not. */
+export function mediaKindOf(name: string): 'image' | 'audio' | 'video' | 'pdf' | undefined {
+  const type = typeOf(endingOf(name)) ?? '';
+  if (type === 'application/pdf') return 'pdf';
+  const kind = type.split('/')[0];
+  return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : undefined;
 }
 
 function typeOf(ending: string): string | undefined {

@@ -1,13 +1,14 @@
-import { filePage, folderPage, LINK_PAGE_POLICY, messagePage, passwordPage } from '../../web/link-page.ts';
+import { filePage, folderPage, messagePage, passwordPage } from '../../web/link/pages.ts';
+import { LINK_PAGE_POLICY } from '../../web/link/shell.ts';
 import { folderZip } from '../content/folder-zip.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
 import type { Answer, Exchange } from '../exchange.ts';
 import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';
-import { StorageError, type StoredFile, type StoredFolder } from '../storage/storage.ts';
+import { StorageError, type StoredFolder } from '../storage/storage.ts';
 import { fileNameOf, linkBytes } from './bytes.ts';
-import { previewOf } from './content-type.ts';
 import type { Link } from './links.ts';
+import { filePageOf, folderPageOf, linkPageUrl, viewOptions } from './pages.ts';
 import type { LinkPasswords } from './password.ts';
 import { type OpenLink, openLink } from './sharing.ts';
 import { type LinkAddress, parseLinkAddress } from './url.ts';
@@ -64,13 +65,14 @@ async function show(
   const { link, item } = opened;
   const wantsDownload = exchange.query.get('dl') === '1';
   const wantsBytes = wantsDownload || exchange.query.get('raw') === '1';
+  const look = { opened, address, options: viewOptions(exchange.query), pageUrl: linkPageUrl(opened) };
   if (item.kind === 'folder') {
-    if (!wantsBytes) return page(200, folderPageOf(rooms, address, opened, item));
+    if (!wantsBytes) return page(200, folderPage(folderPageOf(rooms, look, item)));
     if (!wantsDownload)
       return page(400, messagePage('A folder is not one file', 'Open the link with dl=0 and choose a file.'));
     return link.allowDownload ? zipAnswer(rooms, opened, item) : page(403, NO_DOWNLOADS);
   }
-  if (!wantsBytes) return page(200, filePageOf(link, item));
+  if (!wantsBytes) return page(200, filePage(await filePageOf(rooms, look, item)));
   if (wantsDownload && !link.allowDownload) return page(403, NO_DOWNLOADS);
   return linkBytes(exchange.request.headers, rooms, item, wantsDownload ? 'attachment' : 'inline');
 }
@@ -93,47 +95,6 @@ function zipAnswer({ storage, clock }: Rooms, { account }: OpenLink, folder: Sto
     'cache-control': 'private, no-cache',
   };
   return { status: 200, headers, body: zip };
-}
-
-function filePageOf(link: Link, file: StoredFile): string {
-  const key = `?rlkey=${link.rlkey}`;
-  return filePage({
-    name: file.name,
-    sizeBytes: file.sizeBytes,
-    modifiedMs: file.clientModifiedMs,
-    preview: previewOf(file.name),
-    showUrl: `${key}&raw=1`,
-    ...(link.allowDownload && { downloadUrl: `${key}&dl=1` }),
-  });
-}
-
-/** One page of a folder; whoever has more to show makes smaller folders. */
-const FOLDER_PAGE_MAX_ITEMS = 2000;
-
-function folderPageOf(
-  rooms: Rooms,
-  address: LinkAddress,
-  { link, account }: OpenLink,
-  folder: StoredFolder,
-): string {
-  const owner = { namespace: account.namespace, account: account.id, app: '' };
-  const scope = { path: folder.pathDisplay, recursive: false, includeDeleted: false };
-  const { entries, hasMore } = rooms.storage.list(owner, scope, FOLDER_PAGE_MAX_ITEMS);
-  const urlOf = (below: readonly string[]) =>
-    `/scl/fo/${[link.token, 'h', ...below.map(encodeURIComponent)].join('/')}?rlkey=${link.rlkey}&dl=0`;
-  const items = entries.flatMap((entry) => {
-    if (entry.kind === 'deleted') return [];
-    const { kind, name } = entry;
-    const url = urlOf([...address.below, name]);
-    return [{ kind, name, url, ...(entry.kind === 'file' && { sizeBytes: entry.sizeBytes }) }];
-  });
-  return folderPage({
-    name: folder.name,
-    items: items.sort((one, other) => one.name.localeCompare(other.name, 'en')),
-    isCut: hasMore,
-    ...(link.allowDownload && { downloadUrl: urlOf(address.below).replace(/dl=0$/, 'dl=1') }),
-    ...(address.below.length > 0 && { parentUrl: urlOf(address.below.slice(0, -1)) }),
-  });
 }
 
 function hasPass(exchange: Exchange, link: Link, passwords: LinkPasswords): boolean {

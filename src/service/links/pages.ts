@@ -1,0 +1,104 @@
+import type { FolderView } from '../../web/link/folder.ts';
+import type { Crumb, FilePage, FolderPage } from '../../web/link/pages.ts';
+import type { Zoom } from '../../web/link/preview.ts';
+import type { Rooms } from '../route.ts';
+import type { StoredFile, StoredFolder } from '../storage/storage.ts';
+import { filePreview } from './preview.ts';
+import { itemOf, type OpenLink } from './sharing.ts';
+import type { LinkAddress } from './url.ts';
+
+/** One page of a folder; whoever has more to show makes smaller folders. */
+const FOLDER_PAGE_MAX_ITEMS = 2000;
+
+/** How whoever opened the page wants to see it. */
+export interface ViewOptions {
+  readonly zoom: Zoom;
+  readonly view: FolderView;
+}
+
+/** From a page's query; what it does not say, or says wrongly, is as usual. */
+export function viewOptions(query: URLSearchParams): ViewOptions {
+  const zoom = query.get('zoom');
+  return {
+    zoom: zoom === 'fit' || zoom === 'actual' ? zoom : 'best',
+    view: query.get('view') === 'grid' ? 'grid' : 'list',
+  };
+}
+
+/** Where a page of the same link leads, to the item `below` the linked one. */
+export type PageUrl = (below: readonly string[], view: FolderView) => string;
+
+/** A link that is open, and the way in which it is looked at. */
+export interface Look {
+  readonly opened: OpenLink;
+  readonly address: LinkAddress;
+  readonly options: ViewOptions;
+  readonly pageUrl: PageUrl;
+}
+
+/** What the page of a linked file shows. */
+export async function filePageOf(rooms: Rooms, look: Look, file: StoredFile): Promise<FilePage> {
+  const { opened, address, options } = look;
+  return {
+    name: file.name,
+    sizeBytes: file.sizeBytes,
+    modifiedMs: file.clientModifiedMs,
+    preview: await filePreview(rooms.storage, file),
+    zoom: options.zoom,
+    above: crumbs(rooms, look),
+    showUrl: bytesUrl(address, opened, 'raw'),
+    ...(opened.link.allowDownload && { downloadUrl: bytesUrl(address, opened, 'dl') }),
+  };
+}
+
+/** What the page of a linked folder shows. */
+export function folderPageOf(rooms: Rooms, look: Look, folder: StoredFolder): FolderPage {
+  const { opened, address, options, pageUrl } = look;
+  const { link, account } = opened;
+  const owner = { namespace: account.namespace, account: account.id, app: '' };
+  const scope = { path: folder.pathDisplay, recursive: false, includeDeleted: false };
+  const { entries, hasMore } = rooms.storage.list(owner, scope, FOLDER_PAGE_MAX_ITEMS);
+  const items = entries.flatMap((entry) => {
+    if (entry.kind === 'deleted') return [];
+    const { kind, name } = entry;
+    const url = pageUrl([...address.below, name], options.view);
+    if (entry.kind === 'folder') return [{ kind, name, url }];
+    return [{ kind, name, url, sizeBytes: entry.sizeBytes, modifiedMs: entry.clientModifiedMs }];
+  });
+  return {
+    name: folder.name,
+    items,
+    isCut: hasMore,
+    view: options.view,
+    viewUrls: { list: pageUrl(address.below, 'list'), grid: pageUrl(address.below, 'grid') },
+    above: crumbs(rooms, look),
+    ...(link.allowDownload && { downloadUrl: bytesUrl(address, opened, 'dl') }),
+  };
+}
+
+/** The linked folder and those below it that lead to the item. */
+function crumbs(rooms: Rooms, { opened, address, options, pageUrl }: Look): Crumb[] {
+  const { below } = address;
+  const linked = below.length > 0 ? itemOf(rooms, opened.account, opened.link.itemId) : undefined;
+  if (!linked) return [];
+  return [linked.name, ...below.slice(0, -1)].map((name, depth) => ({
+    name,
+    url: pageUrl(below.slice(0, depth), options.view),
+  }));
+}
+
+/** The page at the link's own address. */
+export function linkPageUrl({ link }: OpenLink): PageUrl {
+  return (below, view) =>
+    `${placeOf(link.token, below)}?rlkey=${link.rlkey}&dl=0${view === 'grid' ? '&view=grid' : ''}`;
+}
+
+/** The bytes to save (`dl`) or to look at (`raw`). */
+function bytesUrl({ below }: LinkAddress, { link }: OpenLink, as: 'dl' | 'raw'): string {
+  const place = link.itemKind === 'file' ? `/scl/fi/${link.token}` : placeOf(link.token, below);
+  return `${place}?rlkey=${link.rlkey}&${as}=1`;
+}
+
+function placeOf(token: string, below: readonly string[]): string {
+  return `/scl/fo/${[token, 'h', ...below.map(encodeURIComponent)].join('/')}`;
+}

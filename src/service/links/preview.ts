@@ -1,0 +1,50 @@
+import { languageOf } from '../../web/link/code.ts';
+import type { Preview } from '../../web/link/preview.ts';
+import type { Storage, StoredFile } from '../storage/storage.ts';
+import { mediaKindOf } from './content-type.ts';
+
+/** Of text, Markdown and code: more is no preview, and to colour it takes the service's time. */
+const TEXT_MAX_BYTES = 64 * 1024;
+
+/** How a page can show a file: by its name's ending, or by its beginning where that is text. */
+export async function filePreview(storage: Storage, file: StoredFile): Promise<Preview> {
+  const { name, sizeBytes } = file;
+  if (sizeBytes === 0) return { kind: 'empty' };
+  const media = mediaKindOf(name);
+  if (media) return { kind: media };
+  const isCut = sizeBytes > TEXT_MAX_BYTES;
+  const text = textIn(await beginningOf(storage, file), isCut);
+  if (text === undefined) return { kind: 'none' };
+  const cutAtBytes = isCut ? TEXT_MAX_BYTES : undefined;
+  if (/\.(md|markdown)$/i.test(name)) return { kind: 'markdown', text, cutAtBytes };
+  return { kind: 'text', text, language: languageOf(name), cutAtBytes };
+}
+
+async function beginningOf(storage: Storage, file: StoredFile): Promise<Buffer> {
+  const range = file.sizeBytes > TEXT_MAX_BYTES ? { start: 0, end: TEXT_MAX_BYTES } : undefined;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of storage.read(file, range)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+/** Control characters are not in text, but for white space and the escapes of terminals. */
+function isBinary(text: string): boolean {
+  return /(?!\s)\p{Cc}/u.test(text.replaceAll('\u001b', ''));
+}
+
+/** Bytes as text, without what a cut has left of the last character; `undefined` if they are none. */
+function textIn(bytes: Buffer, isCut: boolean): string | undefined {
+  try {
+    const decoder = new TextDecoder(encodingOf(bytes), { fatal: true });
+    const text = decoder.decode(bytes, { stream: isCut }).replaceAll(/\r\n?/g, '\n');
+    return isBinary(text) ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+/** By the mark that Windows programs put in front; without one it is UTF-8. */
+function encodingOf(bytes: Buffer): string {
+  const mark = bytes.subarray(0, 2).toString('hex');
+  return mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';
+}

@@ -1,0 +1,71 @@
+import { createRequire } from 'node:module';
+import { withinTime } from '../../util/within-time.ts';
+import { type Html, html } from '../html.ts';
+
+/** What is used of highlight.js. Its own types would bring a browser's globals into every file of the project. */
+interface Highlighter {
+  getLanguage(name: string): object | undefined;
+  /** Throws for a language it does not know. */
+  highlight(
+    code: string,
+    options: { readonly language: string; readonly ignoreIllegals: boolean },
+  ): { readonly value: string };
+}
+
+const highlighter: Highlighter = createRequire(import.meta.url)('highlight.js/lib/common');
+
+/** Names without an ending that say what is written in them. */
+const LANGUAGE_OF_NAME: Readonly<Record<string, string>> = {
+  makefile: 'makefile',
+  gemfile: 'ruby',
+  rakefile: 'ruby',
+  '.bashrc': 'bash',
+  '.profile': 'bash',
+};
+
+/** The language that a file's name tells, for `codeLines`; `undefined` for text that is in none. */
+export function languageOf(name: string): string | undefined {
+  const lower = name.toLowerCase();
+  if (Object.hasOwn(LANGUAGE_OF_NAME, lower)) return LANGUAGE_OF_NAME[lower];
+  const ending = lower.includes('.') ? lower.slice(lower.lastIndexOf('.') + 1) : '';
+  const isPlain = ending === '' || ending === 'txt' || ending === 'text';
+  return !isPlain && highlighter.getLanguage(ending) ? ending : undefined;
+}
+
+/**
+ * Code or text in numbered lines, coloured where its language is known. Each is a block, which is copied with its
+ * line's end and without its number.
+ */
+export function codeLines(text: string, language: string | undefined): Html {
+  const coloured = language === undefined ? undefined : highlighted(text, language);
+  const lines = coloured ? markupLines(coloured) : text.split('\n').map((line) => html`${line}`);
+  return html`<pre class="code">${lines.map((line) => html`<span class="line">${line}</span>`)}</pre>`;
+}
+
+/** Nobody writes such lines, and the highlighter takes time that grows with their square. */
+const LINE_MAX_CHARACTERS = 2000;
+/** Enough for any text that a page shows, even on a slow machine. */
+const HIGHLIGHT_MAX_MS = 500;
+
+/** Markup for the text, which the highlighter escapes; `undefined` where it would take too long. */
+export function highlighted(text: string, language: string): Html | undefined {
+  if (text.split('\n').some((line) => line.length > LINE_MAX_CHARACTERS)) return undefined;
+  const result = withinTime(
+    () => highlighter.highlight(text, { language, ignoreIllegals: true }),
+    HIGHLIGHT_MAX_MS,
+  );
+  return result && { markup: result.value };
+}
+
+/** What spans several lines is closed at each line's end and opened again in the next. */
+function markupLines({ markup }: Html): Html[] {
+  const open: string[] = [];
+  return markup.split('\n').map((line) => {
+    const before = open.join('');
+    for (const [tag] of line.matchAll(/<span[^>]*>|<\/span>/g)) {
+      if (tag === '</span>') open.pop();
+      else open.push(tag);
+    }
+    return { markup: `${before}${line}${'</span>'.repeat(open.length)}` };
+  });
+}

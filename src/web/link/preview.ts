@@ -1,0 +1,76 @@
+import { type Html, html } from '../html.ts';
+import { sizeText } from '../size-text.ts';
+import { codeLines } from './code.ts';
+import { icon, iconKindOf } from './icons.ts';
+import { markdown } from './markdown.ts';
+
+/** How a browser can show a file inside a page. */
+export type Preview =
+  | { readonly kind: 'image' | 'audio' | 'video' | 'pdf' | 'empty' | 'none' }
+  | {
+      readonly kind: 'text' | 'markdown';
+      readonly text: string;
+      /** As `languageOf` names it, for code. */
+      readonly language?: string | undefined;
+      /** How many bytes of the file `text` is, if it is not all. */
+      readonly cutAtBytes?: number | undefined;
+    };
+
+/** `best`: an image at its own size, or as large as there is room; `fit`: as wide as there is room; `actual`: its own. */
+export type Zoom = 'best' | 'fit' | 'actual';
+
+/** A file as its page shows it. */
+export interface Shown {
+  readonly name: string;
+  readonly preview: Preview;
+  /** Its bytes under their type. */
+  readonly showUrl: string;
+  readonly zoom: Zoom;
+}
+
+/** The look at a file that its page is for. */
+export function previewOf(file: Shown): Html {
+  const { name, preview, showUrl } = file;
+  switch (preview.kind) {
+    case 'image':
+      return image(file);
+    case 'audio':
+      return html`<div class="sound">${icon('audio')}<audio src="${showUrl}" controls preload="metadata"></audio></div>`;
+    case 'video':
+      return html`<video src="${showUrl}" controls playsinline preload="metadata"></video>`;
+    case 'pdf':
+      return html`<object class="pdf" data="${showUrl}" type="application/pdf" aria-label="${name}">${card(
+        name,
+        'Your browser does not show PDFs in a page.',
+      )}</object>`;
+    case 'empty':
+      return card(name, 'This file is empty.');
+    case 'none':
+      return card(name, 'There is no preview for files of this type.');
+    case 'markdown':
+      return html`<div class="sheet">${markdown(preview.text) ?? codeLines(preview.text, undefined)}</div>${cut(preview)}`;
+    case 'text': {
+      const kind = preview.language === undefined ? 'sheet plain' : 'sheet';
+      return html`<div class="${kind}">${codeLines(preview.text, preview.language)}</div>${cut(preview)}`;
+    }
+  }
+}
+
+/** A click on the image, or its switch, changes between the whole and each pixel as it is: without a script. */
+function image({ name, showUrl, zoom }: Shown): Html {
+  const checked = zoom === 'actual' ? html` checked` : undefined;
+  const size = zoom === 'fit' ? 'fit' : 'best';
+  return html`<div class="picture ${size}">
+<label class="canvas" for="actual"><img src="${showUrl}" alt="${name}"></label>
+<label class="zoom"><input id="actual" type="checkbox"${checked}> Actual size</label>
+</div>`;
+}
+
+function card(name: string, text: string): Html {
+  return html`<div class="card">${icon(iconKindOf(name))}<p>${text}</p></div>`;
+}
+
+function cut({ cutAtBytes }: { readonly cutAtBytes?: number | undefined }): Html | undefined {
+  if (cutAtBytes === undefined) return undefined;
+  return html`<p class="note">These are the first ${sizeText(cutAtBytes)} of the file. Download it to see all.</p>`;
+}
