@@ -2,6 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { ConfigFile, UserConfig } from './config-file.ts';
+import { loginFile, readLogin, type StoredLogin } from './login-file.ts';
 import { ConfigError, DRIVE_SETTINGS, type Setting, type Settings } from './settings.ts';
 
 export interface Address {
@@ -16,14 +17,13 @@ export type Credentials =
   | { readonly appKey: string; readonly appSecret?: string; readonly refreshToken: string };
 
 /** Where a drive's files are: the service in this process, or one at these addresses. */
-export type ServiceConfig =
-  | 'embedded'
-  | {
-      readonly apiUrl: string;
-      readonly contentUrl: string;
-      readonly notifyUrl: string;
-      readonly credentials: Credentials;
-    };
+export type ServiceConfig = 'embedded' | (ServiceAddresses & { readonly credentials: Credentials });
+
+export interface ServiceAddresses {
+  readonly apiUrl: string;
+  readonly contentUrl: string;
+  readonly notifyUrl: string;
+}
 
 export interface DriveConfig {
   readonly name: string;
@@ -46,10 +46,10 @@ export interface Config {
 }
 
 /** Where the public service answers. */
-const PUBLIC_SERVICE = {
-  api: 'https://api.dropboxapi.com',
-  content: 'https://content.dropboxapi.com',
-  notify: 'https://notify.dropboxapi.com',
+export const PUBLIC_SERVICE: ServiceAddresses = {
+  apiUrl: 'https://api.dropboxapi.com',
+  contentUrl: 'https://content.dropboxapi.com',
+  notifyUrl: 'https://notify.dropboxapi.com',
 };
 
 const DEFAULT_DRIVE = 'default';
@@ -65,16 +65,14 @@ export function resolveConfig(
   const listen = parseAddress(settings.get('listen') ?? { text: '127.0.0.1:8765', origin: '--listen' });
   refuseUnbuilt(settings);
   if (file?.drives) refuseBesideDrives(settings, file.origin);
-  const drives = file?.drives?.map((drive) => driveOf(drive.name, drive.settings)) ?? [
-    driveOf(DEFAULT_DRIVE, settings),
+  const dataDirectory = dataDirectoryOf(settings, environment);
+  const drives = file?.drives?.map((drive) => driveOf(drive.name, drive.settings, undefined)) ?? [
+    driveOf(DEFAULT_DRIVE, settings, keptLogin(settings, dataDirectory)),
   ];
   return {
     listen,
     tls: tlsOf(settings),
-    dataDirectory: resolve(
-      settings.get('data-dir')?.text ??
-        join(environment['XDG_DATA_HOME'] ?? join(homedir(), '.local/share'), 'davgate'),
-    ),
+    dataDirectory,
     cacheDirectory: resolve(
       settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot),
     ),
@@ -82,6 +80,12 @@ export function resolveConfig(
     drives,
     users: usersOf(settings, file, listen, drives),
   };
+}
+
+/** Where davgate keeps what must last. */
+export function dataDirectoryOf(settings: Settings, environment: NodeJS.ProcessEnv): string {
+  const home = environment['XDG_DATA_HOME'] ?? join(homedir(), '.local/share');
+  return resolve(settings.get('data-dir')?.text ?? join(home, 'davgate'));
 }
 
 /** Loopback is safe without a password and without encryption. */
@@ -166,32 +170,65 @@ function tlsOf(settings: Settings): Config['tls'] {
   return { certFile: cert.text, keyFile: key.text };
 }
 
-function driveOf(name: string, settings: Settings): DriveConfig {
+function driveOf(name: string, settings: Settings, login: KeptLogin | undefined): DriveConfig {
   return {
     name,
-    service: serviceOf(settings),
+    service: login ? serviceOfLogin(settings, login) : serviceOf(settings),
     root: rootOf(settings.get('root')),
     deletePolicy: oneOf(settings.get('delete'), ['auto', 'permanent', 'trash']),
   };
 }
 
 function serviceOf(settings: Settings): ServiceConfig {
-  const api = urlOf(settings.get('api-url'));
   const credentials = credentialsOf(settings);
   if (!credentials) {
     const named = ['api-url', 'content-url', 'notify-url'] as const;
     const url = named.map((name) => settings.get(name)).find((setting) => setting);
     if (url)
       throw new ConfigError(
-        `${url.origin}: a service needs a login; give --token, or DAVGATE_APP_KEY and DAVGATE_REFRESH_TOKEN`,
+        `${url.origin}: a service needs a login; run davgate login, or give --token, or DAVGATE_APP_KEY and DAVGATE_REFRESH_TOKEN`,
       );
     return 'embedded';
   }
+  return { ...addressesOf(settings), credentials };
+}
+
+/** Where the service is that the settings mean: the public one, if they do not say. Throws `ConfigError`. */
+export function addressesOf(settings: Settings): ServiceAddresses {
+  const api = urlOf(settings.get('api-url'));
   return {
-    apiUrl: api ?? PUBLIC_SERVICE.api,
-    contentUrl: urlOf(settings.get('content-url')) ?? api ?? PUBLIC_SERVICE.content,
-    notifyUrl: urlOf(settings.get('notify-url')) ?? api ?? PUBLIC_SERVICE.notify,
-    credentials,
+    apiUrl: api ?? PUBLIC_SERVICE.apiUrl,
+    contentUrl: urlOf(settings.get('content-url')) ?? api ?? PUBLIC_SERVICE.contentUrl,
+    notifyUrl: urlOf(settings.get('notify-url')) ?? api ?? PUBLIC_SERVICE.notifyUrl,
+  };
+}
+
+interface KeptLogin extends StoredLogin {
+  readonly file: string;
+}
+
+/** What `davgate login` left, unless the settings name a token themselves. */
+function keptLogin(settings: Settings, dataDirectory: string): KeptLogin | undefined {
+  if (settings.has('token') || settings.has('refresh-token')) return undefined;
+  const login = readLogin(dataDirectory);
+  return login && { ...login, file: loginFile(dataDirectory) };
+}
+
+/** Its refresh token goes to the service that gave it, and to no other. */
+function serviceOfLogin(settings: Settings, login: KeptLogin): ServiceConfig {
+  const { apiUrl, appKey, refreshToken, file } = login;
+  const api = settings.get('api-url');
+  const key = settings.get('app-key');
+  const other = api && urlOf(api) !== apiUrl ? api : key && key.text !== appKey ? key : undefined;
+  if (other)
+    throw new ConfigError(
+      `${other.origin}: ${file} is a login at ${apiUrl} with the app ${appKey}; leave this out, or run davgate login --remove first`,
+    );
+  return {
+    apiUrl,
+    contentUrl: urlOf(settings.get('content-url')) ?? login.contentUrl,
+    notifyUrl: urlOf(settings.get('notify-url')) ?? login.notifyUrl,
+    credentials: { appKey, refreshToken },
   };
 }
 
@@ -219,7 +256,7 @@ function credentialsOf(settings: Settings): Credentials | undefined {
     throw new ConfigError(`${refreshToken.origin}: a refresh token needs its app; give DAVGATE_APP_KEY too`);
   if (!refreshToken && (appKey ?? appSecret))
     throw new ConfigError(
-      `${(appKey ?? appSecret)?.origin}: an app needs a login; give DAVGATE_REFRESH_TOKEN too`,
+      `${(appKey ?? appSecret)?.origin}: an app needs a login; run davgate login, or give DAVGATE_REFRESH_TOKEN too`,
     );
   if (!refreshToken || !appKey) return undefined;
   return {

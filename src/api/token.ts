@@ -144,9 +144,14 @@ const GRANT_ERRORS: readonly OAuthError['error'][] = [
   'unsupported_grant_type',
 ];
 
+/** The OAuth error that an answer of `oauth2/token` names, if it is one of those. */
+export function grantErrorIn(answer: HttpAnswer): OAuthError['error'] | undefined {
+  return GRANT_ERRORS.find((error) => answer.text.includes(`"${error}"`));
+}
+
 /** Only the error's fixed name goes into the message: its description may quote what was sent. */
 function refusedGrant(answer: HttpAnswer): CallFailure {
-  const name = GRANT_ERRORS.find((error) => answer.text.includes(`"${error}"`)) ?? `status ${answer.status}`;
+  const name = grantErrorIn(answer) ?? `status ${answer.status}`;
   const message = `the storage service gives no access token for this app key, secret and refresh token (${name}): connect the account again`;
   return new CallFailure('refused', new ApiError('unauthorized', message, { summary: name }));
 }

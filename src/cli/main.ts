@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { ConfigError, optionsHelp } from '../settings.ts';
 import { hashPasswordCommand } from './hash-password.ts';
+import { loginCommand } from './login/login.ts';
 import { packageVersion } from './package.ts';
 import { serve } from './serve.ts';
 import { serviceCommand } from './service.ts';
@@ -15,6 +16,7 @@ const HELP = `davgate makes cloud storage a network drive: a WebDAV server in fr
 Usage: davgate [serve] [options]     serve the drive
        davgate service [options]     the embedded storage service alone (davgate service --help)
        davgate service check [--data] look for damage in its files (davgate service check --help)
+       davgate login [--remove]      connect an account of the service, or let it go (davgate login --help)
        davgate hash-password         hash a password, read from standard input, for a configuration file
        davgate --help | --version
 
@@ -22,24 +24,24 @@ Options of serve, with the variable that says the same:
 ${optionsHelp()}
 `;
 
-async function main([command = 'serve', ...rest]: string[]): Promise<void> {
+/** Returns the exit code. */
+async function main([command = 'serve', ...rest]: string[]): Promise<number> {
   const args = command.startsWith('-') ? [command, ...rest] : rest;
-  if (command === 'service' && rest[0] === 'check') {
-    process.exitCode = await serviceCheckCommand(rest.slice(1), process.env);
-    return;
-  }
-  if (command === 'service') return serviceCommand(rest, process.env);
-  if (command === 'hash-password') return hashPasswordCommand();
-  if (command === '--version') return console.log(packageVersion());
-  if (args.includes('--help')) return console.log(HELP);
-  if (command === 'serve' || command.startsWith('-')) return serve(args, process.env);
-  throw new ConfigError(`${command}: no such command; davgate --help lists them`);
+  if (command === 'login') return loginCommand(rest, process.env);
+  if (command === 'service' && rest[0] === 'check') return serviceCheckCommand(rest.slice(1), process.env);
+  if (command === 'service') await serviceCommand(rest, process.env);
+  else if (command === 'hash-password') await hashPasswordCommand();
+  else if (command === '--version') console.log(packageVersion());
+  else if (args.includes('--help')) console.log(HELP);
+  else if (command === 'serve' || command.startsWith('-')) await serve(args, process.env);
+  else throw new ConfigError(`${command}: no such command; davgate --help lists them`);
+  return 0;
 }
 
 try {
-  await main(process.argv.slice(2));
+  const code = await main(process.argv.slice(2));
   // Whatever still hangs about, a socket of a client that does not answer say, must not hold up the end.
-  process.exit();
+  process.exit(code);
 } catch (error) {
   if (!isStartFailure(error)) throw error;
   process.stderr.write(`davgate: ${error.message}\n`);

@@ -90,13 +90,14 @@ export async function startServiceProgram(
   };
 }
 
-/** Runs `davgate` with any words; `output` grows as it writes. */
+/** Runs `davgate` with any words; `output` grows as it writes. `input`: what it reads is written by the test. */
 export function spawnProgram(
   args: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
+  input: 'none' | 'written' = 'none',
 ): { child: ChildProcess; output: () => string } {
   const child = spawn(process.execPath, [join(PROJECT_ROOT, 'dist/cli/main.js'), ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === 'none' ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     env: environment,
   });
   let text = '';
@@ -123,7 +124,12 @@ export async function temporaryDirectory(): Promise<{ path: string; remove(): Pr
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) };
 }
 
-async function matchOutput(child: ChildProcess, output: () => string, pattern: RegExp): Promise<string> {
+/** Resolves with what `pattern` finds in the output, as soon as it is there. */
+export async function matchOutput(
+  child: ChildProcess,
+  output: () => string,
+  pattern: RegExp,
+): Promise<string> {
   for (;;) {
     const match = pattern.exec(output());
     if (match) return match[0];

@@ -112,7 +112,7 @@ describe('what cannot be used is refused with its name and the mend', () => {
     [['--delete', 'never'], /^--delete: "never" is none of auto, permanent, trash/],
     [['--write-mode', 'fast'], /^--write-mode: "fast" is none of through, back/],
     [['--api-url', 'api.example.com', '--token', 't'], /^--api-url: .* is not an address/],
-    [['--api-url', 'http://x'], /^--api-url: a service needs a login; give --token/],
+    [['--api-url', 'http://x'], /^--api-url: a service needs a login; run davgate login, or give --token/],
     [['--root', 'Team', '--token', 't'], /^--root: "Team" is not a folder's path/],
     [['--no-auth', '--listen', '0.0.0.0:80'], /^--no-auth: 0\.0\.0\.0 can be reached from outside/],
     [['--no-auth', '--user', 'x'], /^--no-auth: .*--user is given/],

@@ -125,7 +125,7 @@ test('bytes of bodies both ways, and the calls under way by lane', async () => {
   scripted = await openScripted();
   const { remote, service } = scripted;
   const idle = { waiting: 0, running: 0 };
-  const lanes = { metadata: idle, read: idle, commit: idle, session: idle, prefetch: idle };
+  const lanes = { metadata: idle, read: idle, commit: idle, session: idle, staging: idle, prefetch: idle };
   expect(remote.status()).toEqual({ lanes, isPaused: false, sentBytes: 0, receivedBytes: 0 });
 
   service.on('files/upload', hang);

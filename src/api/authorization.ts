@@ -1,0 +1,180 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Clock } from '../util/clock.ts';
+import { silentMeter } from '../util/meter.ts';
+import { ApiError } from './errors.ts';
+import { CallFailure, failureOfAnswer, failureOfLoss } from './failure.ts';
+import { Http, type HttpAnswer, type HttpRequest, LostConnection } from './http.ts';
+import { parsed, rpcRequest } from './request.ts';
+import { type Credentials, createTokens, grantErrorIn } from './token.ts';
+
+/** 64 random bytes are a verifier of 86 characters; 43 to 128 are allowed (RFC 7636 §4.1). */
+const VERIFIER_BYTES = 64;
+
+const TOKEN_ROUTE = 'oauth2/token';
+const REVOKE_ROUTE = 'auth/token/revoke';
+
+/** What proves that who exchanges a code is who asked for it (RFC 7636). */
+export interface Proof {
+  readonly verifier: string;
+  /** Its SHA-256, which may be shown. */
+  readonly challenge: string;
+}
+
+export function newProof(): Proof {
+  const verifier = randomBytes(VERIFIER_BYTES).toString('base64url');
+  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') };
+}
+
+export interface AuthorizationRequest {
+  readonly appKey: string;
+  readonly challenge: string;
+  /** Without it the service shows the code, for its owner to carry over. */
+  readonly redirectUri?: string | undefined;
+  readonly state?: string | undefined;
+}
+
+/**
+ * The address of the page on which an account's owner lets the app in for as long as nobody revokes it. Without
+ * `scope`: the app has those that were chosen for it, and the service may refuse the parameter.
+ */
+export function authorizationUrl(authorizeUrl: string, request: AuthorizationRequest): string {
+  const url = new URL(authorizeUrl);
+  const { appKey, challenge, redirectUri, state } = request;
+  const parameters = {
+    client_id: appKey,
+    response_type: 'code',
+    token_access_type: 'offline',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+    redirect_uri: redirectUri,
+    state,
+  };
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined) url.searchParams.set(name, value);
+  return url.href;
+}
+
+export interface CodeExchange {
+  readonly code: string;
+  readonly appKey: string;
+  readonly verifier: string;
+  /** As it was in the authorization request. */
+  readonly redirectUri?: string | undefined;
+}
+
+/** What a code was good for. */
+export interface Grant {
+  readonly refreshToken: string;
+  readonly accountId: string;
+}
+
+/** What a session with the authorization server needs. */
+export interface AuthorizationServer {
+  /** Without `/oauth2/token`. */
+  readonly apiUrl: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** `oauth2/token`, grant `authorization_code`. Throws `ApiError`: `unauthorized` for a code that is no good. */
+export function exchangeCode(server: AuthorizationServer, exchange: CodeExchange): Promise<Grant> {
+  const { code, appKey, verifier, redirectUri } = exchange;
+  const form = new URLSearchParams({
+    grant_type: 'authorization_code',
+    code,
+    client_id: appKey,
+    code_verifier: verifier,
+    ...(redirectUri !== undefined && { redirect_uri: redirectUri }),
+  });
+  const request: HttpRequest = {
+    host: 'base',
+    path: `/${TOKEN_ROUTE}`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: form.toString(),
+  };
+  return withHttp(server, async (http) => {
+    const answer = await sent(http, request, TOKEN_ROUTE, server.signal);
+    if (answer.status !== 200) throw refusedCode(answer, server.clock.now());
+    return grantIn(answer);
+  });
+}
+
+/** Only the error's fixed name goes into the message: its description may quote what was sent. */
+function refusedCode(answer: HttpAnswer, nowMs: number): ApiError {
+  const name = grantErrorIn(answer);
+  if (!name) return failureOfAnswer(answer, TOKEN_ROUTE, nowMs).error;
+  const why =
+    name === 'invalid_grant'
+      ? 'the storage service does not take this code: it is good once, for some minutes, and for this try alone'
+      : 'the storage service does not know this app as one that may log in so: check the app key and the redirect';
+  return new ApiError('unauthorized', `${why} (${name})`, { summary: name });
+}
+
+/** Nothing of the answer goes into a message: it holds tokens. */
+function grantIn(answer: HttpAnswer): Grant {
+  let result: Partial<Record<string, unknown>> | null;
+  try {
+    result = parsed(answer.text);
+  } catch {
+    result = null;
+  }
+  const { refresh_token: refreshToken, account_id: accountId } = result ?? {};
+  if (
+    typeof refreshToken !== 'string' ||
+    !/^[\x21-\x7e]+$/.test(refreshToken) ||
+    typeof accountId !== 'string'
+  )
+    throw new ApiError('unavailable', 'the storage service answered the code without a refresh token');
+  return { refreshToken, accountId };
+}
+
+/**
+ * `auth/token/revoke`: ends the refresh token and all that came of it. Whether it was still good; throws
+ * `ApiError` when that could not be found out.
+ */
+export function revokeLogin(
+  server: AuthorizationServer,
+  credentials: Exclude<Credentials, { readonly token: string }>,
+): Promise<boolean> {
+  const { clock, signal } = server;
+  return withHttp(server, async (http) => {
+    const send = (request: HttpRequest, aborted: AbortSignal) => http.send(request, aborted);
+    const tokens = createTokens(credentials, { send, clock, meter: silentMeter, signal });
+    let token: string;
+    try {
+      token = await tokens.current(signal);
+    } catch (failure) {
+      if (!(failure instanceof CallFailure)) throw failure;
+      if (failure.error.details.summary === 'invalid_grant') return false;
+      throw failure.error;
+    }
+    const request = rpcRequest(REVOKE_ROUTE, undefined);
+    const headers = { ...request.headers, authorization: `Bearer ${token}` };
+    const answer = await sent(http, { ...request, headers }, REVOKE_ROUTE, signal);
+    if (answer.status === 401) return false;
+    if (answer.status !== 200) throw failureOfAnswer(answer, REVOKE_ROUTE, clock.now()).error;
+    return true;
+  });
+}
+
+async function withHttp<T>({ apiUrl }: AuthorizationServer, work: (http: Http) => Promise<T>): Promise<T> {
+  const http = new Http({ base: apiUrl, content: apiUrl, notify: apiUrl });
+  try {
+    return await work(http);
+  } finally {
+    await http.close();
+  }
+}
+
+async function sent(
+  http: Http,
+  request: HttpRequest,
+  route: string,
+  signal: AbortSignal,
+): Promise<HttpAnswer> {
+  try {
+    return await http.send(request, signal);
+  } catch (cause) {
+    throw cause instanceof LostConnection ? failureOfLoss(cause, route).error : cause;
+  }
+}

@@ -1,0 +1,221 @@
+import { randomBytes } from 'node:crypto';
+import { createInterface } from 'node:readline/promises';
+import { parseArgs } from 'node:util';
+import {
+  authorizationUrl,
+  exchangeCode,
+  type Grant,
+  newProof,
+  revokeLogin,
+} from '../../api/authorization.ts';
+import { createRemote } from '../../api/client.ts';
+import { ApiError } from '../../api/errors.ts';
+import { addressesOf, dataDirectoryOf, PUBLIC_SERVICE, type ServiceAddresses } from '../../config.ts';
+import {
+  loginFile,
+  prepareForLogin,
+  readLogin,
+  removeLogin,
+  type StoredLogin,
+  writeLogin,
+} from '../../login-file.ts';
+import { ConfigError, type Setting, type SettingName, type Settings } from '../../settings.ts';
+import { systemClock } from '../../util/clock.ts';
+import { silentLog } from '../../util/log.ts';
+import { type LoadedSettings, loadSettings } from '../load-settings.ts';
+import { LoginError } from './login-error.ts';
+import { openRedirect } from './redirect.ts';
+
+const HELP = `Connects an account of the storage service: davgate then serves it in place of the embedded service.
+
+Usage: davgate login [--app-key KEY] [--api-url URL] [--data-dir DIR] [--redirect URL]
+       davgate login --remove [--data-dir DIR]
+
+  --app-key KEY   the app that asks, as the service's developer console shows it [DAVGATE_APP_KEY]; its secret is
+                  not needed. It needs the scopes account_info.read, files.metadata.read, files.content.read,
+                  files.content.write and, for shared links, sharing.read and sharing.write
+  --api-url URL   the service, if not the public one; --content-url and --notify-url as for serve
+  --data-dir DIR  where the login is kept, in login.json, for this user alone
+  --redirect URL  an address of this machine that is registered with the app, like http://localhost:8764/: the
+                  browser brings the code there by itself. Without it the code is pasted here
+  --config FILE   the settings of serve
+  --remove        revokes the login at the service and forgets it
+`;
+
+/** Where a person lets an app into an account of the public service. */
+const PUBLIC_AUTHORIZE_URL = 'https://www.dropbox.com/oauth2/authorize';
+
+/** 16 random bytes cannot be guessed by a page that sends its own code here. */
+const STATE_BYTES = 16;
+
+/** `davgate login`: connects an account, or with `--remove` lets it go. Returns the exit code. */
+export async function loginCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { help, remove, redirect, ...flags } = valuesOf(args);
+  if (help) {
+    console.log(HELP);
+    return 0;
+  }
+  const loaded = loadSettings(settingsOf(flags), environment);
+  const dataDirectory = dataDirectoryOf(loaded.settings, environment);
+  try {
+    if (remove) await logOut(dataDirectory);
+    else await logIn(dataDirectory, loaded, redirect);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof ApiError || error instanceof LoginError)) throw error;
+    process.stderr.write(`davgate: ${error.message}\n`);
+    return 1;
+  }
+}
+
+async function logIn(
+  dataDirectory: string,
+  loaded: LoadedSettings,
+  redirectUri: string | undefined,
+): Promise<void> {
+  refuseUnusable(loaded);
+  const appKey = appKeyIn(loaded.settings);
+  const addresses = addressesOf(loaded.settings);
+  if (readLogin(dataDirectory))
+    throw new ConfigError(
+      `${loginFile(dataDirectory)}: an account is connected; run davgate login --remove first`,
+    );
+  // Before anybody is sent anywhere: a code is good once.
+  await prepareForLogin(dataDirectory);
+  const grant = await ask(addresses, appKey, redirectUri);
+  const login: StoredLogin = { ...addresses, appKey, ...grant };
+  await writeLogin(dataDirectory, login);
+  console.log(`
+Connected: ${await whose(login)}
+The login is in ${loginFile(dataDirectory)}. davgate serve uses it from its next start; davgate doctor tests it.`);
+}
+
+/** Sends a person to the service's page and takes the code that comes of it. */
+async function ask(
+  addresses: ServiceAddresses,
+  appKey: string,
+  redirectUri: string | undefined,
+): Promise<Grant> {
+  const { apiUrl } = addresses;
+  const { verifier, challenge } = newProof();
+  const state = redirectUri === undefined ? undefined : randomBytes(STATE_BYTES).toString('base64url');
+  const redirect = redirectUri !== undefined && state ? await openRedirect(redirectUri, state) : undefined;
+  try {
+    const page = apiUrl === PUBLIC_SERVICE.apiUrl ? PUBLIC_AUTHORIZE_URL : `${apiUrl}/oauth2/authorize`;
+    const url = authorizationUrl(page, { appKey, challenge, redirectUri, state });
+    console.log(`Open this address in a browser, sign in and allow the access:\n\n  ${url}\n`);
+    const code = redirect ? await redirect.code() : await pastedCode();
+    return await exchangeCode(serverAt(apiUrl), { code, appKey, verifier, redirectUri });
+  } finally {
+    await redirect?.close();
+  }
+}
+
+async function pastedCode(): Promise<string> {
+  process.stdout.write('Paste the code that it shows, and press Enter: ');
+  const lines = createInterface({ input: process.stdin });
+  for await (const line of lines) if (line.trim() !== '') return line.trim();
+  throw new LoginError('no code was pasted; run davgate login again');
+}
+
+/** The account by name, as far as the app may know it: the login is good and kept already. */
+async function whose({ appKey, refreshToken, accountId, ...addresses }: StoredLogin): Promise<string> {
+  const credentials = { appKey, refreshToken };
+  const remote = createRemote({ ...addresses, credentials, root: '', clock: systemClock, log: silentLog });
+  try {
+    const { displayName, email } = await remote.account();
+    return `${displayName} (${email})`;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return `${accountId}, of which no more is known: ${error.message}`;
+  } finally {
+    await remote.close();
+  }
+}
+
+async function logOut(dataDirectory: string): Promise<void> {
+  const login = readLogin(dataDirectory);
+  const file = loginFile(dataDirectory);
+  if (!login) throw new LoginError(`no account is connected: there is no ${file}`);
+  const { apiUrl, appKey, refreshToken } = login;
+  const wasGood = await revokeLogin(serverAt(apiUrl), { appKey, refreshToken }).catch((error) => {
+    if (!(error instanceof ApiError)) throw error;
+    throw new LoginError(
+      `the login was not revoked, and is kept: ${error.message}; try again, or delete ${file} and disconnect the app on the account's own pages`,
+    );
+  });
+  await removeLogin(dataDirectory);
+  console.log(
+    wasGood ? 'The login is revoked and forgotten.' : 'The login was revoked before; it is forgotten.',
+  );
+}
+
+function serverAt(apiUrl: string) {
+  return { apiUrl, clock: systemClock, signal: new AbortController().signal };
+}
+
+/** A login that serve would not look at is no use. */
+function refuseUnusable({ settings, file }: LoadedSettings): void {
+  const given = settings.get('token') ?? settings.get('refresh-token');
+  if (given)
+    throw new ConfigError(
+      `${given.origin}: davgate serve uses this and would not look at a login; leave it out`,
+    );
+  if (file?.drives)
+    throw new ConfigError(`--config: ${file.origin} has "drives", and each says its own login there`);
+}
+
+function appKeyIn(settings: Settings): string {
+  const key = settings.get('app-key')?.text;
+  if (key) return key;
+  throw new ConfigError(
+    "login needs to know the app that asks; give --app-key or DAVGATE_APP_KEY (the service's developer console makes apps)",
+  );
+}
+
+/** Flags that are settings of serve too, where `app-key` has none: it is no secret, but belongs to one there. */
+const SHARED = [
+  'app-key',
+  'api-url',
+  'content-url',
+  'notify-url',
+  'data-dir',
+  'config',
+] as const satisfies readonly SettingName[];
+
+type SharedFlags = Readonly<Partial<Record<(typeof SHARED)[number], string | undefined>>>;
+
+function settingsOf(flags: SharedFlags): Settings {
+  const settings = new Map<SettingName, Setting>();
+  for (const name of SHARED) {
+    const text = flags[name];
+    if (text !== undefined) settings.set(name, { text, origin: `--${name}` });
+  }
+  return settings;
+}
+
+interface Values extends SharedFlags {
+  readonly redirect?: string | undefined;
+  readonly remove?: boolean | undefined;
+  readonly help?: boolean | undefined;
+}
+
+function valuesOf(args: readonly string[]): Values {
+  const options = {
+    'app-key': { type: 'string' },
+    'api-url': { type: 'string' },
+    'content-url': { type: 'string' },
+    'notify-url': { type: 'string' },
+    'data-dir': { type: 'string' },
+    config: { type: 'string' },
+    redirect: { type: 'string' },
+    remove: { type: 'boolean' },
+    help: { type: 'boolean' },
+  } as const;
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: false }).values;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.split('. ')[0] : error;
+    throw new ConfigError(`${reason}; davgate login --help lists the options`);
+  }
+}

@@ -1,0 +1,80 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { isLoopback } from '../../config.ts';
+import { listen } from '../../http/server.ts';
+import { ConfigError } from '../../settings.ts';
+import { LoginError } from './login-error.ts';
+
+/** Where the browser brings the code of a login: an address on this machine. */
+export interface Redirect {
+  /** Resolves with the code. Throws `LoginError` when the account's owner says no. */
+  code(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/**
+ * Listens at `uri`, which is one of the app's redirect addresses. A request without `state` is no answer to our
+ * question: somebody else's page may have sent it. Throws `ConfigError`, `ListenError`.
+ */
+export async function openRedirect(uri: string, state: string): Promise<Redirect> {
+  const { hostname, port, pathname } = parseRedirect(uri);
+  let arrive: (code: string) => void = () => undefined;
+  let refuse: (error: LoginError) => void = () => undefined;
+  const arrived = new Promise<string>((resolve, reject) => {
+    arrive = resolve;
+    refuse = reject;
+  });
+  // It may be refused before anybody waits for it.
+  arrived.catch(() => undefined);
+  const server = createServer((request, response) => {
+    const answer = answerTo(request, pathname, state);
+    say(response, answer);
+    if ('code' in answer) arrive(answer.code);
+    if ('error' in answer) refuse(answer.error);
+  });
+  await listen(server, hostname.replace(/^\[|\]$/g, ''), Number(port));
+  return {
+    code: () => arrived,
+    async close() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function parseRedirect(uri: string): URL {
+  const url = URL.canParse(uri) ? new URL(uri) : undefined;
+  const host = url?.hostname.replace(/^\[|\]$/g, '') ?? '';
+  const isUsable =
+    url?.protocol === 'http:' && isLoopback(host) && url.port !== '' && !url.search && !url.hash;
+  if (!url || !isUsable)
+    throw new ConfigError(
+      `--redirect: "${uri}" is no address of this machine; write for example http://localhost:8764/, and register it with the app`,
+    );
+  return url;
+}
+
+type Answer = { readonly status: number; readonly text: string } & (
+  | { readonly code: string }
+  | { readonly error: LoginError }
+  | object
+);
+
+function answerTo({ method, url = '' }: IncomingMessage, pathname: string, state: string): Answer {
+  const asked = new URL(url, 'http://localhost');
+  if (method !== 'GET' || asked.pathname !== pathname) return { status: 404, text: 'Nothing here.' };
+  if (asked.searchParams.get('state') !== state)
+    return { status: 400, text: 'This is no answer to what davgate asked; begin again in its terminal.' };
+  const code = asked.searchParams.get('code');
+  if (code) return { status: 200, text: 'davgate has the code. This page can be closed.', code };
+  const declined = asked.searchParams.get('error') === 'access_denied';
+  return {
+    status: 200,
+    text: 'davgate was not let in. This page can be closed.',
+    error: new LoginError(declined ? 'access was declined' : 'the storage service refused the request'),
+  };
+}
+
+function say(response: ServerResponse, { status, text }: Answer): void {
+  response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', Connection: 'close' });
+  response.end(`${text}\n`);
+}

@@ -1,0 +1,174 @@
+import { once } from 'node:events';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { hashOfPassword } from '../../src/service/accounts/secrets.ts';
+import { addApp, FormBrowser, sentBack } from '../support/consent.ts';
+import {
+  matchOutput,
+  runProgram,
+  spawnProgram,
+  startProgram,
+  temporaryDirectory,
+} from '../support/program.ts';
+import { freePort } from '../support/redis.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { rpc } from '../support/service-client.ts';
+
+const EMAIL = 'ann@example.org';
+const PASSWORD = 'correct horse';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+  const passwordHash = await hashOfPassword(PASSWORD);
+  const ann = { email: EMAIL, givenName: 'Ann', surname: 'Other', mayDeletePermanently: false };
+  service.service.addAccount({ ...ann, passwordHash });
+});
+afterAll(() => service.close());
+
+let data: { readonly path: string; remove(): Promise<void> };
+beforeEach(async () => {
+  data = await temporaryDirectory();
+});
+afterEach(() => data.remove());
+
+/** `davgate login` at the test's service, with a browser on the page that it names. */
+async function begin(appKey: string, ...args: string[]) {
+  const { child, output } = spawnProgram(
+    ['login', '--api-url', service.url, '--app-key', appKey, '--data-dir', data.path, ...args],
+    process.env,
+    'written',
+  );
+  const address = (await matchOutput(child, output, /https?:\/\/\S*authorize\S*/)) ?? '';
+  const browser = new FormBrowser(service);
+  await browser.open(new URL(address).searchParams);
+  await browser.signIn(EMAIL, PASSWORD);
+  const ended = async () => {
+    const [code] = await once(child, 'close');
+    return { code, output: output() };
+  };
+  return { child, browser, ended };
+}
+
+const loginText = () => readFile(join(data.path, 'login.json'), 'utf8');
+
+test('the code is pasted, the account is served, and --remove ends it at the service too', async () => {
+  const { app } = addApp(service, { name: 'Mount' });
+  const { child, browser, ended } = await begin(app.key);
+  await browser.press('allow');
+  const code = /<output[^>]*>([\w-]+)<\/output>/.exec(browser.text)?.[1];
+  child.stdin?.write(`  ${code}\n`);
+  const login = await ended();
+  expect(login.output).toContain(`Connected: Ann Other (${EMAIL})`);
+  expect(login.code).toBe(0);
+  const { refreshToken } = JSON.parse(await loginText());
+  expect(login.output).not.toContain(refreshToken);
+  expect((await stat(join(data.path, 'login.json'))).mode & 0o777).toBe(0o600);
+
+  const again = await runProgram(['login', '--app-key', app.key, '--data-dir', data.path]);
+  expect([again.code, again.output]).toEqual([
+    2,
+    expect.stringMatching(/login\.json: an account is connected; run davgate login --remove first\n$/),
+  ]);
+
+  const program = await startProgram({ dataDirectory: data.path, login: false });
+  const put = await fetch(`${program.url}of-ann`, { method: 'PUT', body: 'x' });
+  expect(put.status).toBe(201);
+
+  expect(program.output()).not.toContain(refreshToken);
+  await program.stop();
+  // It is Ann's account that has it, not the service's own.
+  expect((await rpc(service, 'files/get_metadata', { path: '/of-ann' })).status).toBe(409);
+
+  const removed = await runProgram(['login', '--remove', '--data-dir', data.path]);
+  expect([removed.code, removed.output]).toEqual([0, 'The login is revoked and forgotten.\n']);
+  await expect(loginText()).rejects.toThrow('ENOENT');
+  const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: app.key };
+  const refresh = await fetch(`${service.url}/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+  });
+  expect([refresh.status, await refresh.json()]).toEqual([
+    400,
+    expect.objectContaining({ error: 'invalid_grant' }),
+  ]);
+  const nothing = await runProgram(['login', '--remove', '--data-dir', data.path]);
+  expect([nothing.code, nothing.output]).toEqual([1, expect.stringContaining('no account is connected')]);
+});
+
+test('the browser brings the code by itself', async () => {
+  const uri = `http://localhost:${await freePort()}/`;
+  const { app } = addApp(service, { redirectUris: [uri] });
+  const { browser, ended } = await begin(app.key, '--redirect', uri);
+  const back = await browser.press('allow');
+  const visit = await fetch(`${uri}?${new URLSearchParams(sentBack(back, uri))}`);
+  expect(await visit.text()).toContain('can be closed');
+  expect(await ended()).toEqual({ code: 0, output: expect.stringContaining(`(${EMAIL})`) });
+});
+
+test('who says no is told so, and nothing is kept', async () => {
+  const uri = `http://localhost:${await freePort()}/`;
+  const { app } = addApp(service, { redirectUris: [uri] });
+  const { browser, ended } = await begin(app.key, '--redirect', uri);
+  const back = await browser.press('cancel');
+  await fetch(`${uri}?${new URLSearchParams(sentBack(back, uri))}`);
+  expect(await ended()).toEqual({
+    code: 1,
+    output: expect.stringContaining('davgate: access was declined\n'),
+  });
+  await expect(loginText()).rejects.toThrow('ENOENT');
+});
+
+test('a wrong code is told, without it', async () => {
+  const { app } = addApp(service);
+  const { child, ended } = await begin(app.key);
+  child.stdin?.write('WRONG\n');
+  const { code, output } = await ended();
+  expect([code, output]).toEqual([
+    1,
+    expect.stringMatching(/does not take this code: .* \(invalid_grant\)\n$/),
+  ]);
+  expect(output).not.toContain('WRONG');
+});
+
+test('a login that cannot be revoked now is kept', async () => {
+  const { app } = addApp(service);
+  const { child, browser, ended } = await begin(app.key);
+  await browser.press('allow');
+  child.stdin?.write(`${/<output[^>]*>([\w-]+)</.exec(browser.text)?.[1]}\n`);
+  await ended();
+  service.service.setFaults({ 'error-metadata-share': 1, 'error-write-share': 1 });
+  const { code, output } = await runProgram(['login', '--remove', '--data-dir', data.path]);
+  service.service.setFaults({});
+  expect([code, output]).toEqual([1, expect.stringContaining('the login was not revoked, and is kept')]);
+  expect(await loginText()).toContain(app.key);
+});
+
+test.each([
+  [[], /^davgate: login needs to know the app that asks; give --app-key/],
+  [['--app-kee', 'x'], /^davgate: Unknown option '--app-kee'; davgate login --help lists the options/],
+  [
+    ['--app-key', 'x', '--redirect', 'http://example.org/'],
+    /^davgate: --redirect: .* is no address of this machine/,
+  ],
+  [['--app-key', 'x', '--api-url', 'nowhere'], /^davgate: --api-url: "nowhere" is not an address/],
+  [
+    ['--app-key', 'x', '--data-dir', '/dev/null/nowhere'],
+    /^davgate: cannot keep a login in the data directory/,
+  ],
+])('%j is refused with exit code 2 before anybody is sent anywhere', async (args, message) => {
+  const { code, output } = await runProgram(['login', '--data-dir', data.path, ...args]);
+  expect([code, output]).toEqual([2, expect.stringMatching(message)]);
+  expect(output.trim().split('\n')).toHaveLength(1);
+});
+
+test('where serve would not look at it there is no login', async () => {
+  const environment = { ...process.env, DAVGATE_TOKEN: 'SECRET' };
+  const { code, output } = await runProgram(['login', '--app-key', 'x'], environment);
+  expect([code, output]).toEqual([
+    2,
+    expect.stringMatching(/^davgate: DAVGATE_TOKEN: davgate serve uses this/),
+  ]);
+  expect(output).not.toContain('SECRET');
+});

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { authorizationUrl, exchangeCode, newProof, revokeLogin } from '../../../src/api/authorization.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { json, lose, ok, ScriptedService, text } from '../../support/scripted-service.ts';
+
+const TOKEN = 'oauth2/token';
+const REVOKE = 'auth/token/revoke';
+const SECRETS = /the-code|the-verifier|the-refresh-token|sl\.access/;
+
+let service: ScriptedService;
+beforeEach(async () => {
+  service = await ScriptedService.start();
+});
+afterEach(() => service.close());
+
+const server = () => ({
+  apiUrl: service.url,
+  clock: new ManualClock(),
+  signal: new AbortController().signal,
+});
+const exchange = { code: 'the-code', appKey: 'app', verifier: 'the-verifier' };
+const granted = {
+  access_token: 'sl.access',
+  token_type: 'bearer',
+  expires_in: 14_400,
+  refresh_token: 'the-refresh-token',
+  account_id: 'dbid:one',
+};
+
+describe('the page', () => {
+  test('is asked for a code, access that lasts and a proof, and for no scope', () => {
+    const url = new URL(
+      authorizationUrl('https://x.example/oauth2/authorize', { appKey: 'a&b', challenge: 'c' }),
+    );
+    expect(url.origin + url.pathname).toBe('https://x.example/oauth2/authorize');
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      client_id: 'a&b',
+      response_type: 'code',
+      token_access_type: 'offline',
+      code_challenge: 'c',
+      code_challenge_method: 'S256',
+    });
+  });
+
+  test('is told where to send the code', () => {
+    const request = { appKey: 'a', challenge: 'c', redirectUri: 'http://localhost:1/', state: 's' };
+    const { searchParams } = new URL(authorizationUrl('https://x.example/', request));
+    expect(searchParams.get('redirect_uri')).toBe('http://localhost:1/');
+    expect(searchParams.get('state')).toBe('s');
+  });
+
+  test('each proof is another one, as long as may be, and its challenge its SHA-256', () => {
+    const [one, two] = [newProof(), newProof()];
+    expect(one.verifier).toMatch(/^[\w-]{43,128}$/);
+    expect(one.verifier).not.toBe(two.verifier);
+    expect(one.challenge).toBe(createHash('sha256').update(one.verifier).digest('base64url'));
+  });
+});
+
+describe('the code', () => {
+  test('is exchanged with its verifier, and no secret', async () => {
+    service.on(TOKEN, ok(granted));
+    const grant = await exchangeCode(server(), { ...exchange, redirectUri: 'http://localhost:1/' });
+    expect(grant).toEqual({ refreshToken: 'the-refresh-token', accountId: 'dbid:one' });
+    const [call] = service.calls;
+    expect(call?.headers['content-type']).toBe('application/x-www-form-urlencoded');
+    expect(Object.fromEntries(new URLSearchParams(call?.body.toString()))).toEqual({
+      grant_type: 'authorization_code',
+      code: 'the-code',
+      client_id: 'app',
+      code_verifier: 'the-verifier',
+      redirect_uri: 'http://localhost:1/',
+    });
+  });
+
+  const refused = (error: string) => json(400, { error, error_description: 'the-code the-verifier' });
+
+  test.each([
+    ['one that is old', refused('invalid_grant'), /does not take this code: .* \(invalid_grant\)/],
+    ['an app that is not known', refused('invalid_client'), /check the app key .* \(invalid_client\)/],
+    ['a request that is not liked', refused('invalid_request'), /\(invalid_request\)/],
+    ['a service that is ill', text(503, 'the-code'), /failed with status 503/],
+    ['a service that does not answer', lose, /cannot be reached/],
+    ['a page in place of an answer', text(200, '<html>the-code'), /without a refresh token/],
+    ['access for some hours', ok({ ...granted, refresh_token: undefined }), /without a refresh token/],
+    ['a token with line ends', ok({ ...granted, refresh_token: 'a\nb' }), /without a refresh token/],
+  ])('%s is told without what was sent', async (_name, answer, message) => {
+    service.on(TOKEN, answer);
+    const failure = await exchangeCode(server(), exchange).catch((error) => error);
+    expect(failure.name).toBe('ApiError');
+    expect(failure.message).toMatch(message);
+    expect(failure.message).not.toMatch(SECRETS);
+  });
+});
+
+describe('revoking', () => {
+  const credentials = { appKey: 'app', refreshToken: 'the-refresh-token' };
+
+  test('ends the login with an access token of its own', async () => {
+    service.on(TOKEN, ok(granted)).on(REVOKE, ok(null));
+    expect(await revokeLogin(server(), credentials)).toBe(true);
+    const [call] = service.callsOf(REVOKE);
+    expect([call?.headers.authorization, call?.body.toString()]).toEqual(['Bearer sl.access', 'null']);
+  });
+
+  test('of a login that was revoked elsewhere is no failure', async () => {
+    service.on(TOKEN, json(400, { error: 'invalid_grant', error_description: '' }));
+    expect(await revokeLogin(server(), credentials)).toBe(false);
+    service.on(TOKEN, ok(granted)).on(REVOKE, json(401, { error_summary: 'x/', error: { '.tag': 'x' } }));
+    expect(await revokeLogin(server(), credentials)).toBe(false);
+  });
+
+  test.each([
+    ['no token can be had', text(500, ''), ok(null)],
+    ['the app is not known any more', json(400, { error: 'invalid_client' }), ok(null)],
+    ['the service is ill', ok(granted), text(500, 'the-refresh-token')],
+    ['the service is away', lose, ok(null)],
+  ])('fails when %s: nobody knows whether it is ended', async (_name, token, revoke) => {
+    service.on(TOKEN, token).on(REVOKE, revoke);
+    const failure = await revokeLogin(server(), credentials).catch((error) => error);
+    expect(failure.name).toBe('ApiError');
+    expect(failure.message).not.toMatch(SECRETS);
+  });
+});
