@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createRemote } from './api/client.ts';
@@ -7,20 +8,23 @@ import { clientOf } from './dav/clients.ts';
 import { createDavHandler } from './dav/handler.ts';
 import type { Drive } from './dav/method.ts';
 import type { User } from './http/credentials.ts';
+import type { Health } from './http/health.ts';
 import { type Listener, startListener } from './http/listener.ts';
 import { createMetrics, type DriveGauges, type Metrics } from './http/metrics.ts';
 import { hashPassword } from './http/passwords.ts';
 import { madeUpPassword } from './password-file.ts';
 import { startEmbeddedService } from './service/embedded.ts';
 import { ConfigError } from './settings.ts';
+import type { Journals } from './state/journal.ts';
 import { openRedisState } from './state/redis/state.ts';
+import { openSqliteJournals } from './state/sqlite/journal/journals.ts';
 import { openSqliteState } from './state/sqlite/state.ts';
 import type { State } from './state/state.ts';
 import { systemClock } from './util/clock.ts';
 import type { Log } from './util/log.ts';
 import { type BlockCache, openBlockCache } from './vfs/content/cache.ts';
 import { meteredCache } from './vfs/content/metered-cache.ts';
-import { openDrive } from './vfs/drive.ts';
+import { type DriveOptions, openDrive } from './vfs/drive.ts';
 
 /** What the block cache may take of the disk. */
 const CACHE_BYTES_MAX = 10 * 1024 ** 3;
@@ -61,6 +65,17 @@ class Gauges {
   ofCache = (): number => 0;
   readonly drives = (): readonly DriveGauges[] => this.ofDrives.map((read) => read());
   readonly blockCacheBytes = (): number => this.ofCache();
+
+  /** What waits in the journals of all drives. */
+  readonly health = (): Health => {
+    const sum = { journalFiles: 0, journalBytes: 0, lostFiles: 0 };
+    for (const { journal } of this.drives()) {
+      sum.journalFiles += journal.files;
+      sum.journalBytes += journal.bytes;
+      sum.lostFiles += journal.lostFiles;
+    }
+    return sum;
+  };
 }
 
 /**
@@ -74,7 +89,7 @@ export async function startGateway(config: Config, log: Log): Promise<Gateway> {
     const gauges = new Gauges();
     const metrics = createMetrics({ ...gauges, familyOf: (request) => clientOf(request).name });
     const drives = await openDrives(config, { gauges, metrics, log, opened });
-    const listener = opened.add(await listen(config, { users, drives, metrics, log }));
+    const listener = opened.add(await listen(config, { users, drives, gauges, metrics, log }));
     return { url: listener.url, login, close: () => opened.close() };
   } catch (error) {
     await opened.close();
@@ -93,6 +108,8 @@ interface Watchers {
 async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyMap<string, Drive>> {
   const { gauges, metrics, log, opened } = watchers;
   const state = opened.add(await openState(config, log));
+  const journals = await openJournals(config, opened);
+  const { writeMode } = config;
   const directory = config.cacheDirectory;
   const sizeBytesMax = CACHE_BYTES_MAX;
   const blocks = opened.add(await openBlockCache({ directory, sizeBytesMax, clock: systemClock, log }));
@@ -110,7 +127,11 @@ async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyM
   const drives = new Map<string, Drive>();
   for (const drive of config.drives) {
     const service = drive.service === 'embedded' ? ofEmbedded : drive.service;
-    if (service) drives.set(drive.name, await openOne(drive, { ...watchers, service, state, cache }));
+    if (service)
+      drives.set(
+        drive.name,
+        await openOne(drive, { ...watchers, service, state, journals, writeMode, cache }),
+      );
   }
   return drives;
 }
@@ -120,33 +141,60 @@ async function openState({ redisUrl, dataDirectory }: Config, log: Log): Promise
   return openSqliteState({ directory: join(dataDirectory, 'state') });
 }
 
+/** `undefined`: writes are not to wait for the service, and none of an earlier run does. */
+async function openJournals(
+  { writeMode, dataDirectory }: Config,
+  opened: Opened,
+): Promise<Journals | undefined> {
+  const journal = join(dataDirectory, 'journal');
+  if (writeMode === 'through' && !existsSync(journal)) return undefined;
+  return opened.add(
+    await openSqliteJournals({ journal, lostAndFound: join(dataDirectory, 'lost-and-found') }),
+  );
+}
+
+/** The journal of a drive, if it has one. What an earlier run left in it is sent also where no more is to come. */
+async function journalOf(
+  drive: string,
+  { journals, writeMode }: Pick<DriveNeeds, 'journals' | 'writeMode'>,
+): Promise<Pick<DriveOptions, 'journal' | 'journalLimits'>> {
+  const journal = await journals?.drive(drive);
+  if (!journal) return {};
+  if (writeMode === 'back') return { journal };
+  return (await journal.all()).length > 0 ? { journal, journalLimits: { filesMax: 0 } } : {};
+}
+
 interface DriveNeeds extends Watchers {
   readonly service: Exclude<ServiceConfig, 'embedded'>;
   readonly state: State;
+  readonly journals: Journals | undefined;
+  readonly writeMode: Config['writeMode'];
   readonly cache: BlockCache;
 }
 
 async function openOne(
   drive: DriveConfig,
-  { service, state, cache, gauges, metrics, log, opened }: DriveNeeds,
+  { service, state, journals, writeMode, cache, gauges, metrics, log, opened }: DriveNeeds,
 ): Promise<Drive> {
   const { name, root, deletePolicy } = drive;
   const tools = { clock: systemClock, log, meter: metrics.meter };
   const remote = opened.add(createRemote({ ...service, ...tools, root }));
   const driveState = state.drive(name);
-  const files = await openDrive({ ...tools, remote, state: driveState, cache, deletePolicy });
-  gauges.ofDrives.push(() => ({ name, ...remote.status(), ...files.status() }));
-  return { files: opened.add(files), state: driveState };
+  const options = { ...tools, remote, state: driveState, cache, deletePolicy };
+  const files = await openDrive({ ...options, ...(await journalOf(name, { journals, writeMode })) });
+  gauges.ofDrives.push(() => ({ name, ...remote.status(), ...files.status(), journal: files.depth() }));
+  return { files: opened.add(files), state: files.state };
 }
 
 interface ListenNeeds {
   readonly users: readonly User[] | undefined;
   readonly drives: ReadonlyMap<string, Drive>;
+  readonly gauges: Gauges;
   readonly metrics: Metrics;
   readonly log: Log;
 }
 
-function listen(config: Config, { users, drives, metrics, log }: ListenNeeds): Promise<Listener> {
+function listen(config: Config, { users, drives, gauges, metrics, log }: ListenNeeds): Promise<Listener> {
   const handle = createDavHandler({ clock: systemClock, log });
   const [sole] = drives.values();
   return startListener({
@@ -154,6 +202,7 @@ function listen(config: Config, { users, drives, metrics, log }: ListenNeeds): P
     tls: config.tls,
     users,
     metrics,
+    health: gauges.health,
     log,
     handle: (request, response, { user }) => {
       const drive = user ? drives.get(user.drive) : sole;

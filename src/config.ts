@@ -38,6 +38,8 @@ export interface Config {
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly dataDirectory: string;
   readonly cacheDirectory: string;
+  /** When a write is acknowledged: when the service has it, or when it is in the journal in the data directory. */
+  readonly writeMode: 'through' | 'back';
   /** Where the state is that several gateways share; `undefined` when it is in the data directory. */
   readonly redisUrl: string | undefined;
   readonly drives: readonly DriveConfig[];
@@ -63,7 +65,6 @@ export function resolveConfig(
   packageRoot: string,
 ): Config {
   const listen = parseAddress(settings.get('listen') ?? { text: '127.0.0.1:8765', origin: '--listen' });
-  refuseUnbuilt(settings);
   if (file?.drives) refuseBesideDrives(settings, file.origin);
   const dataDirectory = dataDirectoryOf(settings, environment);
   const drives = file?.drives?.map((drive) => driveOf(drive.name, drive.settings, undefined)) ?? [
@@ -76,6 +77,7 @@ export function resolveConfig(
     cacheDirectory: resolve(
       settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot),
     ),
+    writeMode: writeModeOf(settings),
     redisUrl: redisUrlOf(settings.get('redis')),
     drives,
     users: usersOf(settings, file, listen, drives),
@@ -122,12 +124,16 @@ function oneOf<T extends string>(setting: Setting | undefined, values: readonly 
   return value;
 }
 
-function refuseUnbuilt(settings: Settings): void {
-  const mode = settings.get('write-mode');
-  if (oneOf(mode, ['through', 'back']) === 'back')
+/** A write in one gateway's journal is not seen by the others. */
+function writeModeOf(settings: Settings): Config['writeMode'] {
+  const setting = settings.get('write-mode');
+  const mode = oneOf(setting, ['through', 'back']);
+  const redis = settings.get('redis');
+  if (mode === 'back' && redis)
     throw new ConfigError(
-      `${mode?.origin}: "back" is not in this version yet; leave it out, or write "through"`,
+      `${setting?.origin}: "back" keeps writes in one gateway, and ${redis.origin} is for several; leave one out`,
     );
+  return mode;
 }
 
 /** The text is not quoted in the message: it may hold a password. */

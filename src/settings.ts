@@ -103,7 +103,7 @@ export const OPTIONS = [
     name: 'data-dir',
     variable: 'DAVGATE_DATA_DIR',
     value: 'DIR',
-    help: "locks, properties and the embedded service's files; default $XDG_DATA_HOME/davgate",
+    help: "locks, properties, the journal and the embedded service's files; default $XDG_DATA_HOME/davgate",
   },
   {
     name: 'delete',
@@ -115,7 +115,7 @@ export const OPTIONS = [
     name: 'write-mode',
     variable: 'DAVGATE_WRITE_MODE',
     value: 'through|back',
-    help: 'through (default): a write is acknowledged when the service has it',
+    help: 'a write is acknowledged when the service has it (through, default), or when it is in a journal on this disk (back)',
   },
   {
     name: 'config',

@@ -19,6 +19,7 @@ export interface DriveGauges {
   readonly metadataBytes: number;
   readonly heldFiles: number;
   readonly isFeedAlive: boolean;
+  readonly journal: { readonly files: number; readonly bytes: number; readonly lostFiles: number };
 }
 
 export interface MetricsOptions {
@@ -229,6 +230,17 @@ function readAtScrape(
       'davgate_held_files',
       'Empty files that were acknowledged and wait for their body.',
       (drive) => drive.heldFiles,
+    ),
+    ofDrives(
+      'davgate_journal_files',
+      'Writes that were acknowledged and are not at the storage service yet.',
+      (drive) => drive.journal.files,
+    ),
+    ofDrives('davgate_journal_bytes', 'Bytes of these writes.', (drive) => drive.journal.bytes),
+    ofDrives(
+      'davgate_lost_files',
+      'Files in the lost-and-found folder: refused by the storage service.',
+      (drive) => drive.journal.lostFiles,
     ),
     {
       name: 'davgate_api_queue_calls',

@@ -1,18 +1,22 @@
 import type { Remote } from '../api/remote.ts';
+import type { Journal } from '../state/journal.ts';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
+import { ROOT } from '../util/path.ts';
 import { SetAside } from './aside.ts';
 import type { BlockCache } from './content/cache.ts';
 import { createReader } from './content/download.ts';
 import type { Files } from './files.ts';
 import { Gaps } from './gaps.ts';
 import { HeldFiles } from './holds.ts';
+import type { JournalLimits } from './journal/room.ts';
+import { type JournalDepth, openWriteBack } from './journal/write-back.ts';
 import { ChangeFeed } from './metadata/changes.ts';
 import { KnownTree } from './metadata/known-tree.ts';
 import { Metadata } from './metadata/metadata.ts';
-import { isLitter, isWaiting } from './names.ts';
+import { isDoubtful, isLitter, isWaiting, isWithinWaiting } from './names.ts';
 import type { TreeParts } from './parts.ts';
 import { SpaceAccount } from './quota.ts';
 import { Reading } from './reading.ts';
@@ -39,6 +43,9 @@ export interface DriveOptions {
   readonly setAside?: boolean;
   /** How long an empty file waits for its body, ms. */
   readonly holdMs?: number;
+  /** With it, a write is acknowledged when it is there, and sent afterwards. */
+  readonly journal?: Journal;
+  readonly journalLimits?: Partial<JournalLimits>;
   /** How long what is known may be believed while the change feed is down, ms. */
   readonly staleMs?: number;
   /** Changes at the service that follow each other faster are asked for together, ms. */
@@ -55,8 +62,12 @@ export interface DriveStatus {
 }
 
 export interface OpenDrive extends Files {
+  /** As the protocol is to use it. */
+  readonly state: DriveState;
   status(): DriveStatus;
-  /** Waits for changes under way, commits what is held back and stops watching the service. */
+  /** What waits in the journal; nothing ever does without one. */
+  depth(): JournalDepth;
+  /** Waits for changes under way, commits what is held back or pending and stops watching the service. */
   close(): Promise<void>;
 }
 
@@ -128,10 +139,30 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     .open()
     .catch((error) => log.error('what a kill left half done is not known', { reason: String(error) }));
   await held.start();
+  const holdMs = options.holdMs ?? HOLD_MS;
+  const writeBack =
+    options.journal &&
+    (await openWriteBack({
+      base: tree,
+      journal: options.journal,
+      state,
+      clock,
+      log,
+      holdMs,
+      goesThrough: (path) =>
+        path === ROOT || parts.asides.keeps(path) || isWithinWaiting(path) || isDoubtful(path),
+      touch: (folder) => metadata.adorn({ ...folder, modifiedMs: clock.now() }),
+      isDeletionPermanent: () => removal.isPermanent,
+      forgetKept: (path, ids) => removal.forgetKept(path, ids),
+      ...(options.journalLimits && { limits: options.journalLimits }),
+    }));
   return {
-    ...tree,
+    ...(writeBack?.files ?? tree),
+    state: writeBack?.state ?? state,
+    depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },
     status: () => ({ isFeedAlive: feed.isAlive, heldFiles: held.count, metadataBytes: known.sizeBytes }),
     async close() {
+      await writeBack?.close();
       await tree.idle();
       await held.close();
       await repairs.close();

@@ -17,6 +17,11 @@ export class Removal {
     this.#isPermanent = policy !== 'trash';
   }
 
+  /** Whether a deletion that need not be recoverable is for good, as far as is known. */
+  get isPermanent(): boolean {
+    return this.#isPermanent;
+  }
+
   async remove(path: Path, options: { readonly recoverable: boolean }): Promise<void> {
     const { asides, held, metadata } = this.parts;
     if (path === ROOT) throw new FileError('forbidden', 'the root of the drive cannot be removed');

@@ -24,6 +24,7 @@ beforeEach(async () => {
       tls: undefined,
       dataDirectory: join(directory, 'data'),
       cacheDirectory: join(directory, 'cache'),
+      writeMode: 'through',
       redisUrl: undefined,
       drives: [
         {

@@ -43,6 +43,7 @@ async function startOne(): Promise<void> {
     tls: undefined,
     dataDirectory: join(own, 'data'),
     cacheDirectory: join(own, 'cache'),
+    writeMode: 'through' as const,
     redisUrl: redis.url,
     drives: [drive],
     users: undefined,

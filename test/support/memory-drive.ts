@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Journals } from '../../src/state/journal.ts';
+import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
@@ -11,7 +13,12 @@ import type { Written } from '../../src/vfs/files.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryRemote } from './memory-remote.ts';
 
-type Settings = Partial<Pick<DriveOptions, 'deletePolicy' | 'setAside' | 'metadataBytesMax' | 'feedEveryMs'>>;
+type Settings = Partial<
+  Pick<DriveOptions, 'deletePolicy' | 'setAside' | 'metadataBytesMax' | 'feedEveryMs' | 'journalLimits'>
+> & {
+  /** Writes are acknowledged when they are in a journal. */
+  readonly writeBack?: boolean;
+};
 
 /** A drive over a service in memory, with a real state on disk and time that a test turns by hand. */
 export class MemoryDrive {
@@ -19,8 +26,9 @@ export class MemoryDrive {
   readonly clock = new ManualClock();
   readonly warnings: string[] = [];
   readonly #directory = mkdtempSync(join(tmpdir(), 'davgate-drive-'));
-  readonly #settings: Settings;
+  #settings: Settings;
   #state: State;
+  #journals: Journals | undefined;
   #files: OpenDrive | undefined;
 
   private constructor(remote: MemoryRemote, settings: Settings) {
@@ -45,6 +53,20 @@ export class MemoryDrive {
     return this.#state.drive('d');
   }
 
+  /** From the next start on. */
+  use(settings: Settings): void {
+    this.#settings = { ...this.#settings, ...settings };
+  }
+
+  get lostAndFound(): string {
+    return join(this.#directory, 'lost-and-found', 'd');
+  }
+
+  get #journalDirectories() {
+    const [journal, lostAndFound] = ['journal', 'lost-and-found'].map((name) => join(this.#directory, name));
+    return { journal: journal ?? '', lostAndFound: lostAndFound ?? '' };
+  }
+
   async start(): Promise<void> {
     const { remote, clock } = this;
     const log: Log = { ...silentLog, warn: (event) => void this.warnings.push(event) };
@@ -54,6 +76,9 @@ export class MemoryDrive {
       clock,
       log,
     });
+    const { writeBack, ...settings } = this.#settings;
+    if (writeBack) this.#journals ??= await openSqliteJournals(this.#journalDirectories);
+    const journal = await this.#journals?.drive('d');
     const options = {
       remote,
       state: this.state,
@@ -63,7 +88,8 @@ export class MemoryDrive {
       deletePolicy: 'auto' as const,
       // A test need not turn the clock for what others change to be seen.
       feedEveryMs: 0,
-      ...this.#settings,
+      ...settings,
+      ...(journal && { journal }),
     };
     this.#files = await openDrive(options);
     if (remote.isReachable) await this.untilAlive();
@@ -74,6 +100,8 @@ export class MemoryDrive {
     this.#files = undefined;
     const directory = join(this.#directory, 'state');
     void this.#state.close();
+    void this.#journals?.close();
+    this.#journals = undefined;
     this.#state = openSqliteState({ directory });
   }
 
@@ -102,6 +130,7 @@ export class MemoryDrive {
   async close(): Promise<void> {
     await this.#files?.close();
     await this.#state.close();
+    await this.#journals?.close();
     rmSync(this.#directory, { recursive: true });
   }
 }

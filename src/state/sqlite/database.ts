@@ -14,17 +14,17 @@ const LOG_BYTES_KEPT = 32 * 1024 * 1024;
 
 /**
  * Opens the database in `directory`, which is made when missing, for this process alone: every commit is on
- * disk when it returns, and the lock goes with the process, however that ends. Throws `StateInUse`,
- * `StateUnwritable`.
+ * disk when it returns, and the lock goes with the process, however that ends. `migrations` make its schema,
+ * step by step. Throws `StateInUse`, `StateUnwritable`.
  */
-export function openDatabase(directory: string): SqliteDatabase {
+export function openDatabase(directory: string, migrations: readonly string[] = MIGRATIONS): SqliteDatabase {
   makeDirectory(directory);
   let database: SqliteDatabase | undefined;
   try {
     // No waiting for another process: it will hold the database for as long as it runs.
     database = new Sqlite(join(directory, FILE_NAME), { timeout: 0 });
     seize(database);
-    migrate(database, directory);
+    migrate(database, directory, migrations);
     syncDirectory(directory);
     return database;
   } catch (error) {
@@ -91,16 +91,16 @@ function seize(database: SqliteDatabase): void {
   database.exec('BEGIN IMMEDIATE; COMMIT');
 }
 
-function migrate(database: SqliteDatabase, directory: string): void {
+function migrate(database: SqliteDatabase, directory: string, migrations: readonly string[]): void {
   const seen = Number(database.pragma('user_version', { simple: true }));
-  if (seen > MIGRATIONS.length)
+  if (seen > migrations.length)
     throw new StateUnwritable(
       directory,
       `a newer davgate has written ${FILE_NAME}; run that version or give another --data-dir`,
     );
-  const steps = MIGRATIONS.slice(seen);
+  const steps = migrations.slice(seen);
   database.transaction(() => {
     for (const step of steps) database.exec(step);
-    database.pragma(`user_version = ${MIGRATIONS.length}`);
+    database.pragma(`user_version = ${migrations.length}`);
   })();
 }

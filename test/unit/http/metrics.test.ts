@@ -17,6 +17,7 @@ const metricsOf = (): Metrics =>
         receivedBytes: 7,
         metadataBytes: 11,
         heldFiles: 2,
+        journal: { files: 3, bytes: 4_000, lostFiles: 1 },
         isFeedAlive: false,
       },
     ],
@@ -137,6 +138,9 @@ describe('what they say', () => {
     expect(value('davgate_api_bytes_total', { drive, direction: 'received' })).toBe(7);
     expect(value('davgate_api_paused', { drive })).toBe(1);
     expect(value('davgate_change_feed_alive', { drive })).toBe(0);
+    expect(value('davgate_journal_files', { drive })).toBe(3);
+    expect(value('davgate_journal_bytes', { drive })).toBe(4_000);
+    expect(value('davgate_lost_files', { drive })).toBe(1);
     expect(value('davgate_metadata_cache_bytes', { drive })).toBe(11);
     expect(value('davgate_held_files', { drive })).toBe(2);
     expect(value('davgate_block_cache_bytes')).toBe(13);

@@ -1,0 +1,193 @@
+import { join } from 'node:path';
+import type { Path } from '../../../util/path.ts';
+import { BodyGone, type Journal, type Journals, type PendingWrite } from '../../journal.ts';
+import { Commits } from '../commits.ts';
+import { openDatabase, type SqliteDatabase } from '../database.ts';
+import { asFull, Bodies, type Staged } from './bodies.ts';
+import { LostAndFound } from './lost-and-found.ts';
+import { JOURNAL_MIGRATIONS } from './migrations.ts';
+
+export interface JournalDirectories {
+  /** Of the journal itself. */
+  readonly journal: string;
+  /** Of what the service refuses; each drive has a folder in it. */
+  readonly lostAndFound: string;
+}
+
+/**
+ * The journals in a database of their own, and in files beside it. One process at a time. Throws `StateInUse`,
+ * `StateUnwritable`.
+ */
+export async function openSqliteJournals(directories: JournalDirectories): Promise<Journals> {
+  const database = openDatabase(directories.journal, JOURNAL_MIGRATIONS);
+  try {
+    const bodies = await Bodies.open(join(directories.journal, 'bodies'));
+    const rows = database.prepare<[], { file: string }>(
+      'SELECT body_file AS file FROM writes WHERE body_file IS NOT NULL',
+    );
+    await bodies.sweep(new Set(rows.all().map(({ file }) => file)));
+    const commits = new Commits(database, directories.journal);
+    return {
+      async drive(name) {
+        const lost = await LostAndFound.open(join(directories.lostAndFound, folderName(name)));
+        return new SqliteJournal(name, { database, commits, bodies, lost });
+      },
+      async close() {
+        commits.close();
+        database.close();
+      },
+    };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** A drive may be called anything. */
+function folderName(drive: string): string {
+  return encodeURIComponent(drive).replaceAll('.', '%2E');
+}
+
+interface Parts {
+  readonly database: SqliteDatabase;
+  readonly commits: Commits;
+  readonly bodies: Bodies;
+  readonly lost: LostAndFound;
+}
+
+interface Row extends Omit<PendingWrite, 'path' | 'replaces'> {
+  readonly path: string;
+  readonly replaces: string | null;
+}
+
+interface BodyRow {
+  readonly file: string | null;
+  readonly small: Buffer | null;
+}
+
+class SqliteJournal implements Journal {
+  readonly #statements: ReturnType<typeof prepare>;
+
+  constructor(
+    private readonly name: string,
+    private readonly parts: Parts,
+  ) {
+    this.#statements = prepare(parts.database);
+  }
+
+  async all(): Promise<readonly PendingWrite[]> {
+    return this.#statements.all.all(this.name).map(writeOf);
+  }
+
+  stage(body: AsyncIterable<Uint8Array>): Promise<Staged> {
+    return this.parts.bodies.stage(body);
+  }
+
+  discard(body: Staged): Promise<void> {
+    return this.parts.bodies.discard(body);
+  }
+
+  async accept(write: PendingWrite, { small, file }: Staged, supersedes?: string): Promise<void> {
+    const { insert, insertSmall } = this.#statements;
+    const superseded = await this.#run(() => {
+      const { lastInsertRowid } = insert.run({ ...rowOf(write), drive: this.name, file: file ?? null });
+      if (small) insertSmall.run(lastInsertRowid, small);
+      return supersedes === undefined ? [] : this.#drop([supersedes]);
+    });
+    await this.parts.bodies.remove(superseded);
+  }
+
+  async change(write: PendingWrite): Promise<void> {
+    await this.#run(() => this.#update([write]));
+  }
+
+  async forget(ids: readonly string[], changed: readonly PendingWrite[] = []): Promise<void> {
+    const files = await this.#run(() => {
+      this.#update(changed);
+      return this.#drop(ids);
+    });
+    await this.parts.bodies.remove(files);
+  }
+
+  async *read(
+    id: string,
+    range?: { readonly start: number; readonly end: number },
+  ): AsyncIterable<Uint8Array> {
+    const { file, small } = this.#body(id);
+    if (file !== null) yield* this.parts.bodies.read(file, range);
+    else if (small !== null) yield range ? small.subarray(range.start, range.end) : small;
+  }
+
+  get lostFiles(): number {
+    return this.parts.lost.count;
+  }
+
+  async lose(write: PendingWrite, reason: string): Promise<string> {
+    const { bodies, lost } = this.parts;
+    const { file, small } = this.#body(write.id);
+    const body = file === null ? { bytes: small ?? Buffer.alloc(0) } : { file: bodies.pathOf(file) };
+    const path = await lost.keep(this.name, write, body, reason);
+    await this.forget([write.id]);
+    return path;
+  }
+
+  #body(id: string): BodyRow {
+    const row = this.#statements.body.get(id);
+    if (!row) throw new BodyGone(`there is no pending write ${id}`);
+    return row;
+  }
+
+  #update(writes: readonly PendingWrite[]): void {
+    for (const write of writes) this.#statements.update.run(rowOf(write));
+  }
+
+  /** The files of those bodies that have one: they may go once this is on disk. */
+  #drop(ids: readonly string[]): string[] {
+    const { body, remove } = this.#statements;
+    const files = ids.flatMap((id) => body.get(id)?.file ?? []);
+    for (const id of ids) remove.run(id);
+    return files;
+  }
+
+  async #run<T>(change: () => T): Promise<T> {
+    try {
+      return await this.parts.commits.run(change);
+    } catch (error) {
+      throw asFull(error);
+    }
+  }
+}
+
+/** Named as in `PendingWrite`. */
+const COLUMNS = `id, path, file_id AS fileId, size_bytes AS sizeBytes, content_hash AS contentHash,
+  modified_ms AS modifiedMs, accepted_ms AS acceptedMs, due_ms AS dueMs, replaces`;
+
+function prepare(database: SqliteDatabase) {
+  return {
+    all: database.prepare<[string], Row>(`SELECT ${COLUMNS} FROM writes WHERE drive = ? ORDER BY position`),
+    body: database.prepare<[string], BodyRow>(
+      `SELECT body_file AS file, body AS small FROM writes LEFT JOIN small_bodies USING (position) WHERE id = ?`,
+    ),
+    insert: database.prepare(
+      `INSERT INTO writes (drive, id, path, file_id, size_bytes, content_hash, modified_ms, accepted_ms, due_ms,
+         replaces, body_file)
+       VALUES (@drive, @id, @path, @fileId, @sizeBytes, @contentHash, @modifiedMs, @acceptedMs, @dueMs,
+         @replaces, @file)`,
+    ),
+    insertSmall: database.prepare('INSERT INTO small_bodies (position, body) VALUES (?, ?)'),
+    update: database.prepare(
+      `UPDATE writes SET path = @path, file_id = @fileId, modified_ms = @modifiedMs, due_ms = @dueMs,
+         replaces = @replaces WHERE id = @id`,
+    ),
+    remove: database.prepare('DELETE FROM writes WHERE id = ?'),
+  };
+}
+
+function rowOf(write: PendingWrite): Row {
+  return { ...write, replaces: write.replaces ?? null };
+}
+
+function writeOf(row: Row): PendingWrite {
+  // Only paths that were checked are ever written.
+  return { ...row, path: row.path as Path, replaces: row.replaces ?? undefined };
+}

@@ -1,0 +1,115 @@
+import { copyFile, link, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { nameOf } from '../../../util/path.ts';
+import type { PendingWrite } from '../../journal.ts';
+import { DirectorySync } from './directory-sync.ts';
+
+const REASON_SUFFIX = '.reason.txt';
+
+/** Of the file's own name, so that with what stands around it the result is a name for every file system. */
+const NAME_BYTES_MAX = 120;
+
+/** Where a body is before it is lost: in memory or in a file of the same disk. */
+export type LostBody = { readonly bytes: Buffer } | { readonly file: string };
+
+/** The folder for what the service finally refused: each file with another one that says what it was and why. */
+export class LostAndFound {
+  readonly #sync: DirectorySync;
+  readonly #known: Set<string>;
+
+  private constructor(
+    private readonly directory: string,
+    known: readonly string[],
+  ) {
+    this.#sync = new DirectorySync(directory);
+    this.#known = new Set(known);
+  }
+
+  static async open(directory: string): Promise<LostAndFound> {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const names = await readdir(directory);
+    return new LostAndFound(
+      directory,
+      names.filter((name) => name.endsWith(REASON_SUFFIX)),
+    );
+  }
+
+  /** As of the start, and what came since. */
+  get count(): number {
+    return this.#known.size;
+  }
+
+  /** Resolves with the path of the file once all is on disk. Done again it makes the same file. */
+  async keep(drive: string, write: PendingWrite, body: LostBody, reason: string): Promise<string> {
+    const name = nameFor(write);
+    const path = join(this.directory, name);
+    await ('bytes' in body ? this.#store(path, body.bytes) : adopt(body.file, path));
+    await this.#store(`${path}${REASON_SUFFIX}`, Buffer.from(reportOf(drive, write, reason)));
+    await this.#sync.run();
+    this.#known.add(`${name}${REASON_SUFFIX}`);
+    return path;
+  }
+
+  /** Whole or not at all, even when the process is killed in the middle. */
+  async #store(path: string, bytes: Buffer): Promise<void> {
+    const unfinished = `${path}.unfinished`;
+    try {
+      const handle = await open(unfinished, 'w', 0o600);
+      try {
+        await handle.writeFile(bytes);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(unfinished, path);
+    } catch (error) {
+      await rm(unfinished, { force: true });
+      throw error;
+    }
+  }
+}
+
+/** A second name costs no room on a disk that may be full. The bytes are on disk already. */
+async function adopt(file: string, path: string): Promise<void> {
+  await rm(path, { force: true });
+  try {
+    await link(file, path);
+  } catch (error) {
+    // Some file systems know no second names.
+    const code = error instanceof Error && 'code' in error ? error.code : '';
+    // Somebody has removed it: the reason alone is kept.
+    if (code === 'ENOENT') return;
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EXDEV') throw error;
+    await copyFile(file, path);
+    const handle = await open(path, 'r');
+    await handle.sync().finally(() => handle.close());
+  }
+}
+
+/** As `20260102T030405Z-1a2b3c4d-report.odt`. */
+function nameFor({ acceptedMs, id, path }: PendingWrite): string {
+  const stamp = new Date(acceptedMs).toISOString().replace(/[-:]|\.\d+/g, '');
+  // From the end, where the extension is; a character that is cut apart goes as a whole.
+  const tail = Buffer.from(nameOf(path))
+    .subarray(-NAME_BYTES_MAX)
+    .toString()
+    .replace(/^\ufffd+/, '');
+  return `${stamp}-${id.slice(0, 8)}-${tail}`;
+}
+
+function reportOf(drive: string, write: PendingWrite, reason: string): string {
+  return [
+    `A write that davgate had acknowledged was refused by the storage service; its bytes are in the file that is\ncalled like this one without ".reason.txt".`,
+    '',
+    `reason:       ${reason}`,
+    `path:         ${write.path}`,
+    `drive:        ${drive}`,
+    `written:      ${new Date(write.acceptedMs).toISOString()}`,
+    `modified:     ${new Date(write.modifiedMs).toISOString()}`,
+    `bytes:        ${write.sizeBytes}`,
+    `content hash: ${write.contentHash}`,
+    '',
+    'When the file is where it should be, delete both.',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,27 @@
+/** The schema of the journal; a step that has been released is never edited, a change is a new step at the end. */
+export const JOURNAL_MIGRATIONS: readonly string[] = [
+  `
+  -- AUTOINCREMENT, so that a later write never gets a lower number: the order of acceptance.
+  CREATE TABLE writes (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    drive TEXT NOT NULL,
+    id TEXT NOT NULL UNIQUE,
+    path TEXT NOT NULL,
+    file_id TEXT NOT NULL,
+    size_bytes INTEGER NOT NULL,
+    content_hash TEXT NOT NULL,
+    modified_ms INTEGER NOT NULL,
+    accepted_ms INTEGER NOT NULL,
+    due_ms INTEGER NOT NULL,
+    replaces TEXT,
+    -- The name of the file that holds the body, where it is not in the table of small ones.
+    body_file TEXT
+  ) STRICT;
+
+  -- Apart from their rows, so that a change does not write the body anew.
+  CREATE TABLE small_bodies (
+    position INTEGER PRIMARY KEY REFERENCES writes ON DELETE CASCADE,
+    body BLOB NOT NULL
+  ) STRICT;
+  `,
+];

@@ -1,0 +1,242 @@
+import type { Clock } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
+import type { PendingFile, PendingFiles } from './pending-files.ts';
+import { isTrouble } from './verdict.ts';
+
+export interface DrainParts {
+  readonly pending: PendingFiles;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Brings one to the service, or to where it is kept; then it is no longer among `pending`. Throws why not yet. */
+  readonly land: (file: PendingFile, signal: AbortSignal) => Promise<void>;
+}
+
+/** Writes that are sent at the same time: the commit lane makes few calls of many. */
+const SENDING_MAX = 200;
+
+/** The same while the service takes none: enough to see whether it does again. */
+const PROBES_MAX = 4;
+
+/** Up to this size a write is in memory while it is sent: those count together, and the larger ones one by one. */
+const SHORT_BYTES_MAX = 4 * 1024 * 1024;
+const SENDING_BYTES_MAX = 32 * 1024 * 1024;
+const SENDING_LARGE_MAX = 2;
+
+/** Until the next try, after the first failure and at most; doubled each time. */
+const RETRY_MS = { first: 1_000, max: 60_000 };
+
+/** Timers of Node hold no more than 24 days; a wait is cut into such pieces. */
+const SLEEP_MS_MAX = 3_600_000;
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * Sends pending writes in the background: those of one path one after another, others at the same time, each
+ * again until it has landed.
+ */
+export class Drain {
+  readonly #urgent = new Set<PendingFile>();
+  readonly #ready = new Set<PendingFile>();
+  readonly #later = new Set<PendingFile>();
+  readonly #sending = new Map<PendingFile, Promise<void>>();
+  readonly #waiters = new Map<PendingFile, Waiter[]>();
+  readonly #stop = new AbortController();
+  #sendingBytes = 0;
+  #sendingLarge = 0;
+  #troubles = 0;
+  #pausedUntilMs = 0;
+  #alarm = new AbortController();
+  #idle: (() => void)[] = [];
+
+  constructor(private readonly parts: DrainParts) {}
+
+  get #isPaused(): boolean {
+    return this.#pausedUntilMs > this.parts.clock.now();
+  }
+
+  /** To be called when a write may be sent from now on. */
+  offer(file: PendingFile): void {
+    if (file.state !== 'waiting' || this.parts.pending.first(file.write.path) !== file) return;
+    this.withdraw(file);
+    if (file.isUrgent) this.#urgent.add(file);
+    else if (file.dueMs > this.parts.clock.now()) this.#later.add(file);
+    else this.#ready.add(file);
+    this.#send();
+  }
+
+  /** To be called when a write is not to be sent any more. One under way is not affected. */
+  withdraw(file: PendingFile): void {
+    this.#urgent.delete(file);
+    this.#ready.delete(file);
+    this.#later.delete(file);
+  }
+
+  /** Sends these at once. Resolves when all have landed or are kept elsewhere; rejects with what hinders the first. */
+  async flush(files: readonly PendingFile[]): Promise<void> {
+    const done = files.map((file) => {
+      const landed = new Promise<void>((resolve, reject) => {
+        this.#waiters.set(file, [...(this.#waiters.get(file) ?? []), { resolve, reject }]);
+      });
+      file.isUrgent = true;
+      this.offer(file);
+      return landed;
+    });
+    await Promise.all(done);
+  }
+
+  /** Resolves when the one that is on its way there, if any, has landed or failed. */
+  async settled(files: readonly PendingFile[]): Promise<void> {
+    await Promise.allSettled(files.map((file) => this.#sending.get(file)));
+  }
+
+  /** Sends all that waits, for at most `graceMs` and only as long as the service takes it; the rest stays. */
+  async close(graceMs: number): Promise<void> {
+    for (const file of [...this.#later]) {
+      file.isUrgent = true;
+      this.offer(file);
+    }
+    const grace = new AbortController();
+    const isOver = this.parts.clock.sleep(graceMs, grace.signal).catch(() => {});
+    await Promise.race([isOver, this.#untilIdle()]);
+    grace.abort();
+    this.#stop.abort(new Error('davgate is ending'));
+    this.#alarm.abort();
+    await this.settled([...this.#sending.keys()]);
+  }
+
+  #send(): void {
+    if (this.#stop.signal.aborted) return;
+    const sendingMax = this.#troubles > 0 ? PROBES_MAX : SENDING_MAX;
+    for (const file of this.#next()) {
+      if (this.#sending.size >= sendingMax || this.#sendingBytes >= SENDING_BYTES_MAX) break;
+      // Small ones go past those that take long.
+      if (isLarge(file) && this.#sendingLarge >= SENDING_LARGE_MAX) continue;
+      this.#start(file);
+    }
+    this.#schedule();
+    if (this.#sending.size + this.#urgent.size === 0 && (this.#ready.size === 0 || this.#isPaused))
+      for (const wake of this.#idle.splice(0)) wake();
+  }
+
+  /** Those for which somebody waits first; during a pause only they. */
+  *#next(): Iterable<PendingFile> {
+    yield* this.#urgent;
+    if (!this.#isPaused) yield* this.#ready;
+  }
+
+  #start(file: PendingFile): void {
+    this.withdraw(file);
+    file.state = 'sending';
+    this.#count(file, 1);
+    const sent = this.#attempt(file).finally(() => {
+      this.#sending.delete(file);
+      this.#count(file, -1);
+      const next = this.parts.pending.first(file.write.path);
+      if (next) this.offer(next);
+      this.#send();
+    });
+    this.#sending.set(file, sent);
+  }
+
+  #count(file: PendingFile, change: 1 | -1): void {
+    if (isLarge(file)) this.#sendingLarge += change;
+    else this.#sendingBytes += change * file.write.sizeBytes;
+  }
+
+  async #attempt(file: PendingFile): Promise<void> {
+    try {
+      await this.parts.land(file, this.#stop.signal);
+      this.#recovered();
+      this.#tell(file, (waiter) => waiter.resolve());
+    } catch (error) {
+      this.#putBack(file, error);
+      for (const each of this.parts.pending.at(file.write.path))
+        this.#tell(each, (waiter) => waiter.reject(error));
+    }
+  }
+
+  #putBack(file: PendingFile, error: unknown): void {
+    const nowMs = this.parts.clock.now();
+    file.state = 'waiting';
+    file.isUrgent = false;
+    if (this.#stop.signal.aborted) return;
+    if (isTrouble(error)) {
+      this.#trouble(nowMs, error);
+      return;
+    }
+    file.failures++;
+    file.notBeforeMs = nowMs + backoffMs(file.failures);
+    this.parts.log.warn('a write is not at the storage service yet', {
+      path: file.write.path,
+      failures: file.failures,
+      reason: String(error),
+    });
+  }
+
+  /** The first of those that fail together counts for all of them. */
+  #trouble(nowMs: number, error: unknown): void {
+    if (this.#isPaused) return;
+    this.#troubles++;
+    this.#pausedUntilMs = nowMs + backoffMs(this.#troubles);
+    const { files, bytes } = this.parts.pending;
+    this.parts.log.warn('the storage service takes no writes for now; they wait in the journal', {
+      files,
+      bytes,
+      reason: String(error),
+    });
+  }
+
+  #recovered(): void {
+    if (this.#troubles === 0) return;
+    this.#troubles = 0;
+    this.#pausedUntilMs = 0;
+    const { files, bytes } = this.parts.pending;
+    this.parts.log.info('the storage service takes writes again', { files, bytes });
+  }
+
+  #tell(file: PendingFile, say: (waiter: Waiter) => void): void {
+    const waiters = this.#waiters.get(file) ?? [];
+    this.#waiters.delete(file);
+    for (const waiter of waiters) say(waiter);
+  }
+
+  /** Wakes when the pause ends, or the first that waits for its time is due. */
+  #schedule(): void {
+    this.#alarm.abort();
+    const nowMs = this.parts.clock.now();
+    const isHeldUp = this.#ready.size > 0 && this.#isPaused;
+    let nextMs = isHeldUp ? this.#pausedUntilMs : Number.POSITIVE_INFINITY;
+    for (const file of this.#later) nextMs = Math.min(nextMs, file.dueMs);
+    if (nextMs === Number.POSITIVE_INFINITY || this.#stop.signal.aborted) return;
+    this.#alarm = new AbortController();
+    const waitMs = Math.min(SLEEP_MS_MAX, Math.max(0, nextMs - nowMs));
+    this.parts.clock.sleep(waitMs, this.#alarm.signal).then(
+      () => this.#wake(),
+      () => {},
+    );
+  }
+
+  #wake(): void {
+    const nowMs = this.parts.clock.now();
+    for (const file of [...this.#later]) if (file.dueMs <= nowMs) this.offer(file);
+    this.#send();
+  }
+
+  #untilIdle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idle.push(resolve);
+      this.#send();
+    });
+  }
+}
+
+function isLarge({ write }: PendingFile): boolean {
+  return write.sizeBytes > SHORT_BYTES_MAX;
+}
+
+function backoffMs(failures: number): number {
+  return Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (failures - 1));
+}

@@ -1,0 +1,123 @@
+import type { PendingWrite } from '../../state/journal.ts';
+import { isWithin, keyOf, type Path, parentOf } from '../../util/path.ts';
+import type { FileEntry } from '../files.ts';
+import { pendingEntry } from './entries.ts';
+
+/** A pending write on its way. */
+export class PendingFile {
+  /** `accepting`: not on disk yet, and not to be seen. `kept`: not to be sent for now. */
+  state: 'accepting' | 'waiting' | 'sending' | 'kept' = 'waiting';
+  /** Sent at once, whatever it would have waited for: somebody waits for it. */
+  isUrgent = false;
+  failures = 0;
+  /** What the service made of it, when only crossing it out in the journal is left to do. */
+  landed: FileEntry | undefined;
+  /** After a failure, until the next try, in ms since 1970. */
+  notBeforeMs = 0;
+
+  constructor(
+    public write: PendingWrite,
+    /** By how much it makes the account fuller than it is, in bytes. */
+    public readonly growthBytes: number,
+  ) {}
+
+  get dueMs(): number {
+    return this.isUrgent ? 0 : Math.max(this.write.dueMs, this.notBeforeMs);
+  }
+}
+
+const NONE: readonly FileEntry[] = [];
+
+/** The pending writes of a drive by place. Of one place there may be several, which land in their order. */
+export class PendingFiles {
+  readonly #places = new Map<string, PendingFile[]>();
+  readonly #folders = new Map<string, Set<string>>();
+  /** What each folder shows of them: the same object until one of them changes. */
+  readonly #shown = new Map<string, readonly FileEntry[]>();
+  #departures = 0;
+  files = 0;
+  bytes = 0;
+  growthBytes = 0;
+
+  /** Grows whenever one goes: what was read below before may not know yet what became of it. */
+  get departures(): number {
+    return this.#departures;
+  }
+
+  add(file: PendingFile): void {
+    const key = keyOf(file.write.path);
+    const folder = keyOf(parentOf(file.write.path));
+    const queue = this.#places.get(key) ?? [];
+    queue.push(file);
+    this.#places.set(key, queue);
+    this.#folders.set(folder, (this.#folders.get(folder) ?? new Set()).add(key));
+    this.#shown.delete(folder);
+    this.files++;
+    this.bytes += file.write.sizeBytes;
+    this.growthBytes += file.growthBytes;
+  }
+
+  delete(file: PendingFile): void {
+    const key = keyOf(file.write.path);
+    const queue = this.#places.get(key);
+    const index = queue?.indexOf(file) ?? -1;
+    if (!queue || index < 0) return;
+    queue.splice(index, 1);
+    const folder = keyOf(parentOf(file.write.path));
+    this.#shown.delete(folder);
+    this.#departures++;
+    this.files--;
+    this.bytes -= file.write.sizeBytes;
+    this.growthBytes -= file.growthBytes;
+    if (queue.length > 0) return;
+    this.#places.delete(key);
+    const siblings = this.#folders.get(folder);
+    siblings?.delete(key);
+    if (siblings?.size === 0) this.#folders.delete(folder);
+  }
+
+  /** To be called after something of `file` has changed that is shown. */
+  changed(file: PendingFile): void {
+    this.#shown.delete(keyOf(parentOf(file.write.path)));
+  }
+
+  /** In the order in which they are to land. */
+  at(path: Path): readonly PendingFile[] {
+    return this.#places.get(keyOf(path)) ?? [];
+  }
+
+  first(path: Path): PendingFile | undefined {
+    return this.at(path)[0];
+  }
+
+  /** The one that is to be seen. */
+  newest(path: Path): PendingFile | undefined {
+    return this.at(path).findLast(({ state }) => state !== 'accepting');
+  }
+
+  /** Those directly in `folder`, as they are shown. */
+  in(folder: Path): readonly FileEntry[] {
+    const key = keyOf(folder);
+    const known = this.#shown.get(key);
+    if (known) return known;
+    const keys = this.#folders.get(key);
+    if (!keys) return NONE;
+    const shown = [...keys].flatMap((each) => {
+      const newest = this.newest(each as Path);
+      return newest ? pendingEntry(newest.write) : [];
+    });
+    this.#shown.set(key, shown);
+    return shown;
+  }
+
+  /** All at `path` and below. */
+  within(path: Path): PendingFile[] {
+    const found: PendingFile[] = [];
+    for (const [key, queue] of this.#places) if (isWithin(key as Path, path)) found.push(...queue);
+    return found;
+  }
+
+  *all(): Iterable<PendingFile> {
+    for (const queue of this.#places.values()) yield* queue;
+  }
+}

@@ -1,0 +1,89 @@
+import type { Journal } from '../../state/journal.ts';
+import type { DriveState } from '../../state/state.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
+import type { Path } from '../../util/path.ts';
+import type { Files, FolderEntry } from '../files.ts';
+import { Gaps } from '../gaps.ts';
+import { Accepting } from './accepting.ts';
+import { Drain } from './drain.ts';
+import { ShownEntries } from './entries.ts';
+import { FileIds } from './file-ids.ts';
+import { createJournaledFiles } from './journaled-files.ts';
+import { Landing } from './landing.ts';
+import { PendingFile, PendingFiles } from './pending-files.ts';
+import { PendingReading } from './reading.ts';
+import { JOURNAL_LIMITS, type JournalLimits, JournalRoom } from './room.ts';
+
+export interface WriteBackParts {
+  /** The tree below, whose writes are at the service when they return. */
+  readonly base: Files;
+  readonly journal: Journal;
+  readonly state: DriveState;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How long an empty file waits for its body, ms. */
+  readonly holdMs: number;
+  /** What is never at the service or may be refused by it: its writes go straight to the tree below. */
+  readonly goesThrough: (path: Path) => boolean;
+  /** A name has come to `folder`, or has gone. */
+  readonly touch: (folder: FolderEntry) => void;
+  /** Whether what is deleted is gone for good. */
+  readonly isDeletionPermanent: () => boolean;
+  /** Forgets what was kept for the files with these ids, which were at `path`. */
+  readonly forgetKept: (path: Path, ids: readonly string[]) => Promise<void>;
+  readonly limits?: Partial<JournalLimits>;
+}
+
+/** What waits in the journal of a drive. */
+export interface JournalDepth {
+  readonly files: number;
+  readonly bytes: number;
+  /** In the lost-and-found folder: refused by the service. */
+  readonly lostFiles: number;
+}
+
+/** A drive whose writes are acknowledged when they are in the journal. */
+export interface WriteBack {
+  readonly files: Files;
+  /** As the protocol is to use it: properties are found under the id that a file was shown with. */
+  readonly state: DriveState;
+  depth(): JournalDepth;
+  /** Sends what it can within the grace time; the rest is sent after the next start. */
+  close(): Promise<void>;
+}
+
+/** For what waits, when davgate is told to end. */
+const CLOSE_GRACE_MS = 10_000;
+
+/** Takes up what the last run left, and goes on from there. */
+export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
+  const { base, journal, state, clock, log } = parts;
+  const pending = new PendingFiles();
+  const shown = new ShownEntries();
+  const ids = new FileIds();
+  const turns = new Gaps();
+  const landing = new Landing({ base, journal, pending, state, ids, log });
+  const drain = new Drain({ pending, clock, log, land: (file, signal) => landing.land(file, signal) });
+  const reading = new PendingReading(base, journal, pending, shown);
+  const room = new JournalRoom(pending, { ...JOURNAL_LIMITS, ...parts.limits });
+  const accepting = new Accepting({ ...parts, pending, reading, drain, shown, room, turns });
+  const files = createJournaledFiles({ ...parts, pending, reading, accepting, drain, shown, room, turns });
+  const depth = () => ({ files: pending.files, bytes: pending.bytes, lostFiles: journal.lostFiles });
+
+  for (const write of await journal.all()) {
+    // No body is to follow any more.
+    pending.add(new PendingFile({ ...write, dueMs: 0 }, write.sizeBytes));
+  }
+  if (pending.files > 0) log.info('writes of the last run wait in the journal', { ...depth() });
+  for (const file of pending.all()) drain.offer(file);
+  return {
+    files,
+    state: ids.follow(state),
+    depth,
+    async close() {
+      await drain.close(CLOSE_GRACE_MS);
+      if (pending.files > 0) log.warn('writes stay in the journal until the next start', { ...depth() });
+    },
+  };
+}
