@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SCOPES, type Scope } from '../../src/service/accounts/scopes.ts';
 import type { Route } from '../../src/service/route.ts';
 import { ROUTES } from '../../src/service/routes/table.ts';
+import { addApp, besideService } from '../support/consent.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { headerJson, send } from '../support/service-client.ts';
+import { type Answered, headerJson, refusal, refusalIn, send } from '../support/service-client.ts';
 
 let service: TestService;
 
@@ -33,36 +35,72 @@ test('the table in src/service/README.md is the one that the service works by', 
   expect(rows).toEqual(routes.map(rowOf));
 });
 
-test.each(Array.from(ROUTES.values(), (route) => [route.name, route] as const))(
-  '%s asks for its scope, and for no other',
-  async (name, { auth, scope, style }) => {
-    if (scope === undefined || !auth.endsWith('user')) return;
-    const { id } = await account(name);
-    const token = await service.service.grant({ accountId: id, scopes: ['account_info.write'] });
-    const answered = await send(`${service.url}/2/${name}`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(style === 'rpc' && { 'content-type': 'application/json' }),
-        ...(style === 'upload' && { 'content-type': 'application/octet-stream' }),
-        ...(style !== 'rpc' && { 'dropbox-api-arg': headerJson({}) }),
-      },
-      body: style === 'rpc' ? 'null' : '',
-    });
-    expect(answered.status).toBe(401);
-    expect(answered.json).toMatchObject({ error: { '.tag': 'missing_scope', required_scope: scope } });
-  },
+const SCOPED = [...ROUTES.values()].flatMap(({ name, auth, scope, style }) =>
+  scope === undefined ? [] : [{ name, auth, scope, style }],
 );
 
-async function account(name: string): Promise<{ id: string }> {
-  const email = `${name.replaceAll('/', '-')}@example.org`;
-  return service.service.addAccount({
-    email,
-    givenName: 'S',
-    surname: 'C',
-    mayDeletePermanently: false,
+/** Calls a function without a sensible argument: who may call is settled before that is looked at. */
+function callAs(authorization: string, { name, style }: Pick<Route, 'name' | 'style'>): Promise<Answered> {
+  return send(`${service.url}/2/${name}`, {
+    method: 'POST',
+    headers: {
+      authorization,
+      ...(style === 'rpc' && { 'content-type': 'application/json' }),
+      ...(style === 'upload' && { 'content-type': 'application/octet-stream' }),
+      ...(style !== 'rpc' && { 'dropbox-api-arg': headerJson({}) }),
+    },
+    body: style === 'rpc' ? '{}' : '',
   });
 }
+
+/** An app that may have these scopes, and a token of it that has those. */
+function tokenOf(appScopes: readonly Scope[], scopes: readonly Scope[]): { token: string; basic: string } {
+  const { app, secret } = addApp(service, { scopes: appScopes });
+  const basic = `Basic ${Buffer.from(`${app.key}:${secret}`).toString('base64')}`;
+  const token = besideService(service, ({ tokens, accounts }) => {
+    const accountId = accounts.all()[0]?.id ?? '';
+    return tokens.grantAccess(0, { accountId, appKey: app.key, scopes });
+  });
+  return { token: `Bearer ${token}`, basic };
+}
+
+describe.each(SCOPED)('$name asks for $scope', (route) => {
+  const { scope, auth, name } = route;
+  const others = SCOPES.filter((other) => other !== scope);
+
+  test('and a token with all others is told which one it lacks', async () => {
+    expect(refusalIn(await callAs(tokenOf(SCOPES, others).token, route))).toEqual(
+      refusal(401, 'missing_scope', { '.tag': 'missing_scope', required_scope: scope }),
+    );
+  });
+
+  test('and for no other: a token with it alone is let in', async () => {
+    const { status, text } = await callAs(tokenOf([scope], [scope]).token, route);
+    expect(status).not.toBe(401);
+    expect(text).not.toContain('scope');
+  });
+
+  test('and an app that may not have it is told so, whatever its token was given', async () => {
+    const { token, basic } = tokenOf(others, SCOPES);
+    const calls = auth === 'user' ? [token] : [token, basic];
+    for (const authorization of calls) {
+      const { status, headers, text } = await callAs(authorization, route);
+      expect([status, headers.get('content-type')]).toEqual([400, 'text/plain; charset=utf-8']);
+      expect(text).toBe(
+        `Error in call to API function "${name}": Your app is not permitted to access this endpoint because it does not have the required scope '${scope}'. The owner of the app can enable the scope for the app.`,
+      );
+    }
+  });
+});
+
+test.each([...ROUTES.values()].filter(({ scope, auth }) => scope === undefined && auth !== 'none'))(
+  '$name asks for no scope',
+  async (route) => {
+    const { token, basic } = tokenOf([], []);
+    const { status } = await callAs(route.auth === 'app' ? basic : token, route);
+    expect(status).toBe(200);
+  },
+);
 
 test.each([
   'paper/docs/list',

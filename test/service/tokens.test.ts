@@ -1,10 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SCOPES, type Scope } from '../../src/service/accounts/scopes.ts';
+import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { type Answered, refusal, refusalIn, rpc, send, upload } from '../support/service-client.ts';
+import { type Answered, refusal, refusalIn, rpc, send } from '../support/service-client.ts';
 
 const clock = new ManualClock();
 let service: TestService;
@@ -36,10 +36,6 @@ async function freshToken(form = refreshing()): Promise<string> {
 
 const whoAmI = (token: string | null, headers = {}) =>
   rpc(service, 'users/get_current_account', null, { token, headers });
-
-async function accountId(): Promise<string> {
-  return ((await whoAmI(service.token)).json as { account_id: string }).account_id;
-}
 
 describe('POST /oauth2/token', () => {
   const SUCCESS = {
@@ -213,72 +209,6 @@ describe('an access token', () => {
       expect(
         refusalIn(await whoAmI(service.token, { [`dropbox-api-select-${who}`]: 'dbmid:x' })),
       ).toMatchObject({ status: 401, summary: `invalid_select_${who}` });
-  });
-});
-
-/** The scope that each function asks for (service-api.md §6 to §8), and an argument for it. */
-const NEEDED: [string, 'rpc' | 'content', object, Scope][] = [
-  ['files/get_metadata', 'rpc', { path: '/x' }, 'files.metadata.read'],
-  ['files/list_folder', 'rpc', { path: '' }, 'files.metadata.read'],
-  ['files/list_folder/continue', 'rpc', { cursor: 'x' }, 'files.metadata.read'],
-  ['files/list_folder/get_latest_cursor', 'rpc', { path: '' }, 'files.metadata.read'],
-  ['files/list_revisions', 'rpc', { path: '/x' }, 'files.metadata.read'],
-  ['files/upload', 'content', { path: '/x' }, 'files.content.write'],
-  ['files/upload_session/start', 'content', {}, 'files.content.write'],
-  [
-    'files/upload_session/append_v2',
-    'content',
-    { cursor: { session_id: 'x', offset: 0 } },
-    'files.content.write',
-  ],
-  [
-    'files/upload_session/finish',
-    'content',
-    { cursor: { session_id: 'x', offset: 0 }, commit: { path: '/x' } },
-    'files.content.write',
-  ],
-  ['files/upload_session/finish_batch_v2', 'rpc', { entries: [] }, 'files.content.write'],
-  ['files/create_folder_v2', 'rpc', { path: '/x' }, 'files.content.write'],
-  ['files/delete_v2', 'rpc', { path: '/x' }, 'files.content.write'],
-  ['files/move_v2', 'rpc', { from_path: '/x', to_path: '/y' }, 'files.content.write'],
-  ['files/copy_v2', 'rpc', { from_path: '/x', to_path: '/y' }, 'files.content.write'],
-  ['files/restore', 'rpc', { path: '/x', rev: '0123456789' }, 'files.content.write'],
-  ['files/permanently_delete', 'rpc', { path: '/x' }, 'files.permanent_delete'],
-  ['sharing/create_shared_link_with_settings', 'rpc', { path: '/x' }, 'sharing.write'],
-  ['sharing/revoke_shared_link', 'rpc', { url: 'x' }, 'sharing.write'],
-  ['sharing/list_shared_links', 'rpc', {}, 'sharing.read'],
-  ['sharing/get_shared_link_metadata', 'rpc', { url: 'x' }, 'sharing.read'],
-  ['users/get_current_account', 'rpc', {}, 'account_info.read'],
-  ['users/get_space_usage', 'rpc', {}, 'account_info.read'],
-  ['check/user', 'rpc', {}, 'account_info.read'],
-];
-
-describe('scopes', () => {
-  test.each(NEEDED)('%s (%s, %j) needs %4$s and nothing else', async (name, style, argument, scope) => {
-    const call = style === 'rpc' ? rpc : upload;
-    const account = await accountId();
-    const all = SCOPES.filter((other) => other !== scope);
-    const without = await service.service.grant({ accountId: account, scopes: all });
-    expect(refusalIn(await call(service, name, argument, { token: without }))).toEqual(
-      refusal(401, 'missing_scope', { '.tag': 'missing_scope', required_scope: scope }),
-    );
-    const only = await service.service.grant({ accountId: account, scopes: [scope] });
-    expect((await call(service, name, argument, { token: only })).status).not.toBe(401);
-  });
-
-  test('files/download needs files.content.read', async () => {
-    const token = await service.service.grant({
-      accountId: await accountId(),
-      scopes: SCOPES.filter((scope) => scope !== 'files.content.read'),
-    });
-    const answered = await send(`${service.url}/2/files/download`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'dropbox-api-arg': '{"path":"/x"}' },
-    });
-    expect(refusalIn(answered)).toMatchObject({
-      status: 401,
-      error: { required_scope: 'files.content.read' },
-    });
   });
 });
 
