@@ -25,6 +25,7 @@ import type { Log } from './util/log.ts';
 import { type BlockCache, openBlockCache } from './vfs/content/cache.ts';
 import { meteredCache } from './vfs/content/metered-cache.ts';
 import { type DriveOptions, openDrive } from './vfs/drive.ts';
+import { openSpill, type Spill } from './vfs/upload/spill.ts';
 
 /** What the block cache may take of the disk. */
 const CACHE_BYTES_MAX = 10 * 1024 ** 3;
@@ -115,6 +116,7 @@ async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyM
   const blocks = opened.add(await openBlockCache({ directory, sizeBytesMax, clock: systemClock, log }));
   gauges.ofCache = () => blocks.diskBytes;
   const cache = meteredCache(blocks, metrics.meter);
+  const spill = await openSpill({ directory: join(config.dataDirectory, 'spill'), clock: systemClock, log });
   const embedded = config.drives.some(({ service }) => service === 'embedded')
     ? opened.add(await startEmbeddedService(join(config.dataDirectory, 'service'), log))
     : undefined;
@@ -130,7 +132,7 @@ async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyM
     if (service)
       drives.set(
         drive.name,
-        await openOne(drive, { ...watchers, service, state, journals, writeMode, cache }),
+        await openOne(drive, { ...watchers, service, state, journals, writeMode, cache, spill }),
       );
   }
   return drives;
@@ -170,17 +172,18 @@ interface DriveNeeds extends Watchers {
   readonly journals: Journals | undefined;
   readonly writeMode: Config['writeMode'];
   readonly cache: BlockCache;
+  readonly spill: Spill;
 }
 
 async function openOne(
   drive: DriveConfig,
-  { service, state, journals, writeMode, cache, gauges, metrics, log, opened }: DriveNeeds,
+  { service, state, journals, writeMode, cache, spill, gauges, metrics, log, opened }: DriveNeeds,
 ): Promise<Drive> {
   const { name, root, deletePolicy } = drive;
   const tools = { clock: systemClock, log, meter: metrics.meter };
   const remote = opened.add(createRemote({ ...service, ...tools, root }));
   const driveState = state.drive(name);
-  const options = { ...tools, remote, state: driveState, cache, deletePolicy };
+  const options = { ...tools, remote, state: driveState, cache, spill, deletePolicy };
   const files = await openDrive({ ...options, ...(await journalOf(name, { journals, writeMode })) });
   gauges.ofDrives.push(() => ({ name, ...remote.status(), ...files.status(), journal: files.depth() }));
   return { files: opened.add(files), state: files.state };

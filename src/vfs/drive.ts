@@ -27,6 +27,7 @@ import { SetTimes } from './set-times.ts';
 import { StepAside } from './step-aside.ts';
 import { createTree } from './tree.ts';
 import { CommitLane } from './upload/commit-lane.ts';
+import { type Spill, writePatiently } from './upload/spill.ts';
 import { createUploader } from './upload/upload.ts';
 import { Writing } from './writing.ts';
 
@@ -39,6 +40,8 @@ export interface DriveOptions {
   readonly log: Log;
   readonly meter?: Meter;
   readonly deletePolicy: DeletePolicy;
+  /** Where bodies wait that the service does not take yet; without it, their senders do. */
+  readonly spill?: Spill;
   /** Whether the litter of desktop systems is kept off the service; on when absent. */
   readonly setAside?: boolean;
   /** How long an empty file waits for its body, ms. */
@@ -156,8 +159,10 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       forgetKept: (path, ids) => removal.forgetKept(path, ids),
       ...(options.journalLimits && { limits: options.journalLimits }),
     }));
+  const files = writeBack?.files ?? tree;
   return {
-    ...(writeBack?.files ?? tree),
+    ...files,
+    write: options.spill ? writePatiently(files, options.spill) : files.write,
     state: writeBack?.state ?? state,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },
     status: () => ({ isFeedAlive: feed.isAlive, heldFiles: held.count, metadataBytes: known.sizeBytes }),

@@ -7,10 +7,11 @@ import { createRemote } from '../../src/api/client.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
 import { startListener } from '../../src/http/listener.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
-import { systemClock } from '../../src/util/clock.ts';
+import { type Clock, systemClock } from '../../src/util/clock.ts';
 import type { Log, LogFields } from '../../src/util/log.ts';
 import { openBlockCache } from '../../src/vfs/content/cache.ts';
 import { openDrive } from '../../src/vfs/drive.ts';
+import { openSpill } from '../../src/vfs/upload/spill.ts';
 import type { TestService } from './service.ts';
 
 export interface TestGateway {
@@ -20,6 +21,8 @@ export interface TestGateway {
   readonly errors: readonly LogFields[];
   /** Likewise, of warnings: calls that are tried again, for one. */
   readonly warnings: readonly LogFields[];
+  /** Where bodies wait that the service does not take yet. */
+  readonly spillDirectory: string;
   close(): Promise<void>;
 }
 
@@ -29,18 +32,19 @@ export interface GatewayOptions {
   readonly deadlineMs?: number;
   /** Of the waits between two tries. */
   readonly random?: () => number;
+  /** Of the gateway itself; its connections go by the real one. */
+  readonly clock?: Clock;
 }
 
 /** The gateway as `src/app.ts` composes it, in this process, open to all, over a service that runs already. */
 export async function startTestGateway(options: GatewayOptions): Promise<TestGateway> {
   const { url, appKey, appSecret, refreshToken } = options.service;
-  const { deadlineMs, random } = options;
+  const { deadlineMs, random, clock = systemClock } = options;
   const directory = await mkdtemp(join(tmpdir(), 'davgate-gateway-'));
   const errors: LogFields[] = [];
   const warnings: LogFields[] = [];
   const warn = (event: string, fields?: LogFields) => void warnings.push({ event, ...fields });
   const log: Log = { info() {}, warn, error: (event, fields) => errors.push({ event, ...fields }) };
-  const clock = systemClock;
   const stateStore = openSqliteState({ directory: join(directory, 'state') });
   const cache = await openBlockCache({
     directory: join(directory, 'cache'),
@@ -60,7 +64,8 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     ...(random && { random }),
   });
   const state = stateStore.drive('d');
-  const files = await openDrive({ remote, state, cache, clock, log, deletePolicy: 'auto' });
+  const spill = await openSpill({ directory: join(directory, 'spill'), clock, log });
+  const files = await openDrive({ remote, state, cache, spill, clock, log, deletePolicy: 'auto' });
   const handle = createDavHandler({ clock, log });
   const listener = await startListener({
     host: '127.0.0.1',
@@ -73,6 +78,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     url: `http://127.0.0.1:${listener.port}`,
     errors,
     warnings,
+    spillDirectory: join(directory, 'spill'),
     async close() {
       await listener.close();
       await files.close();
