@@ -1,8 +1,7 @@
 import { encodeResult } from './argument.ts';
-import { ZIP_TYPE } from './content/zip.ts';
 import type { Answer } from './exchange.ts';
 import { BadCall, NoSuchCall, Refusal } from './failures.ts';
-import type { Archive, Content, Result } from './route.ts';
+import type { Content, MadeContent, Result } from './route.ts';
 
 const JSON_TYPE = 'application/json';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
@@ -23,8 +22,8 @@ export function resultAnswer(result: Result): Answer {
 }
 
 /** 200, 206 or 304 of a download; the type is the same for every file, as the specification says. */
-export function contentAnswer(content: Content | Archive): Answer {
-  if (!('rev' in content)) return archiveAnswer(content);
+export function contentAnswer(content: Content | MadeContent): Answer {
+  if (!('rev' in content)) return madeAnswer(content);
   const { rev, sizeBytes, result, range, bytes } = content;
   const etag = `W/"${rev}"`;
   if (range === 'not-modified') return { status: 304, headers: { etag }, body: undefined };
@@ -43,8 +42,8 @@ export function contentAnswer(content: Content | Archive): Answer {
   };
 }
 
-function archiveAnswer({ sizeBytes, result, bytes }: Archive): Answer {
-  const headers = { 'content-type': ZIP_TYPE, 'dropbox-api-result': encodeResult(result) };
+function madeAnswer({ type, sizeBytes, result, bytes }: MadeContent): Answer {
+  const headers = { 'content-type': type, 'dropbox-api-result': encodeResult(result) };
   return { status: 200, headers, body: { sizeBytes, bytes } };
 }
 

@@ -67,8 +67,9 @@ export interface Content {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** An archive made for this one call: it has no revision, and no part of it can be asked for. */
-export interface Archive {
+/** Bytes made for this one call: they have no revision, and no part of them can be asked for. */
+export interface MadeContent {
+  readonly type: string;
   readonly sizeBytes: number;
   readonly result: object;
   readonly bytes: AsyncIterable<Uint8Array>;
@@ -100,7 +101,7 @@ type Someone = Caller | undefined;
 export type Route = Known & { readonly auth: RouteAuth } & (
     | { readonly style: 'rpc'; readonly prepare: Prepare<Call<Someone>, Result> }
     | { readonly style: 'upload'; readonly prepare: Prepare<UploadCall<Someone>, Result> }
-    | { readonly style: 'download'; readonly prepare: Prepare<DownloadCall<Someone>, Content | Archive> }
+    | { readonly style: 'download'; readonly prepare: Prepare<DownloadCall<Someone>, Content | MadeContent> }
   );
 
 interface Row<F extends Fields, C, Answer> extends Common {
@@ -135,17 +136,19 @@ export function upload<F extends Fields>(row: Row<F, UploadCall, Result>): Route
   };
 }
 
-export function download<F extends Fields>(row: Row<F, DownloadCall, Content | Archive>): Route {
+export function download<F extends Fields>(row: Row<F, DownloadCall, Content | MadeContent>): Route {
   return {
     ...commonOf(row),
     style: 'download',
     auth: 'user',
-    prepare: forUsers<DownloadCall<Someone>, Content | Archive>(prepared(row)),
+    prepare: forUsers<DownloadCall<Someone>, Content | MadeContent>(prepared(row)),
   };
 }
 
 /** A download-style function that apps may call too. */
-export function openDownload<F extends Fields>(row: Row<F, DownloadCall<Someone>, Content | Archive>): Route {
+export function openDownload<F extends Fields>(
+  row: Row<F, DownloadCall<Someone>, Content | MadeContent>,
+): Route {
   return { ...commonOf(row), style: 'download', auth: 'app-or-user', prepare: prepared(row) };
 }
 

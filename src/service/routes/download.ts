@@ -1,6 +1,7 @@
 import { exceptRoot } from '../addresses.ts';
 import { fileContent } from '../content/file-content.ts';
 import { folderZip } from '../content/folder-zip.ts';
+import { ZIP_TYPE } from '../content/zip.ts';
 import { failure, refused } from '../failures.ts';
 import { fileMetadata, folderMetadata } from '../metadata.ts';
 import { readPath, rev } from '../path-schemas.ts';
@@ -40,7 +41,7 @@ const downloadZip = download({
     if (folder.kind === 'deleted') throw new StorageError({ kind: 'lookup', tag: 'not_found' });
     const zip = folderZip(storage, namespace, folder, clock.now());
     if (typeof zip === 'string') throw refused(failure(zip));
-    return { ...zip, result: { metadata: folderMetadata(folder) } };
+    return { ...zip, type: ZIP_TYPE, result: { metadata: folderMetadata(folder) } };
   },
 });
 

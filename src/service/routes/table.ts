@@ -4,6 +4,7 @@ import { METADATA_ROUTES } from './metadata.ts';
 import { SEARCH_ROUTES } from './search.ts';
 import { SHARING_ROUTES } from './sharing.ts';
 import { TEMPORARY_ROUTES } from './temporary.ts';
+import { THUMBNAIL_ROUTES } from './thumbnails.ts';
 import { TREE_ROUTES } from './tree.ts';
 import { TREE_BATCH_ROUTES } from './tree-batch.ts';
 import { UPLOAD_ROUTES } from './upload.ts';
@@ -16,6 +17,7 @@ const ALL: readonly Route[] = [
   ...UPLOAD_BATCH_ROUTES,
   ...DOWNLOAD_ROUTES,
   ...TEMPORARY_ROUTES,
+  ...THUMBNAIL_ROUTES,
   ...SEARCH_ROUTES,
   ...TREE_ROUTES,
   ...TREE_BATCH_ROUTES,

@@ -1,0 +1,173 @@
+import { exceptRoot } from '../addresses.ts';
+import { BadCall, failure, Refusal, refused } from '../failures.ts';
+import { accessLink } from '../links/access.ts';
+import { linkMetadata } from '../links/sharing.ts';
+import { fileMetadata } from '../metadata.ts';
+import { readPath } from '../path-schemas.ts';
+import { failureOf, LOOKUP } from '../refusals.ts';
+import { type Call, type Caller, openDownload, type Rooms, type Route, rpc } from '../route.ts';
+import {
+  boolean,
+  list,
+  optional,
+  required,
+  type Schema,
+  type StructOf,
+  string,
+  struct,
+  union,
+  withDefault,
+} from '../schema.ts';
+import { StorageError, type Stored, type StoredDeletion, type StoredFile } from '../storage/storage.ts';
+import type { Wanted } from '../thumbnails/render.ts';
+import { thumbnailOf } from '../thumbnails/thumbnail.ts';
+
+/** SharedLinkFileInfo, which stands beside its tag. */
+const linkResource = struct({
+  '.tag': required(string()),
+  url: required(string()),
+  path: optional(string()),
+  password: optional(string()),
+});
+const pathResource = union({ path: readPath });
+
+type LinkResource = ReturnType<typeof linkResource>;
+
+/** PathOrLink. */
+const resource: Schema<{ readonly path: string } | { readonly link: LinkResource }> = (value) => {
+  const isLink = typeof value === 'object' && value !== null && '.tag' in value && value['.tag'] === 'link';
+  return isLink ? { link: linkResource(value) } : { path: pathResource(value).value };
+};
+
+/** How the thumbnail is to be: ThumbnailArg and ThumbnailV2Arg but for the file. */
+const imageFields = {
+  format: withDefault(union({ jpeg: null, png: null, webp: null }), { tag: 'jpeg' } as const),
+  size: withDefault(
+    union({
+      w32h32: null,
+      w64h64: null,
+      w128h128: null,
+      w256h256: null,
+      w480h320: null,
+      w640h480: null,
+      w960h640: null,
+      w1024h768: null,
+      w2048h1536: null,
+    }),
+    { tag: 'w64h64' } as const,
+  ),
+  mode: withDefault(union({ strict: null, bestfit: null, fitone_bestfit: null, original: null }), {
+    tag: 'strict',
+  } as const),
+  exclude_media_info: optional(boolean),
+};
+
+const thumbnail = openDownload({
+  name: 'files/get_thumbnail_v2',
+  scope: 'files.content.read',
+  argument: { resource: required(resource), ...imageFields },
+  refusals: LOOKUP,
+  handle: async (call) => {
+    const { argument, storage } = call;
+    const wanted = wantedOf(argument);
+    const { file, result } =
+      'link' in argument.resource
+        ? await linkedFile(call, argument.resource.link)
+        : ownFile(call, userIn(call), argument.resource.path);
+    const made = await thumbnailOf(storage, file, wanted);
+    if (typeof made === 'string') throw refused(failure(made));
+    return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: only(made) };
+  },
+});
+
+const BATCH_MAX_ENTRIES = 25;
+/** More than these are no batch, but an attempt to be expensive. */
+const BATCH_MAX_READ = 1000;
+
+const batch = rpc({
+  name: 'files/get_thumbnail_batch',
+  scope: 'files.content.read',
+  argument: {
+    entries: required(list(struct({ path: required(readPath), ...imageFields }), { max: BATCH_MAX_READ })),
+  },
+  refusals: LOOKUP,
+  handle: async (call) => {
+    const { entries } = call.argument;
+    if (entries.length > BATCH_MAX_ENTRIES) throw refused(failure('too_many_files'));
+    const results: object[] = [];
+    for (const entry of entries) {
+      call.signal.throwIfAborted();
+      results.push(await batchResult(call, entry));
+    }
+    return { entries: results };
+  },
+});
+
+export const THUMBNAIL_ROUTES: readonly Route[] = [thumbnail, batch];
+
+async function batchResult(
+  call: Call<Caller>,
+  entry: StructOf<typeof imageFields> & { readonly path: string },
+): Promise<object> {
+  try {
+    const { file } = ownFile(call, call.caller, entry.path);
+    const made = await thumbnailOf(call.storage, file, wantedOf(entry));
+    if (typeof made === 'string') return { '.tag': 'failure', failure: failure(made).value };
+    return { '.tag': 'success', metadata: fileMetadata(file), thumbnail: made.toString('base64') };
+  } catch (error) {
+    const told = error instanceof StorageError ? failureOf(error, LOOKUP) : undefined;
+    if (!told) throw error;
+    return { '.tag': 'failure', failure: told.value };
+  }
+}
+
+interface Source {
+  readonly file: StoredFile;
+  /** PreviewResult. */
+  readonly result: object;
+}
+
+function ownFile({ storage }: Rooms, { account }: Caller, path: string): Source {
+  const file = fileIn(storage.stat(account.namespace, exceptRoot(path, account.namespace), false));
+  return { file, result: { file_metadata: fileMetadata(file) } };
+}
+
+/** Of ThumbnailV2Error's members, `path` is for the caller's own files. */
+async function linkedFile(
+  call: Call<Caller | undefined>,
+  { url, path, password }: LinkResource,
+): Promise<Source> {
+  try {
+    const opened = await accessLink(call, { url, path, link_password: password });
+    const file = fileIn(opened.item);
+    const { url: fileUrl, id, path_lower } = linkMetadata(call, opened, opened.isOwner);
+    return { file, result: { link_metadata: { url: fileUrl, id, path: path_lower, rev: file.rev } } };
+  } catch (error) {
+    if (error instanceof StorageError) throw refused(failure('not_found'));
+    const tag = error instanceof Refusal ? error.failure.tags[0] : undefined;
+    if (tag === 'shared_link_access_denied') throw refused(failure('access_denied'));
+    if (tag === 'shared_link_not_found') throw refused(failure('not_found'));
+    throw error;
+  }
+}
+
+function fileIn(item: Stored | StoredDeletion): StoredFile {
+  if (item.kind === 'folder') throw new StorageError({ kind: 'lookup', tag: 'not_file' });
+  if (item.kind === 'deleted') throw new StorageError({ kind: 'lookup', tag: 'not_found' });
+  return item;
+}
+
+/** An app alone has no files. */
+function userIn({ caller }: Call<Caller | undefined>): Caller {
+  if (!caller) throw new BadCall('Only of a link may an app ask for a thumbnail without a user.');
+  return caller;
+}
+
+function wantedOf({ format, size, mode }: StructOf<typeof imageFields>): Wanted {
+  const [, width, height] = /^w(\d+)h(\d+)$/.exec(size.tag) ?? [];
+  return { format: format.tag, mode: mode.tag, box: { width: Number(width), height: Number(height) } };
+}
+
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

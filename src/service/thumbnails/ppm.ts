@@ -1,0 +1,55 @@
+import { emptyPixels, type Pixels, UnreadableImage } from './pixels.ts';
+
+/** A number, after white space and comments. */
+const NUMBER = /(?:\s|#[^\n\r]*[\n\r])*(\d{1,9})/y;
+/** Longer headers are no image's, but a heap of comments. */
+const HEADER_MAX_BYTES = 64 * 1024;
+
+/** Reads a portable pixmap (`P6`, and `P3` in digits). Throws `UnreadableImage`. */
+export function readPpm(bytes: Buffer): Pixels {
+  const kind = bytes.toString('latin1', 0, 2);
+  if (kind !== 'P6' && kind !== 'P3') throw new UnreadableImage('this is no portable pixmap');
+  const head = bytes.toString('latin1', 0, HEADER_MAX_BYTES);
+  const numbers = numbersIn(head, 2);
+  const [width, height, max] = [numbers.next(), numbers.next(), numbers.next()];
+  if (max < 1 || max > 0xffff) throw new UnreadableImage('a pixmap’s colours end between 1 and 65535');
+  const count = width * height * 3;
+  const samples =
+    kind === 'P6'
+      ? binarySamples(bytes, numbers.end() + 1, max, count)
+      : textSamples(bytes, numbers.end(), count);
+  const pixels = emptyPixels(width, height);
+  for (let index = 0; index < count; index++)
+    pixels.rgb[index] = Math.min(255, Math.round((samples(index) * 255) / max));
+  return pixels;
+}
+
+/** The samples in their order; each is asked for once. */
+type Samples = (index: number) => number;
+
+function binarySamples(bytes: Buffer, start: number, max: number, count: number): Samples {
+  const sampleBytes = max > 0xff ? 2 : 1;
+  if (start + count * sampleBytes > bytes.length) throw new UnreadableImage('the pixmap is cut off');
+  return (index) => bytes.readUIntBE(start + index * sampleBytes, sampleBytes);
+}
+
+function textSamples(bytes: Buffer, start: number, count: number): Samples {
+  // A digit and a space at least: a short file does not claim a large image.
+  if (start + count * 2 > bytes.length + 1) throw new UnreadableImage('the pixmap is cut off');
+  const numbers = numbersIn(bytes.toString('latin1'), start);
+  return () => numbers.next();
+}
+
+function numbersIn(text: string, start: number): { next(): number; end(): number } {
+  let place = start;
+  return {
+    next() {
+      NUMBER.lastIndex = place;
+      const match = NUMBER.exec(text);
+      if (!match) throw new UnreadableImage('the pixmap is cut off, or has letters among its numbers');
+      place = NUMBER.lastIndex;
+      return Number(match[1]);
+    },
+    end: () => place,
+  };
+}
