@@ -94,6 +94,10 @@ const MIGRATIONS = [
   CREATE INDEX codes_by_expiry ON codes (expires_ms);
   CREATE INDEX codes_of_grant ON codes (grant_id);
   `,
+  `
+  -- Homes of accounts that were removed: their files are still to be deleted.
+  CREATE TABLE abandoned_homes (namespace TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /**

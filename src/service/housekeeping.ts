@@ -46,8 +46,29 @@ async function tidy(parts: Parts, closing: AbortSignal): Promise<void> {
     while (!closing.aborted && old.forgetOld(clock.now(), STEP_ROWS) === STEP_ROWS) await otherCalls();
   }
   jobs.forgetOld();
+  await clearHomes(parts, closing);
   await storage.tidy();
   await dropLinksOfNothing(parts, closing);
+}
+
+/** Deletes the files of accounts that were removed, for ever and with their history. */
+async function clearHomes({ accounts, storage, log }: Parts, closing: AbortSignal): Promise<void> {
+  for (const namespace of accounts.abandonedHomes()) {
+    // Also one that was never used, and so never made. Nothing more goes in.
+    storage.createNamespace(namespace, 0);
+    const owner = { namespace, account: '', app: '' };
+    const scope = { path: '', recursive: false, includeDeleted: true };
+    for (;;) {
+      const { entries } = storage.list(owner, scope, STEP_ROWS);
+      for (const { pathDisplay } of entries) {
+        if (closing.aborted) return;
+        await storage.removeForever(namespace, pathDisplay, undefined);
+      }
+      if (entries.length === 0) break;
+    }
+    accounts.forgetHome(namespace);
+    log.info('the files of a removed account are deleted', { namespace });
+  }
 }
 
 /** Removes links whose file or folder neither is there nor can be brought back: they can never open again. */

@@ -357,7 +357,7 @@ describe('an app in development', () => {
       apps.change(app.key, { status: 'development' });
       for (let user = 0; user < 49; user++) {
         const email = `${user}-${app.key}@example.org`;
-        const person = { email, givenName: 'N', surname: 'N', mayDeletePermanently: false };
+        const person = { email, givenName: 'N', surname: 'N', mayDeletePermanently: false, limitBytes: 0 };
         const { id } = accounts.add(person, `${clock.now()}${user}`);
         grants.add(0, { accountId: id, appKey: app.key, scopes: app.scopes });
       }

@@ -36,7 +36,7 @@ beforeAll(async () => {
   const registry = registryIn(database);
   const { accounts, apps, tokens } = registry;
   const account = accounts.add(
-    { email: 'x@example.org', givenName: 'X', surname: 'Y', mayDeletePermanently: true },
+    { email: 'x@example.org', givenName: 'X', surname: 'Y', mayDeletePermanently: true, limitBytes: 0 },
     '1',
   );
   const { app } = apps.add({ name: 'X', status: 'production', scopes: SCOPES, redirectUris: [] });

@@ -52,7 +52,7 @@ describe('signing in', () => {
   test('into an account that has no password is refused', async () => {
     besideService(service, ({ accounts }) =>
       accounts.add(
-        { email: `none-${email}`, givenName: '', surname: '', mayDeletePermanently: false },
+        { email: `none-${email}`, givenName: '', surname: '', mayDeletePermanently: false, limitBytes: 0 },
         `9${people}`,
       ),
     );

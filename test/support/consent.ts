@@ -1,5 +1,5 @@
-import { newNamespace } from '../../src/service/accounts/accounts.ts';
 import type { App, NewApp } from '../../src/service/accounts/apps.ts';
+import { addAccount } from '../../src/service/accounts/provision.ts';
 import { type Registry, registryIn } from '../../src/service/accounts/registry.ts';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { hashOfPassword } from '../../src/service/accounts/secrets.ts';
@@ -30,7 +30,7 @@ export function addApp(
 export async function addPerson(service: TestService, email: string, password: string): Promise<string> {
   const passwordHash = await hashOfPassword(password);
   const person = { email, givenName: 'Ann', surname: 'Other', mayDeletePermanently: false, passwordHash };
-  return besideService(service, ({ accounts }) => accounts.add(person, newNamespace()).id);
+  return besideService(service, ({ accounts }) => addAccount(accounts, person).id);
 }
 
 /** A browser on the pages of `/oauth2/authorize`, without its eyes: it keeps cookies and sends forms. */

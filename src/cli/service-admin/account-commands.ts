@@ -119,7 +119,26 @@ const set: AdminCommand = {
   },
 };
 
-export const ACCOUNT_COMMANDS: readonly AdminCommand[] = [create, list, show, set];
+const remove: AdminCommand = {
+  name: 'account remove',
+  usage: 'EMAIL --delete-files',
+  summary: 'remove an account with its tokens, links and files, for ever',
+  help: `  --delete-files      says that you mean it. Tokens and links end at once; a service deletes the files within an hour
+                      of its running, or when it is started again`,
+  options: { 'delete-files': FLAG },
+  operands: 1,
+  run(on, values, email) {
+    const account = accountWith(on, email);
+    if (values['delete-files'] !== true)
+      throw new ConfigError(
+        `account remove deletes all files of ${account.email} for ever: say --delete-files if you mean it`,
+      );
+    on.accounts.remove(account.id);
+    on.say(`Removed the account ${account.email}.`);
+  },
+};
+
+export const ACCOUNT_COMMANDS: readonly AdminCommand[] = [create, list, show, set, remove];
 
 /** Throws `ConfigError` where no account has this address. */
 export function accountWith({ accounts }: Surroundings, email: string): Account {

@@ -33,8 +33,14 @@ export interface Accounts {
   /** By address. */
   all(): readonly Account[];
   /** The home at `namespace` is made when it is first used. The address must be new. */
-  add(account: NewAccount, namespace: string): Account;
+  add(account: NewAccount & { readonly limitBytes: number }, namespace: string): Account;
   change(id: string, change: AccountChange): void;
+  /** With its consents and links, at once; its files are deleted by the service's housekeeping. */
+  remove(id: string): void;
+  /** The homes of removed accounts whose files may still be there. */
+  abandonedHomes(): readonly string[];
+  /** The files of this home are gone. */
+  forgetHome(namespace: string): void;
 }
 
 interface Row {
@@ -63,6 +69,15 @@ export function accountsIn(database: Database): Accounts {
        may_delete_permanently = @may_delete_permanently, limit_bytes = @limit_bytes, password_hash = @password_hash
      WHERE account_id = @account_id`,
   );
+  const abandon = database.prepare<[string]>(
+    'INSERT INTO abandoned_homes SELECT namespace FROM accounts WHERE account_id = ?',
+  );
+  const removals = [
+    "DELETE FROM temporary_links WHERE json_extract(target, '$.accountId') = ?",
+    ...['links', 'codes', 'grants', 'accounts'].map((table) => `DELETE FROM ${table} WHERE account_id = ?`),
+  ].map((sql) => database.prepare<[string]>(sql));
+  const abandoned = database.prepare<[], string>('SELECT namespace FROM abandoned_homes').pluck();
+  const forget = database.prepare<[string]>('DELETE FROM abandoned_homes WHERE namespace = ?');
 
   function find(id: string): Account | undefined {
     const row = byId.get(id);
@@ -91,6 +106,14 @@ export function accountsIn(database: Database): Accounts {
     change: database.transaction((id: string, change: AccountChange) => {
       update.run(rowOf({ ...withId(id), ...change }));
     }).immediate,
+    remove: database.transaction((id: string) => {
+      abandon.run(id);
+      for (const removal of removals) removal.run(id);
+    }).immediate,
+    abandonedHomes: () => abandoned.all(),
+    forgetHome(namespace) {
+      forget.run(namespace);
+    },
   };
 }
 
