@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const PROJECT_ROOT = join(import.meta.dirname, '..', '..', '..');
+export const PROJECT_ROOT = join(import.meta.dirname, '..', '..', '..');
 
 /** A WebDAV server of the comparison. */
 export interface Peer {
@@ -17,7 +17,7 @@ export interface Peer {
   stop(): Promise<void>;
 }
 
-const LOGIN = { authorization: `Basic ${Buffer.from('bench:bench').toString('base64')}` };
+export const LOGIN = { authorization: `Basic ${Buffer.from('bench:bench').toString('base64')}` };
 
 export function startDavgate(home: string): Promise<Peer> {
   const folders = ['--data-dir', join(home, 'davgate'), '--cache-dir', join(home, 'davgate-cache')];
@@ -102,17 +102,22 @@ function folder(home: string, name: string): string {
   return path;
 }
 
-async function start(
+/** Starts the command for a free port, and resolves when it answers there. */
+export async function start(
   home: string,
   name: string,
   headers: Readonly<Record<string, string>>,
   commandFor: (port: number) => string[],
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<Peer> {
   const port = await freePort();
   const [program = '', ...args] = commandFor(port);
   // A log to a file, as in real use; davgate is the only one that writes a line for each request.
   const log = openSync(join(home, `${program.replaceAll('/', '-')}-${port}.log`), 'w');
-  const child = spawn(program, args, { stdio: ['ignore', log, log] });
+  const child = spawn(program, args, {
+    stdio: ['ignore', log, log],
+    env: { ...process.env, ...environment },
+  });
   const url = `http://127.0.0.1:${port}/`;
   await answering(url, child);
   return {

@@ -1,0 +1,11 @@
+/** A process of its own: the real service's hosts before the service at the address in its argument. */
+import { playDropboxHosts } from '../../support/dropbox-hosts.ts';
+
+const hosts = await playDropboxHosts(process.argv[2] ?? '');
+
+process.on('message', () => {
+  const { calls, ...numbers } = hosts.traffic;
+  process.send?.({ calls: Object.fromEntries(calls), ...numbers });
+});
+process.on('disconnect', () => void hosts.close());
+process.send?.({ url: hosts.url, environment: hosts.environment });

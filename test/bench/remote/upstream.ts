@@ -1,0 +1,72 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { PROJECT_ROOT } from '../peers.ts';
+import type { Faults } from './profile.ts';
+
+/** The embedded storage service in a process of its own, and before it the TLS front that counts. */
+export interface Upstream {
+  /** Plain, past the front: what the bench does there is not counted. */
+  readonly url: string;
+  readonly token: string;
+  readonly front: Front;
+  stop(): Promise<void>;
+}
+
+export interface Front {
+  readonly url: string;
+  /** Leads rclone's hosts here and makes children trust it. */
+  readonly environment: Readonly<Record<string, string>>;
+  traffic(): Promise<Traffic>;
+}
+
+export interface Traffic {
+  readonly calls: Readonly<Record<string, number>>;
+  readonly refusedCount: number;
+  readonly receivedBytes: number;
+}
+
+/** Starts both on what `directory` holds. */
+export async function startUpstream(directory: string, faults: Faults): Promise<Upstream> {
+  const words = Object.entries(faults).flatMap(([name, value]) => ['--fault', `${name}=${value}`]);
+  const program = join(PROJECT_ROOT, 'dist/cli/main.js');
+  const service = spawn(
+    process.execPath,
+    [program, 'service', '--listen', '127.0.0.1:0', '--data', directory, ...words],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const said = await saidBy(service);
+  const value = (name: string) => new RegExp(`${name} +(\\S+)`).exec(said)?.[1] ?? '';
+  const url = value('The storage service is at');
+  const child = fork(join(import.meta.dirname, 'front.js'), [url]);
+  const [{ environment, url: frontUrl }] = await once(child, 'message');
+  return {
+    url,
+    token: value('access token'),
+    front: { url: frontUrl, environment, traffic: () => trafficOf(child) },
+    async stop() {
+      const ended = [once(service, 'exit'), once(child, 'exit')];
+      child.disconnect();
+      service.kill('SIGTERM');
+      await Promise.all(ended);
+    },
+  };
+}
+
+async function saidBy(service: ChildProcess): Promise<string> {
+  let text = '';
+  service.stdout?.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  while (!text.includes('to stop.')) {
+    if (service.exitCode !== null) throw new Error(`the service ended with ${service.exitCode}:\n${text}`);
+    await Promise.race([once(service.stdout ?? service, 'data'), once(service, 'exit')]);
+  }
+  return text;
+}
+
+async function trafficOf(child: ChildProcess): Promise<Traffic> {
+  child.send('traffic');
+  const [traffic] = await once(child, 'message');
+  return traffic as Traffic; // the front's one kind of answer
+}
