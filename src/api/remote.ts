@@ -155,7 +155,8 @@ export interface Remote {
   startSession(signal?: AbortSignal): Promise<UploadSession>;
   /**
    * `upload_session/append_v2` with the part's hash. Offset and size are multiples of 4 MiB, except the
-   * size of the `last` part, which may be empty. Sending a part again is harmless.
+   * size of the `last` part, which may be empty. Sending a part again is harmless; of one that the service has the
+   * beginning of (`incorrect_offset`), only the rest is sent again.
    */
   appendSession(session: UploadSession, part: UploadPart, signal?: AbortSignal): Promise<void>;
   /**

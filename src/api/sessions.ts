@@ -1,9 +1,10 @@
 import { contentHashOf } from '../util/content-hash.ts';
 import { type Commit, checkContent, resolveCommit } from './commit.ts';
 import type { Client } from './context.ts';
+import { ApiError } from './errors.ts';
 import type { CallFailure } from './failure.ts';
 import { finishArg, finishBatch } from './finish-batch.ts';
-import type { FileEntry, Remote, SessionCommit } from './remote.ts';
+import type { FileEntry, Remote, SessionCommit, UploadPart, UploadSession } from './remote.ts';
 import { parsed, readNull, uploadRequest } from './request.ts';
 import { SpareSessions } from './spare-sessions.ts';
 import { stage } from './staging.ts';
@@ -42,27 +43,53 @@ export function sessionsOf(client: Client): Sessions {
       });
     },
 
-    appendSession(session, { offset, bytes, last, contentHash = contentHashOf(bytes) }, signal) {
-      const arg: UploadSessionAppendArg = {
-        cursor: { session_id: session.id, offset },
-        close: last,
-        content_hash: contentHash,
-      };
-      return caller.call({
-        request: uploadRequest('files/upload_session/append_v2', arg, bytes),
-        lane: 'session',
-        signal,
-        read: readNull,
-        // The last part closes the session: a second try finds it closed by the first, whose answer was lost.
-        resolve: async ({ failure, outcomeUnknown }) =>
-          last && outcomeUnknown && isClosed(failure) ? { result: undefined } : undefined,
-      });
+    async appendSession(session, part, signal) {
+      let rest: UploadPart | undefined = part;
+      while (rest) rest = await append(client, session, rest, signal);
     },
 
     finishSession: (commit, signal) => finish(client, commit, signal),
     stageContents: (contents, signal) => stage(client, spare, contents, signal),
     finishSessions: (commits, signal, onOutcome) => finishBatch(client, commits, signal, onOutcome),
   };
+}
+
+/** Sends a part; what is left of it, when the service says that it has the beginning already. */
+async function append(
+  { caller }: Client,
+  session: UploadSession,
+  part: UploadPart,
+  signal: AbortSignal | undefined,
+): Promise<UploadPart | undefined> {
+  const { offset, bytes, last, contentHash = contentHashOf(bytes) } = part;
+  const arg: UploadSessionAppendArg = {
+    cursor: { session_id: session.id, offset },
+    close: last,
+    content_hash: contentHash,
+  };
+  try {
+    await caller.call({
+      request: uploadRequest('files/upload_session/append_v2', arg, bytes),
+      lane: 'session',
+      signal,
+      read: readNull,
+      // The last part closes the session: a second try finds it closed by the first, whose answer was lost.
+      resolve: async ({ failure, outcomeUnknown }) =>
+        last && outcomeUnknown && isClosed(failure) ? { result: undefined } : undefined,
+    });
+    return undefined;
+  } catch (error) {
+    const rest = error instanceof ApiError ? restOf(part, error.details.correctOffset) : undefined;
+    if (!rest) throw error;
+    return rest.bytes.length === 0 && !last ? undefined : rest;
+  }
+}
+
+/** After a try that was cut off: what lies behind `correctOffset`, if that is in the part and not at its beginning. */
+function restOf({ offset, bytes, last }: UploadPart, correctOffset = offset): UploadPart | undefined {
+  const doneBytes = correctOffset - offset;
+  if (doneBytes <= 0 || doneBytes > bytes.length) return undefined;
+  return { offset: correctOffset, bytes: bytes.subarray(doneBytes), last };
 }
 
 function isClosed(failure: CallFailure): boolean {

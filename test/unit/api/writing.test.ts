@@ -190,6 +190,48 @@ describe('a session', () => {
     expect(scripted.service.callsOf(APPEND)).toHaveLength(2);
   });
 
+  const behind = (correct_offset: number) =>
+    refuse({ '.tag': 'incorrect_offset', correct_offset }, 'incorrect_offset');
+  const appended = () =>
+    scripted.service.callsOf(APPEND).map(({ arg, body }) => {
+      const { cursor, close, content_hash } = arg as {
+        cursor: { offset: number };
+        close: boolean;
+        content_hash: string;
+      };
+      return [cursor.offset, String(body), close, content_hash === contentHashOf(body)];
+    });
+  const long = { offset: 8, bytes: Buffer.from('abcdefgh'), last: false };
+
+  test('goes on with a part where the service says that it stopped', async () => {
+    scripted.service.on(APPEND, lose, behind(11), behind(13), ok(null));
+    await scripted.remote.appendSession(session, long);
+    expect(appended()).toEqual([
+      [8, 'abcdefgh', false, true],
+      [8, 'abcdefgh', false, true],
+      [11, 'defgh', false, true],
+      [13, 'fgh', false, true],
+    ]);
+  });
+
+  test('sends nothing again of a part that it has whole, but closes with the last one', async () => {
+    scripted.service.on(APPEND, lose, behind(16));
+    await scripted.remote.appendSession(session, long);
+    expect(appended()).toHaveLength(2);
+    scripted.service.on(APPEND, lose, behind(16), ok(null));
+    await scripted.remote.appendSession(session, { ...long, last: true });
+    expect(appended().at(-1)).toEqual([16, '', true, true]);
+  });
+
+  test.each([7, 8, 17])('does not believe an offset outside of the part: %d', async (offset) => {
+    scripted.service.on(APPEND, behind(offset));
+    await expect(scripted.remote.appendSession(session, long)).rejects.toMatchObject({
+      failure: 'incorrect-offset',
+      details: { correctOffset: offset },
+    });
+    expect(appended()).toHaveLength(1);
+  });
+
   test('that is closed takes no part that was not sent before', async () => {
     scripted.service.on(APPEND, refuse({ '.tag': 'closed' }, 'closed'));
     await expect(scripted.remote.appendSession(session, part)).rejects.toMatchObject({
