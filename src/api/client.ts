@@ -46,6 +46,8 @@ export interface RemoteStatus {
   /** Bytes of bodies. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
+  /** How far the service's clock was ahead of ours in its last answer. */
+  readonly serviceAheadMs: number;
 }
 
 export interface HttpRemote extends Remote, AccountCalls {
@@ -81,7 +83,12 @@ export function createRemote(options: RemoteOptions): HttpRemote {
     ...treeOf(client),
     ...sharingOf(client),
     ...accountOf(client),
-    status: () => ({ lanes: queue.depths(), isPaused: queue.paused, ...http.traffic }),
+    status: () => ({
+      lanes: queue.depths(),
+      isPaused: queue.paused,
+      ...http.traffic,
+      serviceAheadMs: caller.serviceTime(0),
+    }),
     async close() {
       closing.abort(new ApiError('offline', 'the connection to the storage service was closed'));
       await http.close();

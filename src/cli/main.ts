@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { ConfigError, optionsHelp } from '../settings.ts';
+import { doctorCommand } from './doctor/doctor.ts';
 import { hashPasswordCommand } from './hash-password.ts';
 import { loginCommand } from './login/login.ts';
 import { packageVersion } from './package.ts';
@@ -17,6 +18,7 @@ Usage: davgate [serve] [options]     serve the drive
        davgate service [options]     the embedded storage service alone (davgate service --help)
        davgate service check [--data] look for damage in its files (davgate service check --help)
        davgate login [--remove]      connect an account of the service, or let it go (davgate login --help)
+       davgate doctor [options]      test the configuration against the live service (davgate doctor --help)
        davgate hash-password         hash a password, read from standard input, for a configuration file
        davgate --help | --version
 
@@ -27,6 +29,7 @@ ${optionsHelp()}
 /** Returns the exit code. */
 async function main([command = 'serve', ...rest]: string[]): Promise<number> {
   const args = command.startsWith('-') ? [command, ...rest] : rest;
+  if (command === 'doctor') return doctorCommand(rest, process.env);
   if (command === 'login') return loginCommand(rest, process.env);
   if (command === 'service' && rest[0] === 'check') return serviceCheckCommand(rest.slice(1), process.env);
   if (command === 'service') await serviceCommand(rest, process.env);

@@ -135,7 +135,11 @@ export async function matchOutput(
     if (match) return match[0];
     const ended = child.exitCode !== null || child.signalCode !== null;
     if (ended) throw new Error(`davgate ended with ${child.exitCode ?? child.signalCode}:\n${output()}`);
-    await Promise.race([once(child.stdout ?? child, 'data'), once(child, 'close')]);
+    const over = new AbortController();
+    const { signal } = over;
+    await Promise.race([once(child.stdout ?? child, 'data', { signal }), once(child, 'close', { signal })]);
+    // The loser would keep its listener.
+    over.abort();
   }
 }
 

@@ -126,7 +126,13 @@ test('bytes of bodies both ways, and the calls under way by lane', async () => {
   const { remote, service } = scripted;
   const idle = { waiting: 0, running: 0 };
   const lanes = { metadata: idle, read: idle, commit: idle, session: idle, staging: idle, prefetch: idle };
-  expect(remote.status()).toEqual({ lanes, isPaused: false, sentBytes: 0, receivedBytes: 0 });
+  expect(remote.status()).toEqual({
+    lanes,
+    isPaused: false,
+    sentBytes: 0,
+    receivedBytes: 0,
+    serviceAheadMs: 0,
+  });
 
   service.on('files/upload', hang);
   const gone = new AbortController();

@@ -1,0 +1,135 @@
+import { createRemote, type HttpRemote } from '../../api/client.ts';
+import { type DriveConfig, PUBLIC_SERVICE, type ServiceConfig } from '../../config.ts';
+import type { Clock } from '../../util/clock.ts';
+import { silentLog } from '../../util/log.ts';
+import { pathOf, ROOT } from '../../util/path.ts';
+import { attempt, gigabytes, type Report } from './report.ts';
+import { checkInScratch } from './scratch.ts';
+import { Trace } from './trace.ts';
+
+/** Shorter than the gateway's: a person waits. */
+const DEADLINE_MS = 10_000;
+
+const LATENCY_CALLS = 5;
+
+/** Above it everything that is not known already feels slow. */
+const LATENCY_MS_MAX = 1_000;
+
+/** Answers say the time in whole seconds, and take some on their way. */
+const SKEW_MS_MAX = 30_000;
+
+/** A share of the account below which people will soon be told that it is full. */
+const FREE_SHARE_MIN = 0.01;
+
+export interface AccountNeeds {
+  readonly service: Exclude<ServiceConfig, 'embedded'>;
+  readonly report: Report;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** The checks of a drive's service: host, token, scopes, and all that the gateway does there. */
+export async function checkAccount(drive: DriveConfig, needs: AccountNeeds): Promise<void> {
+  const { service, clock } = needs;
+  const trace = new Trace();
+  const options = { ...service, root: drive.root, clock, log: silentLog };
+  // A token that no header can carry is refused here already.
+  const opened = await attempt(needs.report, 'login', { scope: 'account_info.read' }, async () =>
+    createRemote({ ...options, meter: trace.meter, deadlineMs: DEADLINE_MS }),
+  );
+  if (!opened) return;
+  const remote = opened.result;
+  try {
+    if (!(await checkLogin(remote, needs, trace)) || !(await checkRoot(remote, drive, needs))) return;
+    await checkSpace(remote, needs);
+    await checkInScratch({ ...needs, remote, deletePolicy: drive.deletePolicy });
+    await checkLatency(remote, needs);
+  } finally {
+    reportTrace(trace, needs.report);
+    await remote.close();
+  }
+}
+
+/** Whether it makes sense to go on. */
+async function checkLogin(remote: HttpRemote, needs: AccountNeeds, trace: Trace): Promise<boolean> {
+  const { service, report, signal } = needs;
+  const advice = { scope: 'account_info.read', without: 'no free space is told to clients' };
+  const failuresBefore = report.failures;
+  const found = await attempt(report, 'account', advice, () => remote.account(signal));
+  if (report.failures > failuresBefore) return false;
+  if (found) report.ok('account', `${found.result.displayName} (${found.result.email}) at ${service.apiUrl}`);
+  checkClock(remote, report);
+  if ('refreshToken' in service.credentials) {
+    if (trace.hasRefreshed) report.ok('login', 'the refresh token gives access tokens');
+    else report.fail('login', 'no access token came of the refresh token');
+  } else if (service.apiUrl === PUBLIC_SERVICE.apiUrl)
+    report.warn('login', 'a fixed token ends after four hours; davgate login makes a login that lasts');
+  else report.ok('login', 'the token is good');
+  return true;
+}
+
+function checkClock(remote: HttpRemote, report: Report): void {
+  const { serviceAheadMs } = remote.status();
+  const seconds = Math.round(Math.abs(serviceAheadMs) / 1000);
+  const skew = `this machine’s clock is ${seconds} s ${serviceAheadMs > 0 ? 'behind' : 'ahead of'} the service’s`;
+  if (Math.abs(serviceAheadMs) > SKEW_MS_MAX) report.warn('clock', `${skew}: set it, by NTP if you can`);
+  else report.ok('clock', 'agrees with the service’s');
+}
+
+/** Whether the drive's root is there and can be listed. */
+async function checkRoot(
+  remote: HttpRemote,
+  { root }: DriveConfig,
+  { report, signal }: AccountNeeds,
+): Promise<boolean> {
+  const listed = await attempt(report, 'listing', { scope: 'files.metadata.read' }, async () => {
+    for await (const { changes } of remote.list(ROOT, { recursive: false }, signal)) return changes.length;
+    return 0;
+  });
+  if (listed) report.ok('listing', `${root === '' ? 'the account' : `the root ${root}`} can be listed`);
+  return listed !== undefined;
+}
+
+async function checkSpace(remote: HttpRemote, { report, signal }: AccountNeeds): Promise<void> {
+  const advice = { scope: 'account_info.read', without: 'no free space is told to clients' };
+  const found = await attempt(report, 'space', advice, () => remote.quota(signal));
+  if (!found) return;
+  const quota = found.result;
+  if (!quota) {
+    report.ok('space', 'the service tells no limit');
+    return;
+  }
+  const freeBytes = Math.max(0, quota.allocatedBytes - quota.usedBytes);
+  const text = `${gigabytes(freeBytes)} of ${gigabytes(quota.allocatedBytes)} are free in the account`;
+  if (freeBytes < quota.allocatedBytes * FREE_SHARE_MIN)
+    report.warn('space', `${text}: it will soon be full`);
+  else report.ok('space', text);
+}
+
+async function checkLatency(remote: HttpRemote, { report, clock, signal }: AccountNeeds): Promise<void> {
+  const nothing = pathOf(['.davgate-doctor-nothing']);
+  const times: number[] = [];
+  const asked = await attempt(report, 'latency', { scope: 'files.metadata.read' }, async () => {
+    for (let call = 0; call < LATENCY_CALLS; call++) {
+      const startMs = clock.now();
+      await remote.stat(nothing, signal);
+      times.push(clock.now() - startMs);
+    }
+  });
+  if (!asked) return;
+  const median = times.sort((one, other) => one - other)[LATENCY_CALLS >> 1] ?? 0;
+  const text = `${median} ms for a question, the median of ${LATENCY_CALLS}`;
+  if (median > LATENCY_MS_MAX) report.warn('latency', `${text}: all that is new will be slow to show`);
+  else report.ok('latency', text);
+}
+
+function reportTrace({ limited, retried }: Trace, report: Report): void {
+  if (limited > 0)
+    report.warn(
+      'rate',
+      `the service wanted fewer calls ${limited} times: another program may use app and account too`,
+    );
+  else if (retried > 0)
+    report.warn('rate', `${retried} calls had to be made again: the service or the line is unsteady`);
+  else report.ok('rate', 'no call was sent away or made again');
+}

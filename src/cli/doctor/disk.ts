@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readFile, rm, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gigabytes, type Report } from './report.ts';
+
+/** Below it the next upload or the next day's work may not fit. */
+const FREE_BYTES_MIN = 1e9;
+
+/** What a person may do with group and others of the system: nothing. */
+const OTHERS = 0o077;
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not write there; check the owner and rights',
+  EPERM: 'this user may not write there; check the owner and rights',
+  EROFS: 'the file system is mounted read-only',
+  ENOSPC: 'the disk is full; free some space',
+  EDQUOT: 'this user’s share of the disk is used up; free some space',
+  ENOTDIR: 'part of the path is a file',
+  EEXIST: 'a file of that name is in the way',
+};
+
+interface DiskNeeds {
+  readonly report: Report;
+  readonly about: string;
+  /** The setting that says where it is. */
+  readonly flag: string;
+  /** Whether what is kept there is nobody else's business. */
+  readonly isPrivate: boolean;
+}
+
+/** A directory that davgate writes to: made, written to, read from, with room left. */
+export async function checkDirectory(directory: string, needs: DiskNeeds): Promise<boolean> {
+  const { report, about, flag, isPrivate } = needs;
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await tryFile(join(directory, `.davgate-doctor-${randomBytes(6).toString('hex')}`));
+    const { bavail, bsize } = await statfs(directory);
+    const { mode } = await stat(directory);
+    const free = `${directory} can be written, ${gigabytes(bavail * bsize)} are free`;
+    if (bavail * bsize < FREE_BYTES_MIN)
+      report.warn(about, `${free}: soon too little; free some, or use ${flag}`);
+    else if (isPrivate && (mode & OTHERS) !== 0)
+      report.warn(about, `${free}, but other users of this machine may look into it: chmod 700 ${directory}`);
+    else report.ok(about, free);
+    return true;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException; // the file system's own errors
+    report.fail(
+      about,
+      `${directory}: ${REASONS[code] ?? `the system says ${code || error}`}, or use ${flag}`,
+    );
+    return false;
+  }
+}
+
+/** What was written must be what is read: a disk may say yes to everything. */
+async function tryFile(file: string): Promise<void> {
+  const text = randomBytes(64).toString('hex');
+  try {
+    const handle = await open(file, 'wx', 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    if ((await readFile(file, 'utf8')) !== text)
+      throw new Error('a file reads otherwise than it was written');
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+/** A file with a secret that others may read is no secret. */
+export async function checkSecretFile(file: string, report: Report): Promise<void> {
+  const found = await stat(file).catch(() => undefined);
+  if (found && (found.mode & OTHERS) !== 0)
+    report.warn('login file', `other users of this machine may read ${file}: chmod 600 ${file}`);
+}

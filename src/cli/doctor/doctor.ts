@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import { type Config, type DriveConfig, resolveConfig, type ServiceConfig } from '../../config.ts';
+import { startEmbeddedService } from '../../service/embedded.ts';
+import { type Clock, systemClock } from '../../util/clock.ts';
+import { silentLog } from '../../util/log.ts';
+import { settingsOfArguments } from '../arguments.ts';
+import { loadSettings } from '../load-settings.ts';
+import { PACKAGE_ROOT } from '../package.ts';
+import { untilAskedToStop } from '../signals.ts';
+import { isStartFailure } from '../start-failure.ts';
+import { checkAccount } from './account.ts';
+import { checkMachine } from './machine.ts';
+import { Report } from './report.ts';
+
+const HELP = `Tests a configuration against this machine and the live service, and says what to mend.
+
+Usage: davgate doctor [options of serve]
+
+It works in a folder of its own in the account, /.davgate-doctor-…, and removes it at the end, on Ctrl+C too; all else
+stays untouched. One line a check: ok, warn (it works, but look at it) or FAIL. No token is ever printed.
+Exit code 0: nothing failed; 1: something did; 2: the settings cannot be used.
+`;
+
+/** `davgate doctor`: the exit code. */
+export async function doctorCommand(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<number> {
+  if (args.includes('--help')) {
+    console.log(HELP);
+    return 0;
+  }
+  const { settings, file } = loadSettings(settingsOfArguments(args), environment);
+  const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
+  const stop = new AbortController();
+  void untilAskedToStop().then(() => stop.abort(new Stopped()));
+  const print = (line: string) => console.log(line);
+  return (await examine(config, { print, clock: systemClock, signal: stop.signal })) ? 0 : 1;
+}
+
+/** A person does not want to wait for the rest. */
+class Stopped extends Error {
+  override readonly name = 'Stopped';
+}
+
+export interface ExaminationNeeds {
+  readonly print: (line: string) => void;
+  readonly clock: Clock;
+  /** Ends the checks; what they left in the account is removed all the same. */
+  readonly signal: AbortSignal;
+}
+
+/** All checks of a configuration, each printed as it is done. Whether none failed and none was left out. */
+export async function examine(config: Config, { print, clock, signal }: ExaminationNeeds): Promise<boolean> {
+  const report = new Report(print);
+  report.ok('settings', 'can be used');
+  try {
+    const { isRunning } = await checkMachine(config, report, clock);
+    for (const drive of config.drives) {
+      signal.throwIfAborted();
+      if (config.drives.length > 1) print(`drive ${drive.name}`);
+      await checkDrive(drive, { config, isRunning, report, clock, signal });
+    }
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error;
+    report.fail('stopped', 'before all was checked');
+  }
+  report.end();
+  return report.failures === 0;
+}
+
+interface DriveNeeds {
+  readonly config: Config;
+  readonly isRunning: boolean;
+  readonly report: Report;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+async function checkDrive(drive: DriveConfig, { config, isRunning, ...needs }: DriveNeeds): Promise<void> {
+  if (drive.service !== 'embedded') return checkAccount(drive, { ...needs, service: drive.service });
+  if (isRunning) {
+    needs.report.warn(
+      'service',
+      'the embedded one is in use by the running davgate; stop that to have it tested',
+    );
+    return;
+  }
+  const embedded = await startedService(config, needs.report);
+  if (!embedded) return;
+  try {
+    await checkAccount(drive, { ...needs, service: embedded.service });
+  } finally {
+    await embedded.close();
+  }
+}
+
+async function startedService({ dataDirectory }: Config, report: Report) {
+  try {
+    const { url, credentials, close } = await startEmbeddedService(join(dataDirectory, 'service'), silentLog);
+    const service: Exclude<ServiceConfig, 'embedded'> = {
+      apiUrl: url,
+      contentUrl: url,
+      notifyUrl: url,
+      credentials: { token: credentials.token },
+    };
+    report.ok('service', `the embedded one runs, with its files in ${join(dataDirectory, 'service')}`);
+    return { service, close };
+  } catch (error) {
+    if (!isStartFailure(error)) throw error;
+    report.fail('service', error.message);
+    return undefined;
+  }
+}

@@ -1,0 +1,133 @@
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { type Config, isLoopback } from '../../config.ts';
+import { CertificateError, ListenError } from '../../http/errors.ts';
+import { LISTENER_LIMITS } from '../../http/limits.ts';
+import { createHttpServer, listen } from '../../http/server.ts';
+import { loginFile } from '../../login-file.ts';
+import { StateInUse, StateUnavailable, StateUnwritable } from '../../state/errors.ts';
+import { openRedisState } from '../../state/redis/state.ts';
+import { openSqliteState } from '../../state/sqlite/state.ts';
+import type { Clock } from '../../util/clock.ts';
+import { silentLog } from '../../util/log.ts';
+import { checkDirectory, checkSecretFile } from './disk.ts';
+import type { Report } from './report.ts';
+
+/** Long enough to get a new certificate without haste. */
+const CERTIFICATE_DAYS_MIN = 14;
+
+const DAY_MS = 86_400_000;
+
+/** What is here, before any account: listener, certificate, directories, state. Whether a davgate runs on this data. */
+export async function checkMachine(
+  config: Config,
+  report: Report,
+  clock: Clock,
+): Promise<{ isRunning: boolean }> {
+  if (config.tls) checkCertificate(config.tls, report, clock);
+  const about = 'data directory';
+  const isWritable = await checkDirectory(config.dataDirectory, {
+    report,
+    about,
+    flag: '--data-dir',
+    isPrivate: true,
+  });
+  await checkSecretFile(loginFile(config.dataDirectory), report);
+  await checkDirectory(config.cacheDirectory, {
+    report,
+    about: 'cache',
+    flag: '--cache-dir',
+    isPrivate: false,
+  });
+  const isRunning = isWritable && (await checkState(config, report, clock));
+  await checkListener(config, report, isRunning);
+  return { isRunning };
+}
+
+async function checkListener(config: Config, report: Report, isRunning: boolean): Promise<void> {
+  const { host, port } = config.listen;
+  const isOpen = config.users === undefined;
+  if (!isLoopback(host) && !config.tls)
+    report.warn(
+      'listener',
+      `${host} can be reached from outside, and passwords and files cross the network in clear: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with https`,
+    );
+  const login = isOpen ? 'everyone on this machine may use the drive (--no-auth)' : 'a login is needed';
+  const server = createServer();
+  try {
+    await listen(server, host, port);
+    report.ok('listener', `${host}:${port} is free; ${login}`);
+  } catch (error) {
+    if (!(error instanceof ListenError)) throw error;
+    const isInUse = (error.cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE';
+    if (isInUse && isRunning)
+      report.ok('listener', `${host}:${port} is in use, and a davgate is running; ${login}`);
+    else report.fail('listener', error.message);
+  } finally {
+    server.close();
+  }
+}
+
+function checkCertificate(tls: NonNullable<Config['tls']>, report: Report, clock: Clock): void {
+  const about = 'certificate';
+  try {
+    createHttpServer(tls, LISTENER_LIMITS);
+  } catch (error) {
+    if (!(error instanceof CertificateError)) throw error;
+    report.fail(about, error.message);
+    return;
+  }
+  const { validFrom, validTo } = new X509Certificate(readFileSync(tls.certFile));
+  const days = Math.floor((Date.parse(validTo) - clock.now()) / DAY_MS);
+  if (days < 0) report.fail(about, `${tls.certFile} has run out (${validTo}): get a new one`);
+  else if (Date.parse(validFrom) > clock.now())
+    report.fail(about, `${tls.certFile} is not good before ${validFrom}: wait, or set this machine’s clock`);
+  else if (days < CERTIFICATE_DAYS_MIN)
+    report.warn(about, `${tls.certFile} runs out in ${days} days: get a new one`);
+  else report.ok(about, `${tls.certFile} fits its key and is good for ${days} more days`);
+}
+
+/** Locks, properties and what else has to last. Whether another davgate holds it. */
+async function checkState(
+  { redisUrl, dataDirectory }: Config,
+  report: Report,
+  clock: Clock,
+): Promise<boolean> {
+  const about = 'state';
+  if (redisUrl !== undefined) {
+    await checkRedis(redisUrl, report, clock);
+    return false;
+  }
+  const directory = join(dataDirectory, 'state');
+  if (!existsSync(directory)) {
+    report.ok(about, 'none yet: davgate has not run with this data directory');
+    return false;
+  }
+  try {
+    await openSqliteState({ directory }).close();
+    report.ok(about, `locks and properties in ${directory} can be opened`);
+  } catch (error) {
+    if (!(error instanceof StateInUse || error instanceof StateUnwritable)) throw error;
+    if (error instanceof StateUnwritable) report.fail(about, error.message);
+    else report.ok(about, `a davgate is running with ${dataDirectory}`);
+    return error instanceof StateInUse;
+  }
+  return false;
+}
+
+async function checkRedis(url: string, report: Report, clock: Clock): Promise<void> {
+  const about = 'state';
+  const warnings: string[] = [];
+  const log = { ...silentLog, warn: (event: string) => void warnings.push(event) };
+  try {
+    const state = await openRedisState({ url, clock, log });
+    await state.close();
+    if (warnings.length === 0) report.ok(about, 'the Redis that is shared answers');
+    for (const warning of warnings) report.warn(about, warning);
+  } catch (error) {
+    if (!(error instanceof StateUnavailable)) throw error;
+    report.fail(about, error.message);
+  }
+}

@@ -1,0 +1,201 @@
+import { randomBytes } from 'node:crypto';
+import { ApiError } from '../../api/errors.ts';
+import type { FileEntry, Remote } from '../../api/remote.ts';
+import type { DeletePolicy } from '../../config.ts';
+import type { Clock } from '../../util/clock.ts';
+import { join, type Path, pathOf } from '../../util/path.ts';
+import { attempt, type Report } from './report.ts';
+
+/** Nobody else has a folder of this name. */
+const NAME_BYTES = 12;
+
+const SMALL_BYTES = 64 * 1024;
+
+/** Parts of an upload session are multiples of 4 MiB, but for the last. */
+const PART_BYTES = 4 * 1024 * 1024;
+
+const FEED_WAIT_MS = 30_000;
+
+/** For removing the folder when a person does not want to wait any more. */
+const CLEANUP_MS = 20_000;
+
+export interface ScratchNeeds {
+  readonly remote: Remote;
+  readonly report: Report;
+  readonly deletePolicy: DeletePolicy;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+const WRITING = { scope: 'files.content.write' };
+const READING = { scope: 'files.content.read' };
+
+/**
+ * Tries writing, reading, sharing, deleting and the change feed in a folder of its own, which is removed whatever
+ * happens, but for a hard kill. Nothing else is touched.
+ */
+export async function checkInScratch(needs: ScratchNeeds): Promise<void> {
+  const { remote, report, signal } = needs;
+  const folder = pathOf([`.davgate-doctor-${randomBytes(NAME_BYTES).toString('hex')}`]);
+  let isMade = true;
+  try {
+    const made = await attempt(report, 'folder', WRITING, () => remote.createFolder(folder, signal));
+    // Refused for sure; any other failure may have come after the deed.
+    isMade = made !== undefined;
+    if (!made) return;
+    report.ok('folder', `${folder} is made`);
+    await checkFeed(needs, folder);
+    const file = await checkRoundTrips(needs, folder);
+    if (!file) return;
+    await checkSharing(needs, file.path);
+    await checkPermanentDelete(needs, file.path);
+  } finally {
+    await remove(needs, folder, isMade);
+  }
+}
+
+/** The one call that a whole-drive watcher hangs on: a change made now must be told while we listen. */
+async function checkFeed({ remote, report, clock, signal }: ScratchNeeds, folder: Path): Promise<void> {
+  const about = 'change feed';
+  const told = await attempt(report, about, { scope: 'files.metadata.read' }, async () => {
+    const cursor = await remote.latestCursor(signal);
+    const over = new AbortController();
+    const stop = () => over.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      const change = remote.awaitChange(cursor, FEED_WAIT_MS, over.signal);
+      change.catch(() => undefined);
+      await remote.createFolder(join(folder, 'change'), signal);
+      const madeMs = clock.now();
+      return (await change) ? clock.now() - madeMs : undefined;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      over.abort(new Error('the check is over'));
+    }
+  });
+  if (!told) return;
+  const ms = told.result;
+  if (ms === undefined)
+    report.fail(
+      about,
+      `a change was not told within ${FEED_WAIT_MS / 1000} s; check the notify-url and proxies`,
+    );
+  else report.ok(about, `a change was told after ${ms} ms`);
+}
+
+/** Bytes up and down again, by one call and by an upload session. */
+async function checkRoundTrips(needs: ScratchNeeds, folder: Path): Promise<FileEntry | undefined> {
+  const { remote, report, signal } = needs;
+  const options = { mode: { if: 'absent' } } as const;
+  const small = randomBytes(SMALL_BYTES);
+  const path = join(folder, 'small');
+  const file = await attempt(report, 'upload', WRITING, () => remote.upload(path, small, options, signal));
+  if (!file) return undefined;
+  report.ok('upload', 'a file is there');
+  await checkBytes(needs, 'download', file.result, small);
+  const large = randomBytes(PART_BYTES + 1);
+  const parts = [
+    { offset: 0, bytes: large.subarray(0, PART_BYTES), last: false },
+    { offset: PART_BYTES, bytes: large.subarray(PART_BYTES), last: true },
+  ];
+  const about = 'upload session';
+  const sent = await attempt(report, about, WRITING, async () => {
+    const session = await remote.startSession(signal);
+    for (const part of parts) await remote.appendSession(session, part, signal);
+    const commit = { session, sizeBytes: large.length, path: join(folder, 'large'), options };
+    return remote.finishSession(commit, signal);
+  });
+  if (sent) await checkBytes(needs, about, sent.result, large);
+  return file.result;
+}
+
+async function checkBytes(
+  { remote, report, signal }: ScratchNeeds,
+  about: string,
+  file: FileEntry,
+  expected: Uint8Array,
+): Promise<void> {
+  const got = await attempt(report, about, READING, async () => {
+    const { bytes } = await remote.download(file, undefined, signal);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of bytes) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  });
+  if (!got) return;
+  const size = `${expected.length} bytes`;
+  if (got.result.equals(expected)) report.ok(about, `${size} came back as they were sent`);
+  else
+    report.fail(
+      about,
+      `${size} came back changed (${got.result.length} bytes): something on the way damages them`,
+    );
+}
+
+async function checkSharing({ remote, report, signal }: ScratchNeeds, path: Path): Promise<void> {
+  const without = 'no shared links';
+  const about = 'shared links';
+  const seen = await attempt(report, about, { scope: 'sharing.read', without }, () =>
+    remote.sharedLink(path, signal),
+  );
+  if (!seen) return;
+  const made = await attempt(report, about, { scope: 'sharing.write', without }, async () => {
+    const { url } = await remote.createSharedLink(path, {}, signal);
+    await remote.revokeSharedLink(url, signal);
+  });
+  if (made) report.ok(about, 'one was made and revoked');
+}
+
+async function checkPermanentDelete(
+  { remote, report, deletePolicy, signal }: ScratchNeeds,
+  path: Path,
+): Promise<void> {
+  const about = 'permanent delete';
+  if (deletePolicy === 'trash') {
+    report.ok(about, 'not wanted: DELETE goes to the trash (--delete trash)');
+    return;
+  }
+  try {
+    await remote.remove(path, { permanent: true }, signal);
+    report.ok(about, 'is allowed: what DELETE removes has no way back (--delete trash keeps one)');
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.failure !== 'not-allowed') report.fail(about, error.message);
+    else if (deletePolicy === 'auto')
+      report.warn(about, 'is not allowed by account and app: DELETE goes to the trash of the service');
+    else
+      report.fail(
+        about,
+        'is not allowed by account and app, and --delete permanent refuses anything else: every DELETE will fail; use --delete auto',
+      );
+  }
+}
+
+/** A signal of its own: the one of the checks may be aborted already. */
+async function remove({ remote, report, clock }: ScratchNeeds, folder: Path, isMade: boolean): Promise<void> {
+  const late = new AbortController();
+  const done = new AbortController();
+  clock.sleep(CLEANUP_MS, done.signal).then(
+    () => late.abort(new ApiError('offline', `not done within ${CLEANUP_MS / 1000} s`)),
+    () => undefined,
+  );
+  try {
+    await removeFor(remote, folder, late.signal);
+    if (isMade) report.ok('tidying up', `${folder} is removed`);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.failure === 'not-found' || !isMade) return;
+    report.fail('tidying up', `${folder} is still there: ${error.message}; delete it yourself`);
+  } finally {
+    done.abort();
+  }
+}
+
+/** For good where that is allowed: nobody wants random bytes in the trash. */
+async function removeFor(remote: Remote, folder: Path, signal: AbortSignal): Promise<void> {
+  try {
+    await remote.remove(folder, { permanent: true }, signal);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.failure !== 'not-allowed') throw error;
+    await remote.remove(folder, { permanent: false }, signal);
+  }
+}

@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  matchOutput,
+  runProgram,
+  spawnProgram,
+  startProgram,
+  temporaryDirectory,
+} from '../support/program.ts';
+import { startTestService } from '../support/service.ts';
+import { rpc } from '../support/service-client.ts';
+
+let data: { readonly path: string; remove(): Promise<void> };
+beforeEach(async () => {
+  data = await temporaryDirectory();
+});
+afterEach(() => data.remove());
+
+const wordsFor = (listen: string, ...more: string[]) => [
+  'doctor',
+  ...['--listen', listen, '--data-dir', data.path, '--cache-dir', `${data.path}/cache`],
+  ...more,
+];
+const ANY_PORT = '127.0.0.1:0';
+
+test('without an account the embedded service is tested, and all of it is well', async () => {
+  const { code, output } = await runProgram(wordsFor(ANY_PORT));
+  expect(output).toMatch(/^ok +service +the embedded one runs/m);
+  expect(output).toMatch(/^ok +tidying up .* is removed$/m);
+  expect(output).toMatch(/\n\d+ ok, 0 to look at, 0 to mend\n$/);
+  expect(code).toBe(0);
+});
+
+test('beside a davgate that runs it disturbs nothing', async () => {
+  const program = await startProgram({ dataDirectory: data.path });
+  const { code, output } = await runProgram(wordsFor(new URL(program.url).host));
+  expect(output).toMatch(/^ok +listener +127\.0\.0\.1:\d+ is in use, and a davgate is running/m);
+  expect(output).toMatch(/^warn +service +the embedded one is in use by the running davgate/m);
+  expect(code).toBe(0);
+  const { authorization } = program;
+  expect((await fetch(program.url, { headers: { authorization } })).status).toBe(200);
+  expect(await program.stop()).toBe(0);
+});
+
+test('settings that cannot be used: exit code 2 and one line', async () => {
+  const { code, output } = await runProgram(wordsFor(ANY_PORT, '--delete', 'never'));
+  expect([code, output]).toEqual([2, 'davgate: --delete: "never" is none of auto, permanent, trash\n']);
+});
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s: its folder is removed, and the exit code is 1',
+  async (signal) => {
+    const service = await startTestService();
+    service.service.setFaults({ 'latency-write-ms': 700 });
+    const environment = { ...process.env, DAVGATE_TOKEN: service.token };
+    const { child, output } = spawnProgram(wordsFor(ANY_PORT, '--api-url', service.url), environment);
+    await matchOutput(child, output, /^ok +folder .*is made/m);
+    child.kill(signal);
+    const [code] = await once(child, 'close');
+    expect(output()).toMatch(/^ok +tidying up .* is removed$/m);
+    expect(output()).toMatch(/^FAIL +stopped +before all was checked$/m);
+    expect(code).toBe(1);
+    const { json } = await rpc(service, 'files/list_folder', { path: '' });
+    expect((json as { entries: unknown[] }).entries).toEqual([]);
+    await service.close();
+  },
+);
+
+test('a failure: exit code 1, and the token is nowhere', async () => {
+  const service = await startTestService();
+  const environment = { ...process.env, DAVGATE_TOKEN: 'sl.WRONG' };
+  const { code, output } = await runProgram(wordsFor(ANY_PORT, '--api-url', service.url), environment);
+  expect(code).toBe(1);
+  expect(output).toMatch(/^FAIL +account .*get a new token/m);
+  expect(output).not.toContain('WRONG');
+  await service.close();
+});

@@ -1,0 +1,296 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { examine } from '../../src/cli/doctor/doctor.ts';
+import type { Config, Credentials, DriveConfig } from '../../src/config.ts';
+import { SCOPES, type Scope } from '../../src/service/accounts/scopes.ts';
+import { openSqliteState } from '../../src/state/sqlite/state.ts';
+import { type Clock, systemClock } from '../../src/util/clock.ts';
+import { lose, ScriptedService } from '../support/scripted-service.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { put, rpc } from '../support/service-client.ts';
+
+let directory: string;
+let service: TestService;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'davgate-doctor-'));
+  service = await startTestService();
+});
+afterEach(async () => {
+  await service.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+function configOf(
+  credentials: Credentials,
+  drive: Partial<DriveConfig> = {},
+  more: Partial<Config> = {},
+): Config {
+  const { url } = service;
+  const addresses = { apiUrl: url, contentUrl: url, notifyUrl: url };
+  return {
+    listen: { host: '127.0.0.1', port: 0 },
+    tls: undefined,
+    dataDirectory: join(directory, 'data'),
+    cacheDirectory: join(directory, 'cache'),
+    redisUrl: undefined,
+    writeMode: 'through',
+    drives: [
+      { name: 'default', service: { ...addresses, credentials }, root: '', deletePolicy: 'auto', ...drive },
+    ],
+    users: undefined,
+    ...more,
+  };
+}
+
+interface Examined {
+  readonly isWell: boolean;
+  readonly lines: readonly string[];
+  /** The one line about something, with its level. */
+  line(about: string): string | undefined;
+}
+
+async function examined(config: Config, clock: Clock = systemClock, signal?: AbortSignal): Promise<Examined> {
+  const lines: string[] = [];
+  const print = (line: string) => void lines.push(line);
+  const isWell = await examine(config, { print, clock, signal: signal ?? new AbortController().signal });
+  return { isWell, lines, line: (about) => lines.find((line) => line.slice(6).startsWith(about)) };
+}
+
+const withToken = () => configOf({ token: service.token });
+
+/** Everything in the account, by path, and its shared links. */
+async function accountState(): Promise<unknown> {
+  const listed = await rpc(service, 'files/list_folder', { path: '', recursive: true });
+  const links = await rpc(service, 'sharing/list_shared_links', {});
+  const { entries } = listed.json as { entries: { path_display: string; rev?: string }[] };
+  return [entries.map(({ path_display, rev }) => `${path_display} ${rev}`), links.json];
+}
+
+async function tokenWithout(...missing: Scope[]): Promise<string> {
+  const { json } = await rpc(service, 'users/get_current_account', null);
+  const { account_id: accountId } = json as { account_id: string };
+  return service.service.grant({ accountId, scopes: SCOPES.filter((scope) => !missing.includes(scope)) });
+}
+
+describe('an account in order', () => {
+  test('is ok in every check, with a refresh token, and afterwards as it was before', async () => {
+    await put(service, '/mine/kept', 'mine');
+    const before = await accountState();
+    const { appKey, appSecret, refreshToken } = service;
+    const { isWell, lines, line } = await examined(configOf({ appKey, appSecret, refreshToken }));
+    expect(lines.filter((one) => !one.startsWith('ok '))).toEqual([
+      `${lines.length - 1} ok, 0 to look at, 0 to mend`,
+    ]);
+    expect(isWell).toBe(true);
+    expect(line('login')).toContain('the refresh token gives access tokens');
+    expect(line('permanent delete')).toContain('is allowed');
+    expect(line('upload session')).toContain('4194305 bytes came back as they were sent');
+    expect(await accountState()).toEqual(before);
+    for (const secret of [refreshToken, appSecret, service.token])
+      expect(lines.join('\n')).not.toContain(secret);
+  });
+
+  test('works below a root, and not beside it', async () => {
+    await put(service, '/Team/x', 'mine');
+    const { lines } = await examined(configOf({ token: service.token }, { root: '/Team' }));
+    expect(lines.at(-1)).toMatch(/0 to look at, 0 to mend$/);
+  });
+});
+
+describe('what is missing is named, with the mend', () => {
+  test('a root that is not there', async () => {
+    const { isWell, line } = await examined(configOf({ token: service.token }, { root: '/Nowhere' }));
+    expect([isWell, line('listing')]).toEqual([false, expect.stringMatching(/^FAIL .*not_found/)]);
+    expect(line('folder')).toBeUndefined();
+  });
+
+  test('a token that is no good, without it', async () => {
+    const { isWell, line, lines } = await examined(configOf({ token: 'sl.WRONG-TOKEN' }));
+    expect(isWell).toBe(false);
+    expect(line('account')).toMatch(/^FAIL .*; get a new token, or log in again/);
+    expect(lines.join('\n')).not.toContain('WRONG-TOKEN');
+  });
+
+  test('a token that cannot be one', async () => {
+    const { isWell, line, lines } = await examined(configOf({ token: 'two words' }));
+    expect([isWell, line('login')]).toEqual([
+      false,
+      expect.stringMatching(/^FAIL .*holds characters that no token has/),
+    ]);
+    expect(lines.join('\n')).not.toContain('two words');
+  });
+
+  test('a refresh token that was revoked', async () => {
+    const { isWell, line } = await examined(configOf({ appKey: service.appKey, refreshToken: 'REVOKED' }));
+    expect([isWell, line('account')]).toEqual([false, expect.stringMatching(/^FAIL .*invalid_/)]);
+    expect(line('account')).not.toContain('REVOKED');
+  });
+
+  test.each([
+    ['files.metadata.read', 'listing'],
+    ['files.content.write', 'folder'],
+    ['files.content.read', 'download'],
+  ] as const)('without the scope %s davgate cannot work', async (scope, about) => {
+    const { isWell, line } = await examined(configOf({ token: await tokenWithout(scope) }));
+    expect(isWell).toBe(false);
+    expect(line(about)).toMatch(/^FAIL /);
+    expect(line(about)).toContain(`choose the scope ${scope} for the app`);
+    expect(await accountState()).toEqual([[], expect.objectContaining({ links: [] })]);
+  });
+
+  test.each([
+    ['account_info.read', 'account'],
+    ['sharing.read', 'shared links'],
+    ['sharing.write', 'shared links'],
+  ] as const)('without the scope %s something is missing', async (scope, about) => {
+    const { isWell, line } = await examined(configOf({ token: await tokenWithout(scope) }));
+    expect(isWell).toBe(true);
+    expect(line(about)).toMatch(/^warn /);
+    expect(line(about)).toContain(`choose the scope ${scope} for the app`);
+    expect(await accountState()).toEqual([[], expect.objectContaining({ links: [] })]);
+  });
+
+  test.each([
+    ['auto', true, /^warn .*DELETE goes to the trash of the service/],
+    ['permanent', false, /^FAIL .*every DELETE will fail; use --delete auto/],
+    ['trash', true, /^ok .*not wanted/],
+  ] as const)(
+    'permanent delete that is not allowed, with --delete %s',
+    async (deletePolicy, isFine, said) => {
+      const token = await tokenWithout('files.permanent_delete');
+      const { isWell, line } = await examined(configOf({ token }, { deletePolicy }));
+      expect([isWell, line('permanent delete')]).toEqual([isFine, expect.stringMatching(said)]);
+      expect(await accountState()).toEqual([[], expect.objectContaining({ links: [] })]);
+    },
+  );
+});
+
+describe('what is wrong with service and line', () => {
+  test('nobody answers', async () => {
+    const scripted = await ScriptedService.start();
+    await scripted.close();
+    const addresses = { apiUrl: scripted.url, contentUrl: scripted.url, notifyUrl: scripted.url };
+    const nobody = { ...addresses, credentials: { token: 't' } };
+    const { isWell, line } = await examined(configOf({ token: 't' }, { service: nobody }));
+    expect(isWell).toBe(false);
+    expect(line('account')).toMatch(
+      /^FAIL .*ECONNREFUSED.*; check the address, this machine’s network and its proxy$/,
+    );
+  }, 60_000);
+
+  test('long polls that lead nowhere', async () => {
+    const scripted = await ScriptedService.start();
+    scripted.on('files/list_folder/longpoll', lose);
+    const { url } = service;
+    const addresses = { apiUrl: url, contentUrl: url, notifyUrl: scripted.url };
+    const odd = { ...addresses, credentials: { token: service.token } };
+    const { isWell, line } = await examined(configOf({ token: '' }, { service: odd }));
+    await scripted.close();
+    expect([isWell, line('change feed')]).toEqual([
+      false,
+      expect.stringMatching(/^FAIL .*longpoll.*cannot be reached/),
+    ]);
+    expect(line('download')).toMatch(/^ok /);
+  }, 60_000);
+
+  test('bytes that come back changed', async () => {
+    service.service.setFaults({ 'corrupt-share': 1 });
+    const { isWell, line } = await examined(withToken());
+    expect([isWell, line('download')]).toEqual([
+      false,
+      expect.stringMatching(/^FAIL .*65536 bytes came back changed/),
+    ]);
+    service.service.setFaults({});
+    expect(await accountState()).toEqual([[], expect.anything()]);
+  });
+
+  test('calls that were sent away', async () => {
+    service.service.setFaults({ 'rate-per-second': 4, 'rate-burst': 4 });
+    const { line } = await examined(withToken());
+    service.service.setFaults({});
+    expect(line('rate')).toMatch(/^warn .*wanted fewer calls \d+ times/);
+  }, 120_000);
+
+  test('a clock that is wrong', async () => {
+    const late: Clock = { ...systemClock, now: () => systemClock.now() - 10 * 60_000 };
+    const { isWell, line } = await examined(withToken(), late);
+    expect([isWell, line('clock')]).toEqual([
+      true,
+      expect.stringMatching(/^warn .*60\d s behind the service’s: set it/),
+    ]);
+  });
+});
+
+describe('who stops it', () => {
+  test('in the middle leaves nothing behind', async () => {
+    const stop = new AbortController();
+    const lines: string[] = [];
+    const print = (line: string) => {
+      lines.push(line);
+      if (line.includes('upload session')) stop.abort(new Error('stopped'));
+    };
+    const isWell = await examine(withToken(), { print, clock: systemClock, signal: stop.signal });
+    expect(isWell).toBe(false);
+    expect(lines.slice(-4)).toEqual([
+      expect.stringMatching(/^ok +tidying up .* is removed/),
+      expect.stringMatching(/^ok +rate/),
+      expect.stringMatching(/^FAIL +stopped +before all was checked/),
+      expect.stringMatching(/1 to mend$/),
+    ]);
+    expect(await accountState()).toEqual([[], expect.anything()]);
+  });
+});
+
+describe('this machine', () => {
+  const localOnly = (more: Partial<Config>) => configOf({ token: 'two words' }, {}, more);
+
+  test('a directory that cannot be', async () => {
+    await writeFile(join(directory, 'file'), '');
+    const { line } = await examined(
+      localOnly({ dataDirectory: join(directory, 'file', 'x'), cacheDirectory: join(directory, 'file') }),
+    );
+    expect(line('data directory')).toMatch(/^FAIL .*part of the path is a file, or use --data-dir$/);
+    expect(line('cache')).toMatch(/^FAIL .*or use --cache-dir$/);
+  });
+
+  test('a davgate that runs with this data, and one that has damaged state', async () => {
+    const state = join(directory, 'data', 'state');
+    const running = openSqliteState({ directory: state });
+    expect((await examined(localOnly({}))).line('state')).toMatch(/^ok .*a davgate is running with/);
+    await running.close();
+    expect((await examined(localOnly({}))).line('state')).toMatch(/^ok .*can be opened/);
+    await writeFile(join(state, 'state.db'), 'no database '.repeat(1000));
+    expect((await examined(localOnly({}))).line('state')).toMatch(/^FAIL .*is not a database of davgate/);
+  });
+
+  test('a listener that anybody can hear', async () => {
+    const { line } = await examined(localOnly({ listen: { host: '0.0.0.0', port: 0 } }));
+    expect(line('listener')).toMatch(/^warn .*cross the network in clear/);
+  });
+
+  test('a certificate: that fits, that does not, that has run out', async () => {
+    const pem = (name: string) => join(import.meta.dirname, '..', 'support', 'certificates', name);
+    const tls = { certFile: pem('one.pem'), keyFile: pem('one.key') };
+    expect((await examined(localOnly({ tls }))).line('certificate')).toMatch(/^ok .*fits its key/);
+    const other = { ...tls, keyFile: pem('other.key') };
+    expect((await examined(localOnly({ tls: other }))).line('certificate')).toMatch(
+      /^FAIL .*cannot serve https/,
+    );
+    const inCenturies: Clock = { ...systemClock, now: () => Date.UTC(2500, 0) };
+    expect((await examined(localOnly({ tls }), inCenturies)).line('certificate')).toMatch(
+      /^FAIL .*has run out/,
+    );
+    const longAgo: Clock = { ...systemClock, now: () => Date.UTC(1999, 0) };
+    expect((await examined(localOnly({ tls }), longAgo)).line('certificate')).toMatch(
+      /^FAIL .*is not good before/,
+    );
+  });
+
+  test('a login that others may read', async () => {
+    await examined(localOnly({}));
+    await writeFile(join(directory, 'data', 'login.json'), '{}', { mode: 0o644 });
+    expect((await examined(localOnly({}))).line('login file')).toMatch(/^warn .*chmod 600/);
+  });
+});
