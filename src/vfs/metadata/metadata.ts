@@ -62,6 +62,7 @@ export class Metadata {
         await Promise.all([...unsure].map((name) => this.#inquiries.entry(join(entry.path, name), signal)));
         continue;
       }
+      if (await this.subtrees.awaitAhead(entry, signal)) continue;
       this.subtrees.notice(entry);
       const folder = await this.#inquiries.folder(entry, signal);
       if (folder.isWhole) return folder.listing(entry);

@@ -16,6 +16,9 @@ const WALKING = { folders: 3, withinMs: 10_000 };
 /** A tree that was too large is not tried again so soon. */
 const PAUSE_MS = 600_000;
 
+/** So long, from its beginning, a recursive listing is waited for by who needs one of its folders. */
+const AHEAD_MS = 1_000;
+
 /** Parents that are watched for a walk. */
 const WATCHED_MAX = 1_000;
 
@@ -25,13 +28,21 @@ interface Watched {
   readonly untilMs: number;
 }
 
+/** A recursive listing under way for a client that walks. */
+interface Ahead {
+  readonly key: string;
+  readonly sinceMs: number;
+  /** Never rejects. */
+  readonly done: Promise<unknown>;
+}
+
 /** By the key of the folder: its children by folded name. */
 type Read = Map<string, Map<string, Entry>>;
 
 /** Whole subtrees read with one recursive listing, instead of one listing a folder. */
 export class Subtrees {
   readonly #watched = new Map<string, Watched>();
-  #ahead: Promise<unknown> | undefined;
+  #ahead: Ahead | undefined;
   readonly #stop = new AbortController();
 
   constructor(private readonly parts: InquiriesParts) {}
@@ -71,17 +82,35 @@ export class Subtrees {
     const parent = known.peek(parentKey);
     if (parent === undefined || parent === 'absent' || parent.kind === 'file') return;
     this.#watch(parentKey, { ...watched, untilMs: nowMs + PAUSE_MS });
-    this.#ahead = this.fetch(parent, { ahead: true }, this.#stop.signal)
-      // Nobody waits for it: whoever needs one of the folders asks for it.
+    const done = this.fetch(parent, { ahead: true }, this.#stop.signal)
+      // Nobody depends on it: whoever needs one of the folders asks for it.
       .catch(() => {})
       .finally(() => {
         this.#ahead = undefined;
       });
+    this.#ahead = { key: parentKey, sinceMs: nowMs, done };
+  }
+
+  /**
+   * Waits, for a bounded time, for a recursive listing under way that will tell what is in `folder`: asking for it
+   * too would be a call for nothing. Whether there was one.
+   */
+  async awaitAhead(folder: FolderEntry, signal?: AbortSignal): Promise<boolean> {
+    const { clock } = this.parts;
+    if (!this.#ahead || !isKeyWithin(keyOf(folder.path), this.#ahead.key)) return false;
+    const leftMs = this.#ahead.sinceMs + AHEAD_MS - clock.now();
+    if (leftMs <= 0) return false;
+    const over = new AbortController();
+    const stop = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
+    await Promise.race([this.#ahead.done, clock.sleep(leftMs, stop).catch(() => {})]);
+    over.abort();
+    signal?.throwIfAborted();
+    return true;
   }
 
   async close(): Promise<void> {
     this.#stop.abort();
-    await this.#ahead;
+    await this.#ahead?.done;
   }
 
   #watch(key: string, watched: Watched): void {

@@ -61,7 +61,8 @@ export function rclone(mode: RcloneMode): Rival {
         (port) => [
           ...['rclone', 'serve', 'webdav', 'drive:', '--addr', `127.0.0.1:${port}`, '--config', config],
           ...['--vfs-cache-mode', cache, '--cache-dir', join(home, 'cache')],
-          ...['--dropbox-batch-mode', batches ? 'sync' : 'off'],
+          // It asks for changes once a minute by itself.
+          ...['--poll-interval', '10s', '--dropbox-batch-mode', batches ? 'sync' : 'off'],
         ],
         front.environment,
       );

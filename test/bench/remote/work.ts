@@ -53,7 +53,7 @@ export function isRate(unit: Row['unit']): boolean {
 export async function counted<T>(
   { upstream }: Site,
   work: () => Promise<T>,
-): Promise<{ result: T; seconds: number; calls: number; traffic: Traffic }> {
+): Promise<{ result: T; seconds: number; calls: number; feedCalls: number; traffic: Traffic }> {
   const before = await upstream.front.traffic();
   const start = performance.now();
   const result = await work();
@@ -61,11 +61,15 @@ export async function counted<T>(
   const traffic = difference(await upstream.front.traffic(), before);
   console.error(`  ${seconds.toFixed(2)} s: ${JSON.stringify(traffic)}`);
   const calls = Object.values(traffic.calls).reduce((sum, count) => sum + count, 0);
-  return { result, seconds, calls: calls - (traffic.calls[LONG_POLL] ?? 0), traffic };
+  const [polls = 0, feedCalls = 0] = [LONG_POLL, FEED].map((name) => traffic.calls[name]);
+  return { result, seconds, calls: calls - polls, feedCalls, traffic };
 }
 
 /** Waits at the service and asks for nothing. */
 const LONG_POLL = 'files/list_folder/longpoll';
+
+/** What a change feed asks after a long poll; also the later pages of a listing. */
+const FEED = 'files/list_folder/continue';
 
 /** Commits among the calls. */
 export function commitsIn({ calls }: Traffic): number {

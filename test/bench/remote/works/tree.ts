@@ -10,6 +10,7 @@ const SECONDS_MAX = 0.3;
 const LOOK_MS = 20;
 const VISIBLE_TIMEOUT_MS = 180_000;
 
+// What the change feed asks after a change is not counted in these rows: it is asked once, whatever has changed.
 const relocated = (title: string): Row => ({
   title,
   unit: 's',
@@ -42,8 +43,8 @@ const relocation: Work = {
     ];
     const figures = [];
     for (const step of steps) {
-      const { seconds, calls } = await counted(site, step);
-      figures.push({ value: seconds, calls });
+      const { seconds, calls, feedCalls } = await counted(site, step);
+      figures.push({ value: seconds, calls: calls - feedCalls });
       // What follows in the change feed is not part of the next one.
       await sleep(1000);
     }
@@ -58,7 +59,7 @@ const visible: Work = {
   name: 'outside-change',
   faults: REALISTIC,
   modes: ['off'],
-  rounds: 3,
+  rounds: 2,
   rows: [
     {
       title: 'an outside change becomes visible',
@@ -125,8 +126,8 @@ const single: Work = {
     const figures = [];
     for (const step of steps) {
       await sleep(1000);
-      const { calls } = await counted(site, step);
-      figures.push({ value: calls, calls });
+      const { calls, feedCalls } = await counted(site, step);
+      figures.push({ value: calls - feedCalls, calls: calls - feedCalls });
     }
     client.close();
     return figures;

@@ -114,6 +114,48 @@ describe('a client that lists folder after folder', () => {
     expect(remote.questions).toBe(before);
   });
 
+  test('waits for what is on its way and does not ask for it too', async () => {
+    await drive.files.list(at('/Tree'));
+    for (let index = 0; index < 2; index++) await drive.files.list(at(`/Tree/f${index}`));
+    const gate = remote.holdNext('list', 'end');
+    await drive.files.list(at('/Tree/f2'));
+    await gate.reached;
+    const before = remote.count('list');
+    const waiting = Promise.all([3, 4, 5].map((index) => drive.names(at(`/Tree/f${index}`))));
+    await turn(20);
+    gate.release();
+    expect(await waiting).toEqual([['deep'], ['deep'], ['deep']]);
+    expect(remote.count('list')).toBe(before);
+  });
+
+  test('asks by itself when that takes long', async () => {
+    await drive.files.list(at('/Tree'));
+    for (let index = 0; index < 2; index++) await drive.files.list(at(`/Tree/f${index}`));
+    const gate = remote.holdNext('list', 'end');
+    await drive.files.list(at('/Tree/f2'));
+    await gate.reached;
+    const waiting = drive.names(at('/Tree/f3'));
+    await turn(20);
+    await drive.clock.advance(1_000);
+    expect(await waiting).toEqual(['deep']);
+    expect(await drive.names(at('/Tree/f4'))).toEqual(['deep']);
+    gate.release();
+  });
+
+  test('leaves when its client does', async () => {
+    await drive.files.list(at('/Tree'));
+    for (let index = 0; index < 2; index++) await drive.files.list(at(`/Tree/f${index}`));
+    const gate = remote.holdNext('list', 'end');
+    await drive.files.list(at('/Tree/f2'));
+    await gate.reached;
+    const client = new AbortController();
+    const waiting = drive.files.list(at('/Tree/f3'), client.signal);
+    await turn(20);
+    client.abort(new Error('gone'));
+    await expect(waiting).rejects.toThrow('gone');
+    gate.release();
+  });
+
   test('now and then is not taken for a walk', async () => {
     await drive.files.list(at('/Tree'));
     for (let index = 0; index < 5; index++) {
