@@ -127,6 +127,20 @@ describe('an account', () => {
     ((await call(token, 'users/get_space_usage')).json as { allocation: { allocated: number } }).allocation
       .allocated;
 
+  test('is called by what it was given as a name, or by its address', async () => {
+    await did('account create plain@example.org');
+    await did('account create full@example.org --given-name Ann --surname Other');
+    const nameOf = async (email: string) => {
+      const words = `token create --account ${email} --app ${service.appKey}`;
+      const { json } = await call(told('access token', await did(words)));
+      return (json as { name: { display_name: string } }).name.display_name;
+    };
+    expect(await nameOf('plain@example.org')).toBe('plain');
+    expect(await nameOf('full@example.org')).toBe('Ann Other');
+    await did('account set full@example.org --given-name Anna');
+    expect(await nameOf('full@example.org')).toBe('Anna Other');
+  });
+
   test('holds as much as it may, from the next call on', async () => {
     await did('account create small@example.org --quota 1KB --permanent-delete yes');
     const { key } = await makeApp('--name Space --scopes all');

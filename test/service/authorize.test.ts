@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { App } from '../../src/service/accounts/apps.ts';
+import { addAccount } from '../../src/service/accounts/provision.ts';
 import { addApp, addPerson, besideService, FormBrowser, sentBack } from '../support/consent.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -351,32 +352,79 @@ describe('a request', () => {
   });
 });
 
-describe('an app in development', () => {
-  test('links fifty users and no more, until production is applied for', async () => {
-    besideService(service, ({ apps, accounts, grants }) => {
-      apps.change(app.key, { status: 'development' });
-      for (let user = 0; user < 49; user++) {
-        const email = `${user}-${app.key}@example.org`;
-        const person = { email, givenName: 'N', surname: 'N', mayDeletePermanently: false, limitBytes: 0 };
-        const { id } = accounts.add(person, `${clock.now()}${user}`);
-        grants.add(0, { accountId: id, appKey: app.key, scopes: app.scopes });
-      }
-    });
-    await addPerson(service, `late-${app.key}@example.org`, PASSWORD);
+/** So many accounts that have linked the app. */
+function linkUsers(count: number): void {
+  besideService(service, ({ accounts, grants }) => {
+    for (let user = 0; user < count; user++) {
+      const email = `${user}-${app.key}@example.org`;
+      const person = { email, givenName: 'N', surname: 'N', mayDeletePermanently: false };
+      const { id } = addAccount(accounts, person);
+      grants.add(0, { accountId: id, appKey: app.key, scopes: app.scopes });
+    }
+  });
+}
+
+/** The page that somebody who has never linked the app gets after signing in. */
+async function asNewcomer(): Promise<{ newcomer: FormBrowser; page: Answered }> {
+  const email = `new-${newcomers++}@example.org`;
+  await addPerson(service, email, PASSWORD);
+  const newcomer = new FormBrowser(service);
+  await newcomer.open(asking());
+  return { newcomer, page: await newcomer.signIn(email, PASSWORD) };
+}
+
+let newcomers = 0;
+const LIMIT_REACHED = 'This app has reached its user limit';
+
+describe('an app', () => {
+  test.each([
+    ['in development', 'development', 50],
+    ['with production applied for', 'applied', 500],
+  ] as const)('%s has no more than its users', async (_, status, most) => {
+    besideService(service, ({ apps }) => apps.change(app.key, { status }));
+    linkUsers(most - 1);
     const code = await codeFor(asking());
-    const late = new FormBrowser(service);
-    await late.open(asking());
     // The code is not yet exchanged, but its place is taken.
-    const full = await late.signIn(`late-${app.key}@example.org`, PASSWORD);
-    expect([full.status, full.text]).toEqual([
-      403,
-      expect.stringContaining('This app has reached its user limit'),
-    ]);
+    const { page } = await asNewcomer();
+    expect([page.status, page.text]).toEqual([403, expect.stringContaining(LIMIT_REACHED)]);
     expect((await exchange(code)).status).toBe(200);
     // Who is linked already may link again.
     expect((await exchange(await codeFor(asking()))).status).toBe(200);
+    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+  });
+
+  test('takes more as soon as its status allows it', async () => {
+    besideService(service, ({ apps }) => apps.change(app.key, { status: 'development' }));
+    linkUsers(50);
+    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
     besideService(service, ({ apps }) => apps.change(app.key, { status: 'applied' }));
-    expect((await late.open(asking())).text).toContain('wants access to your account');
-    expect((await exchange(sentBack(await late.press('allow'), CALLBACK)['code'] ?? '')).status).toBe(200);
+    const { newcomer, page } = await asNewcomer();
+    expect(page.text).toContain('wants access to your account');
+    expect((await exchange(sentBack(await newcomer.press('allow'), CALLBACK)['code'] ?? '')).status).toBe(
+      200,
+    );
+  });
+
+  test('has one last place for one of two who are asked at once', async () => {
+    besideService(service, ({ apps }) => apps.change(app.key, { status: 'development' }));
+    linkUsers(49);
+    const both = [await asNewcomer(), await asNewcomer()];
+    for (const { page } of both) expect(page.text).toContain('wants access to your account');
+    const answers = await Promise.all(both.map(({ newcomer }) => newcomer.press('allow')));
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 403]);
+  });
+
+  test('gets a place back when a code was not used in time', async () => {
+    besideService(service, ({ apps }) => apps.change(app.key, { status: 'development' }));
+    linkUsers(49);
+    await codeFor(asking());
+    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+    await clock.advance(600_000);
+    expect((await asNewcomer()).page.text).toContain('wants access to your account');
+  });
+
+  test('in production has any number', async () => {
+    linkUsers(501);
+    expect((await asNewcomer()).page.text).toContain('wants access to your account');
   });
 });

@@ -137,7 +137,7 @@ function consentAnswer(call: Call, account: Account, status: number, problem?: s
   const body = consentPage({
     appName: app.name,
     formToken: visits.formToken(visit, query),
-    accountName: `${account.givenName} ${account.surname}`,
+    accountName: `${account.givenName} ${account.surname}`.trim(),
     email: account.email,
     wishes: app.scopes.map((scope) => ({
       text: scopeInWords(scope),

@@ -14,7 +14,7 @@ const currentAccount = rpc({
       given_name: account.givenName,
       surname: account.surname,
       familiar_name: account.givenName,
-      display_name: `${account.givenName} ${account.surname}`,
+      display_name: `${account.givenName} ${account.surname}`.trim(),
       abbreviated_name: initials(account.givenName, account.surname),
     },
     email: account.email,

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { redirectUriProblem } from '../../../../src/service/accounts/redirect-uri.ts';
+
+test.each([
+  'https://app.example/callback',
+  'https://app.example',
+  'https://app.example:8443/cb?from=davgate',
+  'http://localhost:53682/',
+  'http://127.0.0.1:8080/cb',
+  'http://[::1]:8080/cb',
+  'com.example.app:/oauth',
+  'db-abc123://auth',
+])('%s may be sent a code', (uri) => {
+  expect(redirectUriProblem(uri)).toBeUndefined();
+});
+
+test.each([
+  ['http://app.example/', 'must begin with https://'],
+  ['http://localhost.evil.example/', 'must begin with https://'],
+  ['http://127.0.0.1.evil.example/', 'must begin with https://'],
+  ['javascript:alert(1)', 'must begin with https://'],
+  ['data:text/html,x', 'must begin with https://'],
+  ['file:///etc/passwd', 'must begin with https://'],
+  ['blob:https://app.example/x', 'must begin with https://'],
+  ['myapp://callback', 'must begin with https://'],
+  ['https://app.example/#here', 'has a fragment'],
+  ['https://app.example/#', 'has a fragment'],
+  ['http://localhost@evil.example/', 'has a user name'],
+  ['https://user:word@app.example/', 'has a user name'],
+  ['/callback', 'is no absolute address'],
+  ['https://', 'is no absolute address'],
+  ['https://app.example/a b', 'is no absolute address'],
+  ['https://app.example/\r\nset-cookie: x', 'is no absolute address'],
+  ['https://bücher.example/', 'is no absolute address'],
+  ['', 'is no absolute address'],
+  [`https://app.example/${'x'.repeat(2000)}`, 'is longer than 2000 characters'],
+])('%j may not', (uri, problem) => {
+  expect(redirectUriProblem(uri)).toContain(problem);
+});
