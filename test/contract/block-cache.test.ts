@@ -78,6 +78,25 @@ describe.each(DRIVERS)('a block cache with $name', ({ open }) => {
     expect((await read(small))?.toString()).toBe('abc');
   });
 
+  test('gives the parts of a block that it was given, each as far as it goes', async () => {
+    const middle = 3 * 65_536;
+    cache.keep(block, bytes.subarray(middle), { from: middle });
+    expect([cache.has(block), cache.has(block, middle - 1), cache.has(block, middle)]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect([cache.partAfter(block, 0), cache.partAfter(block, middle)]).toEqual([middle, undefined]);
+    expect(await read(block, middle - 1, middle + 1)).toBeUndefined();
+    expect(
+      (await read(block, middle + 5, middle + 99))?.equals(bytes.subarray(middle + 5, middle + 99)),
+    ).toBe(true);
+    cache.keep(block, bytes.subarray(0, middle));
+    expect((await read(block, 7, middle + 99))?.equals(bytes.subarray(7, middle))).toBe(true);
+    cache.forget(block);
+    expect([cache.has(block), cache.has(block, middle)]).toEqual([false, false]);
+  });
+
   test('forgets what it is told to forget', async () => {
     cache.keep(small, Buffer.from('abc'));
     cache.forget(small);

@@ -74,6 +74,37 @@ test('blocks are there after a restart', async () => {
   expect((await read(cache, last))?.equals(bytes.subarray(0, 12_345))).toBe(true);
 });
 
+test('parts of blocks are there after a restart', async () => {
+  const from = 65_536;
+  const first = await openCache();
+  first.keep(block, bytes.subarray(from), { from });
+  await first.close();
+  const cache = await openCache();
+  expect([cache.has(block), cache.partAfter(block, 0)]).toEqual([false, from]);
+  expect((await read(cache, block, from, BLOCK_BYTES))?.equals(bytes.subarray(from))).toBe(true);
+  await flip(await onlyFile(), (await stat(await onlyFile())).size - 1);
+  expect(await read(cache, block, BLOCK_BYTES - 1, BLOCK_BYTES)).toBeUndefined();
+  expect(cache.has(block, from)).toBe(false);
+});
+
+test('a lease is held for as long as the bytes are kept', async () => {
+  let holders = 1;
+  let most = 0;
+  const lease = {
+    hold: () => {
+      holders++;
+      most = Math.max(most, holders);
+    },
+    release: () => void holders--,
+  };
+  const cache = await openCache();
+  for (let index = 0; index < 6; index++) cache.keep({ ...block, index }, bytes, { lease });
+  await cache.close();
+  expect(most).toBeGreaterThan(2);
+  for (let index = 0; index < 6; index++) cache.forget({ ...block, index });
+  expect(holders).toBe(1);
+});
+
 describe('a block that is not what was written is a miss, and goes away', () => {
   const headerBytes = async (path: string) => (await stat(path)).size - BLOCK_BYTES;
   const damages = [

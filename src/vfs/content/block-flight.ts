@@ -1,32 +1,59 @@
+import type { BlockBuffers, LentBuffer } from './block-buffers.ts';
 import type { BlockRun } from './block-run.ts';
 
+/** Copied at a time: what a reader gets is its own, as the buffer of a block is used again. */
+const COPY_BYTES = 64 * 1024;
+
 /**
- * One block on its way from the service. Its bytes are held from the first to the last, so that any number
- * of readers can follow, wherever they come in.
+ * One block, or the part of it from `start` up to `end`, on its way from the service. Its bytes stay for as long
+ * as somebody holds it, so that any number of readers can follow, wherever they come in.
  */
 export class BlockFlight {
-  readonly bytes: Buffer;
+  readonly #buffer: LentBuffer;
   #filledBytes = 0;
+  /** The network's own bytes that came last: whoever is that far gets them without a copy. */
+  #latest: Uint8Array = new Uint8Array();
   #failure: { readonly reason: unknown } | undefined;
   #waiting = new Set<() => void>();
+  /** Whether the block goes into the cache. */
+  isWanted = false;
 
+  /** `start`, `end`: within the block. Whoever makes it holds it. */
   constructor(
+    buffers: BlockBuffers,
     readonly run: BlockRun,
     readonly index: number,
-    sizeBytes: number,
+    readonly start: number,
+    readonly end: number,
   ) {
-    // One buffer: keeping the network's many small ones for as long as a block lives costs more than the copy.
-    this.bytes = Buffer.allocUnsafeSlow(sizeBytes);
+    this.#buffer = buffers.lend(end - start);
   }
 
   get missingBytes(): number {
-    return this.bytes.length - this.#filledBytes;
+    return this.end - this.start - this.#filledBytes;
+  }
+
+  get buffer(): LentBuffer {
+    return this.#buffer;
+  }
+
+  has(offset: number): boolean {
+    return offset >= this.start && offset < this.end;
+  }
+
+  hold(): void {
+    this.#buffer.hold();
+  }
+
+  release(): void {
+    this.#buffer.release();
   }
 
   /** Adds bytes, at most the missing ones. */
   push(chunk: Uint8Array): void {
-    this.bytes.set(chunk, this.#filledBytes);
+    this.#buffer.bytes.set(chunk, this.#filledBytes);
     this.#filledBytes += chunk.length;
+    this.#latest = chunk;
     this.#wake();
   }
 
@@ -36,10 +63,18 @@ export class BlockFlight {
     this.#wake();
   }
 
-  /** What is there of the bytes from `start` up to `end` of the block; maybe nothing yet. Throws what made it fail. */
-  available(start: number, end: number): Uint8Array {
+  /**
+   * What is there of the bytes from `from` up to `to` of the block; maybe only the first of them, or nothing yet.
+   * Throws what made it fail.
+   */
+  available(from: number, to: number): Uint8Array {
     if (this.#failure) throw this.#failure.reason;
-    return this.bytes.subarray(start, Math.max(start, Math.min(end, this.#filledBytes)));
+    const first = from - this.start;
+    const last = Math.min(to - this.start, this.#filledBytes);
+    const latestStart = this.#filledBytes - this.#latest.length;
+    if (first >= latestStart)
+      return this.#latest.subarray(first - latestStart, Math.max(0, last - latestStart));
+    return Buffer.from(this.#buffer.bytes.subarray(first, Math.min(last, first + COPY_BYTES)));
   }
 
   /** Resolves when there are more bytes, or none will come; rejects with the signal's reason. */

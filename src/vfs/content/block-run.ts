@@ -1,24 +1,21 @@
 import type { FileEntry } from '../../api/remote.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
+import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../errors.ts';
+import type { BlockBuffers } from './block-buffers.ts';
 import { BlockFlight } from './block-flight.ts';
-import { contentKeyOf, rangeOfBlock } from './blocks.ts';
+import { blockAt, contentKeyOf, rangeOfBlock } from './blocks.ts';
 import { type Upstream, upstreamBytes } from './upstream.ts';
 
 /** Who keeps account of runs and of the blocks that they bring. */
 export interface RunKeeper {
+  readonly buffers: BlockBuffers;
   started(flight: BlockFlight, run: BlockRun): void;
   /** The flight is over; `complete` when it brought its block. */
   landed(flight: BlockFlight, run: BlockRun, complete: boolean): void;
   closed(run: BlockRun): void;
   /** Whether the block is there already, or somebody else brings it. */
   hasBlock(file: FileEntry, index: number): boolean;
-}
-
-/** The blocks from `first` up to, and not with, `end`. */
-export interface BlockSpan {
-  readonly first: number;
-  readonly end: number;
 }
 
 /**
@@ -31,7 +28,8 @@ export class BlockRun {
   readonly #stop = new AbortController();
   readonly #bytes: AsyncGenerator<Uint8Array, void, undefined>;
   #rest: Uint8Array = new Uint8Array();
-  #nextIndex: number;
+  /** Where in the file the next block begins, or the part of a block that is wanted. */
+  #next: number;
   #flight: BlockFlight | undefined;
   #holders = 0;
   #isClosed = false;
@@ -40,18 +38,17 @@ export class BlockRun {
     upstream: Upstream,
     private readonly keeper: RunKeeper,
     readonly file: FileEntry,
-    private readonly span: BlockSpan,
+    private readonly range: ByteRange,
     readonly ahead: boolean,
   ) {
     this.contentKey = contentKeyOf(file);
-    this.#nextIndex = span.first;
-    const range = { start: span.first * BLOCK_BYTES, end: rangeOfBlock(file, span.end - 1).end };
+    this.#next = range.start;
     this.#bytes = upstreamBytes(upstream, file, range, this.#stop.signal, { ahead });
   }
 
-  /** Whether `next` would bring this block at once. */
-  isBefore(contentKey: string, index: number): boolean {
-    return !this.#flight && this.#nextIndex === index && this.contentKey === contentKey;
+  /** Whether `next` would bring the byte at `position` at once. */
+  isBefore(contentKey: string, position: number): boolean {
+    return !this.#flight && this.#next === position && this.contentKey === contentKey;
   }
 
   hold(): void {
@@ -68,9 +65,12 @@ export class BlockRun {
 
   /** Starts the next block. Only between two blocks. */
   next(): BlockFlight {
-    const index = this.#nextIndex++;
-    const { start, end } = rangeOfBlock(this.file, index);
-    const flight = new BlockFlight(this, index, end - start);
+    const index = blockAt(this.#next);
+    const block = rangeOfBlock(this.file, index);
+    const end = Math.min(block.end, this.range.end);
+    const { buffers } = this.keeper;
+    const flight = new BlockFlight(buffers, this, index, this.#next - block.start, end - block.start);
+    this.#next = end;
     this.#flight = flight;
     this.keeper.started(flight, this);
     void this.#bring(flight);
@@ -92,9 +92,12 @@ export class BlockRun {
     const hasher = contentHash && sizeBytes <= BLOCK_BYTES ? new ContentHasher() : undefined;
     while (flight.missingBytes > 0) {
       const piece = await this.#take(flight.missingBytes);
+      // Closed meanwhile: the buffer is another's by now.
+      if (this.#isClosed) return;
       hasher?.update(piece);
       if (piece.length === flight.missingBytes) {
-        if (this.#nextIndex === this.span.end) await this.#end();
+        if (this.#next === this.range.end) await this.#end();
+        if (this.#isClosed) return;
         if (hasher && hasher.digest() !== contentHash) throw this.#damaged('its bytes have another hash');
       }
       flight.push(piece);
@@ -106,8 +109,9 @@ export class BlockRun {
   #land(flight: BlockFlight): void {
     this.#flight = undefined;
     this.keeper.landed(flight, this, true);
-    const isOver = this.#nextIndex >= this.span.end;
-    const goesOn = this.ahead && !isOver && !this.keeper.hasBlock(this.file, this.#nextIndex);
+    flight.release();
+    const isOver = this.#next >= this.range.end;
+    const goesOn = this.ahead && !isOver && !this.keeper.hasBlock(this.file, blockAt(this.#next));
     if (goesOn) this.next();
     else if (isOver || this.ahead || this.#holders === 0) this.#close(new Error('this download is over'));
   }
@@ -137,6 +141,7 @@ export class BlockRun {
     if (flight) {
       this.keeper.landed(flight, this, false);
       flight.fail(reason);
+      flight.release();
     }
     this.#stop.abort(reason);
     // After the abort nothing is left to be read: what this rejects with is known.

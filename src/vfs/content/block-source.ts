@@ -1,10 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import type { FileEntry } from '../../api/remote.ts';
+import { BLOCK_BYTES } from '../../util/content-hash.ts';
 import type { ByteRange } from '../../util/ranges.ts';
+import { BlockBuffers } from './block-buffers.ts';
 import type { BlockFlight } from './block-flight.ts';
-import { BlockRun, type BlockSpan, type RunKeeper } from './block-run.ts';
+import { BlockRun, type RunKeeper } from './block-run.ts';
 import { blockAt, blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 import type { BlockCache } from './cache.ts';
+import { Held } from './held-flights.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Blocks that are fetched for a client that reads one range after the other: enough to hide a round trip. */
@@ -20,14 +23,26 @@ const SEQUENCE_GAP_BYTES = 1024 * 1024;
 const SEQUENCES_MAX = 1000;
 
 /** Read from the disk at a time: the first byte should not wait for a whole block. */
-export const CACHED_READ_BYTES = 1024 * 1024;
+const CACHED_READ_BYTES = 512 * 1024;
+
+/** Blocks of one read that enter the cache: more would push out what is read in parts, again and again. */
+export const KEPT_BLOCKS_MAX = 16;
+
+/** What lies so little before the first byte wanted of a block comes with it: sooner than a call of its own. */
+const LEAD_BYTES_MAX = 256 * 1024;
+
+/** A fetch begins at a multiple of this, as a client that reads backwards or in odd steps asks for what is near. */
+const LEAD_UNIT_BYTES = 64 * 1024;
 
 /**
  * Bytes of files by blocks: from the cache, from a block that is on its way for another reader, or from the
- * service. No block is fetched twice at a time.
+ * service. No part of a block is fetched twice at a time. A block costs one call, or two: one from the byte that was asked
+ * for first, which so is there after one round trip, and one for what is before it if that is ever asked for.
  */
 export class BlockSource implements RunKeeper {
-  readonly #flights = new Map<string, BlockFlight>();
+  readonly buffers = new BlockBuffers();
+  /** By `flightKey`: most often one, of the whole block. */
+  readonly #flights = new Map<string, readonly BlockFlight[]>();
   readonly #runs = new Set<BlockRun>();
   readonly #lastRanges = new LRUCache<string, ByteRange>({ max: SEQUENCES_MAX });
   #aheadCount = 0;
@@ -37,13 +52,18 @@ export class BlockSource implements RunKeeper {
     private readonly cache: BlockCache,
   ) {}
 
-  /** The bytes of `range`, as they come. When `signal` is aborted, what only this reader wanted is aborted too. */
+  /**
+   * The bytes of `range`, as they come. When `signal` is aborted, what only this reader wanted is aborted too.
+   * `keptMax`: how many of its blocks enter the cache.
+   */
   async *read(
     file: FileEntry,
     range: ByteRange,
     signal: AbortSignal,
+    keptMax = KEPT_BLOCKS_MAX,
   ): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = new Held();
+    const keptEnd = blockAt(range.start) + keptMax;
     const lastIndex = blockAt(range.end - 1);
     const isSequential = this.#follows(file, range);
     let position = range.start;
@@ -51,18 +71,19 @@ export class BlockSource implements RunKeeper {
       while (position < range.end) {
         const index = blockAt(position);
         if (isSequential && index === lastIndex && !reader.isAhead) this.#readAhead(file, index + 1, reader);
-        const block = rangeOfBlock(file, index);
-        const to = Math.min(block.end, range.end);
-        const cached = await this.#cached(file, index, position, to);
+        const cached = await this.#cached(file, position, range.end);
         if (cached) {
           position += cached.length;
           yield cached;
           continue;
         }
-        const flight = this.#flight(file, { first: index, end: lastIndex + 1 });
-        reader.follow(flight.run);
+        const flight = this.#flight(file, position, range.end);
+        flight.isWanted ||= index < keptEnd;
+        reader.follow(flight);
+        const { start } = rangeOfBlock(file, index);
+        const to = Math.min(start + flight.end, range.end);
         while (position < to) {
-          const piece = flight.available(position - block.start, to - block.start);
+          const piece = flight.available(position - start, to - start);
           position += piece.length;
           if (piece.length > 0) yield piece;
           else await flight.change(signal);
@@ -75,12 +96,18 @@ export class BlockSource implements RunKeeper {
   }
 
   started(flight: BlockFlight, run: BlockRun): void {
-    this.#flights.set(flightKey(run.file, flight.index), flight);
+    const key = flightKey(run.file, flight.index);
+    this.#flights.set(key, [...(this.#flights.get(key) ?? []), flight]);
   }
 
   landed(flight: BlockFlight, run: BlockRun, complete: boolean): void {
-    this.#flights.delete(flightKey(run.file, flight.index));
-    if (complete) this.cache.keep(blockKey(run.file, flight.index), flight.bytes);
+    const key = flightKey(run.file, flight.index);
+    const others = this.#flights.get(key)?.filter((other) => other !== flight) ?? [];
+    if (others.length > 0) this.#flights.set(key, others);
+    else this.#flights.delete(key);
+    if (!complete || !(flight.isWanted || run.ahead)) return;
+    const { buffer, start } = flight;
+    this.cache.keep(blockKey(run.file, flight.index), buffer.bytes, { from: start, lease: buffer });
   }
 
   closed(run: BlockRun): void {
@@ -92,26 +119,51 @@ export class BlockSource implements RunKeeper {
     return this.#flights.has(flightKey(file, index)) || this.cache.has(blockKey(file, index));
   }
 
-  async #cached(file: FileEntry, index: number, from: number, to: number) {
+  async #cached(file: FileEntry, position: number, end: number) {
+    const index = blockAt(position);
     const key = blockKey(file, index);
-    if (this.#flights.has(flightKey(file, index)) || !this.cache.has(key)) return undefined;
-    const { start } = rangeOfBlock(file, index);
-    return await this.cache.read(key, from - start, Math.min(to, from + CACHED_READ_BYTES) - start);
+    const block = rangeOfBlock(file, index);
+    const at = position - block.start;
+    if (this.#underWay(file, index, at) || !this.cache.has(key, at)) return undefined;
+    const to = Math.min(end, block.end, position + CACHED_READ_BYTES);
+    return await this.cache.read(key, at, to - block.start);
   }
 
-  /** The flight of the first block of `span`: one under way, the next of a run, or a new run's. */
-  #flight(file: FileEntry, span: BlockSpan): BlockFlight {
-    const flight = this.#flights.get(flightKey(file, span.first));
+  #underWay(file: FileEntry, index: number, at: number): BlockFlight | undefined {
+    return this.#flights.get(flightKey(file, index))?.find((flight) => flight.has(at));
+  }
+
+  /** A flight that brings the byte at `position`: one under way, the next of a run, or the first of a new run. */
+  #flight(file: FileEntry, position: number, end: number): BlockFlight {
+    const index = blockAt(position);
+    const block = rangeOfBlock(file, index);
+    const flight = this.#underWay(file, index, position - block.start);
     if (flight) return flight;
     const key = contentKeyOf(file);
-    for (const run of this.#runs) if (run.isBefore(key, span.first)) return run.next();
-    return this.#start(file, span, false).next();
+    for (const run of this.#runs) if (run.isBefore(key, position)) return run.next();
+    const partEnd = this.#missingUpTo(file, index, position - block.start);
+    if (partEnd < block.end) return this.#start(file, { start: block.start, end: partEnd }, false).next();
+    const start = block.start + leadOf(file, position - block.start);
+    return this.#start(file, { start, end: this.#runEnd(file, index + 1, end) }, false).next();
   }
 
-  #start(file: FileEntry, span: BlockSpan, ahead: boolean): BlockRun {
-    let end = span.first + 1;
-    while (end < span.end && !this.hasBlock(file, end)) end++;
-    const run = new BlockRun(this.upstream, this, file, { first: span.first, end }, ahead);
+  /** Where the part of a block that is missing at `at` ends: at its end, or where a later part begins. */
+  #missingUpTo(file: FileEntry, index: number, at: number): number {
+    const block = rangeOfBlock(file, index);
+    const comes = this.#flights.get(flightKey(file, index))?.map(({ start }) => start) ?? [];
+    const isThere = this.cache.partAfter(blockKey(file, index), at) ?? block.end;
+    return block.start + Math.min(isThere, block.end - block.start, ...comes.filter((start) => start > at));
+  }
+
+  /** The end of the blocks from `index` on that are missing and hold bytes before `end`. */
+  #runEnd(file: FileEntry, index: number, end: number): number {
+    let next = index;
+    while (next * BLOCK_BYTES < end && !this.hasBlock(file, next)) next++;
+    return rangeOfBlock(file, next - 1).end;
+  }
+
+  #start(file: FileEntry, range: ByteRange, ahead: boolean): BlockRun {
+    const run = new BlockRun(this.upstream, this, file, range, ahead);
     this.#runs.add(run);
     if (ahead) this.#aheadCount++;
     return run;
@@ -122,7 +174,8 @@ export class BlockSource implements RunKeeper {
     let first = from;
     while (first < end && this.hasBlock(file, first)) first++;
     if (first >= end || this.#aheadCount >= AHEAD_RUNS_MAX) return;
-    const run = this.#start(file, { first, end }, true);
+    const { start } = rangeOfBlock(file, first);
+    const run = this.#start(file, { start, end: this.#runEnd(file, first + 1, end * BLOCK_BYTES) }, true);
     reader.sendAhead(run);
     run.next();
   }
@@ -133,31 +186,11 @@ export class BlockSource implements RunKeeper {
   }
 }
 
-/** The runs that one reader holds: the one that it reads, and the one ahead of it. */
-class Held {
-  #current: BlockRun | undefined;
-  #ahead: BlockRun | undefined;
-
-  get isAhead(): boolean {
-    return this.#ahead !== undefined;
-  }
-
-  follow(run: BlockRun): void {
-    if (run === this.#current) return;
-    run.hold();
-    this.#current?.leave(true);
-    this.#current = run;
-  }
-
-  sendAhead(run: BlockRun): void {
-    run.hold();
-    this.#ahead = run;
-  }
-
-  leave(isContent: boolean): void {
-    this.#current?.leave(isContent);
-    this.#ahead?.leave(isContent);
-  }
+/** Where in a block the fetch begins whose first wanted byte is at `at`. */
+function leadOf(file: FileEntry, at: number): number {
+  // Of a file of one block all is fetched: only so can its hash be checked.
+  if (at <= LEAD_BYTES_MAX || file.sizeBytes <= BLOCK_BYTES) return 0;
+  return at - (at % LEAD_UNIT_BYTES);
 }
 
 function flightKey(file: FileEntry, index: number): string {

@@ -3,6 +3,7 @@ import { mkdir, open, rename, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
+import type { Lease } from './block-buffers.ts';
 import { encodeHeader } from './block-file.ts';
 
 /** A block on its way to the disk. */
@@ -10,10 +11,12 @@ export interface WaitingBlock {
   readonly name: string;
   readonly path: string;
   readonly bytes: Uint8Array;
+  /** Of the bytes, for as long as the block waits or is written. */
+  readonly lease: Lease | undefined;
 }
 
 /** Blocks that wait in memory for the disk; what comes beyond them is not written. */
-const WAITING_BYTES_MAX = 16 * 1024 * 1024;
+const WAITING_BYTES_MAX = 12 * 1024 * 1024;
 
 /** A disk that refused is tried again after this time: most often it was full, or not mounted. */
 const REST_MS = 60_000;
@@ -35,6 +38,8 @@ export interface BlockWriterParts {
 export class BlockWriter {
   readonly #waiting = new Map<string, WaitingBlock>();
   #waitingBytes = 0;
+  /** The block that is being written. */
+  #written: WaitingBlock | undefined;
   #state: 'ready' | 'failed' | 'closed' = 'ready';
   /** Of a disk that has failed: when it is tried again. */
   #restUntilMs = 0;
@@ -48,22 +53,27 @@ export class BlockWriter {
   }
 
   /** The bytes of a block that is not on the disk yet. */
-  waiting(name: string): Uint8Array | undefined {
-    return this.#waiting.get(name)?.bytes;
+  waiting(name: string): WaitingBlock | undefined {
+    return this.#waiting.get(name);
   }
 
   /** Writes the block soon, or not at all when the disk is behind. */
   add(block: WaitingBlock): void {
     if (!this.#mayWrite() || this.#waiting.has(block.name)) return;
     if (this.#waitingBytes + block.bytes.length > WAITING_BYTES_MAX) return;
+    block.lease?.hold();
     this.#waiting.set(block.name, block);
     this.#waitingBytes += block.bytes.length;
     this.#running ??= this.#run();
   }
 
   drop(name: string): void {
-    this.#waitingBytes -= this.#waiting.get(name)?.bytes.length ?? 0;
+    const block = this.#waiting.get(name);
+    if (!block) return;
+    this.#waitingBytes -= block.bytes.length;
     this.#waiting.delete(name);
+    // The disk still reads what is being written.
+    if (block !== this.#written) block.lease?.release();
   }
 
   /** Writes nothing more. */
@@ -85,12 +95,15 @@ export class BlockWriter {
   async #run(): Promise<void> {
     if (this.#state === 'failed') await this.#recover();
     for (let block = this.#first(); block; block = this.#first()) {
+      this.#written = block;
       const fileBytes = await this.#write(block).catch((failure) => this.#writeFailed(failure));
+      this.#written = undefined;
       // Dropped meanwhile: it is not wanted any more.
       const isWanted = this.#waiting.get(block.name) === block;
       if (fileBytes !== undefined && isWanted) this.parts.onWritten(block.name, fileBytes);
       else if (fileBytes !== undefined) await unlink(block.path).catch(() => {});
       if (isWanted) this.drop(block.name);
+      else block.lease?.release();
       if (fileBytes !== undefined) this.#succeeded();
     }
     this.#running = undefined;
@@ -142,8 +155,7 @@ export class BlockWriter {
   }
 
   #dropAll(): void {
-    this.#waiting.clear();
-    this.#waitingBytes = 0;
+    for (const name of [...this.#waiting.keys()]) this.drop(name);
   }
 }
 

@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
+import type { Lease } from './block-buffers.ts';
 import { DamagedFileError, fileBytesOf, readBlockFile } from './block-file.ts';
+import { type BlockPart, BlockParts, partOf } from './block-parts.ts';
 import { BlockWriter, isOutOfHandles } from './block-writer.ts';
 import type { BlockKey } from './blocks.ts';
 
@@ -13,14 +14,27 @@ import type { BlockKey } from './blocks.ts';
  * other bytes than it was given. No call throws: trouble with the disk is a miss.
  */
 export interface BlockCache {
-  has(block: BlockKey): boolean;
-  /** The bytes of the block from `start` up to `end`; `undefined` when it is not there, or not whole. */
+  /** Whether its byte `at`, or its first, is there. */
+  has(block: BlockKey, at?: number): boolean;
+  /** Where the first part of it begins that is there and begins after `at`. */
+  partAfter(block: BlockKey, at: number): number | undefined;
+  /**
+   * The bytes of the block from `start` up to `end`, or the first of them when it is not there up to `end`;
+   * `undefined` when the first is not, or is not what it was.
+   */
   read(block: BlockKey, start: number, end: number): Promise<Uint8Array | undefined>;
-  /** Keeps a whole block. Returns at once; the bytes must not change afterwards. */
-  keep(block: BlockKey, bytes: Uint8Array): void;
+  /** Keeps a block, or what of it begins at `from`. Returns at once. */
+  keep(block: BlockKey, bytes: Uint8Array, options?: KeepOptions): void;
   forget(block: BlockKey): void;
   /** Resolves when everything kept is on the disk or was given up; keeps nothing afterwards. */
   close(): Promise<void>;
+}
+
+export interface KeepOptions {
+  /** Where in the block the bytes begin; 0 if left out. */
+  readonly from?: number;
+  /** Of the bytes; without one they must not change any more. */
+  readonly lease?: Lease;
 }
 
 export interface BlockCacheOptions {
@@ -33,7 +47,7 @@ export interface BlockCacheOptions {
 }
 
 /** The latest blocks also stay in memory: a client that reads in steps of 64 KiB asks for one block 64 times. */
-const HOT_BYTES_MAX = 16 * 1024 * 1024;
+const HOT_BYTES_MAX = 10 * 1024 * 1024;
 
 /** Beside a block's bytes, what it takes in memory; keeps tiny ones from being too many. */
 const HOT_OVERHEAD_BYTES = 512;
@@ -62,21 +76,24 @@ export async function openBlockCache(
   const { directory, sizeBytesMax, clock, log } = options;
   const root = join(directory, FORMAT);
   const index = openIndex(root, sizeBytesMax);
+  const parts = new BlockParts(FILES_MAX);
   const writer = new BlockWriter({
     root,
     clock,
     log,
     async prepare() {
       // First: what cannot be written to can still be read. Later: what was there before a disk went and came back.
-      for await (const { name, sizeBytes } of storedBlocks(root))
-        if (!index.has(name)) index.set(name, diskBytesOf(fileBytesOf(sizeBytes)));
+      for await (const { name, from, to } of storedParts(root)) {
+        parts.found({ name, from, to });
+        if (!index.has(name)) index.set(name, diskBytesOf(fileBytesOf(to - from)));
+      }
       await prepare(directory, root);
     },
     onWritten: (name, fileBytes) => index.set(name, diskBytesOf(fileBytes)),
   });
   if (sizeBytesMax > 0) await writer.open();
   else writer.disable();
-  return new DiskCache(root, index, writer, log);
+  return new DiskCache(root, index, parts, writer, log);
 }
 
 /** From a file's name to the room that it takes. */
@@ -94,12 +111,22 @@ function openIndex(root: string, sizeBytesMax: number): Index {
   });
 }
 
+/** Bytes in memory. */
+interface Hot {
+  readonly bytes: Uint8Array;
+  readonly lease: Lease | undefined;
+}
+
 class DiskCache implements BlockCache {
-  readonly #hot = new LRUCache<string, Uint8Array>({ maxSize: HOT_BYTES_MAX });
+  readonly #hot = new LRUCache<string, Hot>({
+    maxSize: HOT_BYTES_MAX,
+    dispose: ({ lease }) => lease?.release(),
+  });
 
   constructor(
     private readonly root: string,
     private readonly index: Index,
+    private readonly parts: BlockParts,
     private readonly writer: BlockWriter,
     private readonly log: Log,
   ) {}
@@ -108,21 +135,29 @@ class DiskCache implements BlockCache {
     return this.index.calculatedSize;
   }
 
-  has(block: BlockKey): boolean {
-    const name = nameOf(block);
-    return this.#hot.has(name) || this.index.has(name) || this.writer.waiting(name) !== undefined;
+  has(block: BlockKey, at = 0): boolean {
+    return this.#partWith(block, at) !== undefined;
+  }
+
+  partAfter(block: BlockKey, at: number): number | undefined {
+    const later = this.parts.of(block).filter((part) => part.from > at && this.#isThere(part));
+    return later.length > 0 ? Math.min(...later.map(({ from }) => from)) : undefined;
   }
 
   async read(block: BlockKey, start: number, end: number): Promise<Uint8Array | undefined> {
-    const name = nameOf(block);
-    const bytes = this.#hot.get(name) ?? this.writer.waiting(name);
-    if (bytes) {
+    const part = this.#partWith(block, start);
+    if (!part) return undefined;
+    const { name, from } = part;
+    const to = Math.min(end, part.to);
+    const inMemory = this.#hot.get(name) ?? this.writer.waiting(name);
+    if (inMemory) {
       this.index.get(name);
-      return bytes.subarray(start, end);
+      const bytes = inMemory.bytes.subarray(start - from, to - from);
+      return inMemory.lease ? Buffer.from(bytes) : bytes;
     }
     if (this.index.get(name) === undefined) return undefined;
     try {
-      return await this.#readFile(name, block.sizeBytes, start, end);
+      return await this.#readFile(part, start, to);
     } catch (failure) {
       if (failure instanceof DamagedFileError)
         this.log.warn('a cached block was damaged and is fetched again', { block: name });
@@ -131,42 +166,44 @@ class DiskCache implements BlockCache {
     }
   }
 
-  keep(block: BlockKey, bytes: Uint8Array): void {
-    const name = nameOf(block);
-    this.#hot.set(name, bytes, { size: bytes.length + HOT_OVERHEAD_BYTES });
-    const fits = diskBytesOf(fileBytesOf(block.sizeBytes)) <= this.index.maxSize;
+  keep(block: BlockKey, bytes: Uint8Array, { from = 0, lease }: KeepOptions = {}): void {
+    const { name } = this.parts.add(block, from, from + bytes.length);
+    lease?.hold();
+    this.#hot.set(name, { bytes, lease }, { size: bytes.length + HOT_OVERHEAD_BYTES });
+    const fits = diskBytesOf(fileBytesOf(bytes.length)) <= this.index.maxSize;
     if (!fits || this.index.has(name)) return;
-    this.writer.add({ name, path: filePath(this.root, name), bytes });
+    this.writer.add({ name, path: filePath(this.root, name), bytes, lease });
   }
 
   forget(block: BlockKey): void {
-    const name = nameOf(block);
-    this.#hot.delete(name);
-    this.writer.drop(name);
-    this.index.delete(name);
+    for (const { name } of this.parts.of(block)) {
+      this.#hot.delete(name);
+      this.writer.drop(name);
+      this.index.delete(name);
+    }
+  }
+
+  #partWith(block: BlockKey, at: number): BlockPart | undefined {
+    return this.parts.of(block).find((part) => at >= part.from && at < part.to && this.#isThere(part));
+  }
+
+  #isThere({ name }: BlockPart): boolean {
+    return this.#hot.has(name) || this.index.has(name) || this.writer.waiting(name) !== undefined;
   }
 
   close(): Promise<void> {
     return this.writer.close();
   }
 
-  async #readFile(name: string, sizeBytes: number, start: number, end: number): Promise<Buffer> {
+  async #readFile({ name, from, to }: BlockPart, start: number, end: number): Promise<Buffer> {
     const file = await open(filePath(this.root, name));
     try {
-      return await readBlockFile(file, name, sizeBytes, start, end);
+      return await readBlockFile(file, name, to - from, start - from, end - from);
     } finally {
       await file.close();
     }
   }
 }
-
-/** Hash of the key, and the block's size in hex, so that the start needs to open no file. */
-function nameOf({ content, index, sizeBytes }: BlockKey): string {
-  const hash = createHash('sha256').update(`${index} ${content}`).digest('hex').slice(0, 32);
-  return `${hash}-${sizeBytes.toString(16)}`;
-}
-
-const NAME = /^[0-9a-f]{32}-([0-9a-f]{1,8})$/;
 
 function filePath(root: string, name: string): string {
   return join(root, name.slice(0, 2), name);
@@ -184,14 +221,14 @@ async function prepare(directory: string, root: string): Promise<void> {
   });
 }
 
-async function* storedBlocks(root: string): AsyncGenerator<{ name: string; sizeBytes: number }> {
+async function* storedParts(root: string): AsyncGenerator<BlockPart> {
   const folders = await readdir(root).catch(() => []);
   for (const folder of folders) {
     if (!/^[0-9a-f]{2}$/.test(folder)) continue;
     const names = await readdir(join(root, folder)).catch(() => []);
     for (const name of names) {
-      const size = NAME.exec(name)?.[1];
-      if (size !== undefined && name.startsWith(folder)) yield { name, sizeBytes: Number.parseInt(size, 16) };
+      const part = partOf(name);
+      if (part && name.startsWith(folder)) yield part;
     }
   }
 }

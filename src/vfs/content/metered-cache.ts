@@ -4,15 +4,16 @@ import type { BlockCache } from './cache.ts';
 /** `cache`, with what it is good for told to `meter`. */
 export function meteredCache(cache: BlockCache, meter: Meter): BlockCache {
   return {
-    has: (block) => cache.has(block),
+    has: (block, at) => cache.has(block, at),
+    partAfter: (block, at) => cache.partAfter(block, at),
     async read(block, start, end) {
       const bytes = await cache.read(block, start, end);
       if (bytes) meter.blockRead(bytes.length);
       return bytes;
     },
-    keep(block, bytes) {
+    keep(block, bytes, options) {
       meter.blockKept(bytes.length);
-      cache.keep(block, bytes);
+      cache.keep(block, bytes, options);
     },
     forget: (block) => cache.forget(block),
     close: () => cache.close(),

@@ -1,13 +1,10 @@
 import type { FileEntry } from '../../api/remote.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
 import { FileError } from '../errors.ts';
-import { type BlockSource, CACHED_READ_BYTES } from './block-source.ts';
-import { blockAt, blockCount, blockKey, rangeOfBlock } from './blocks.ts';
+import { type BlockSource, KEPT_BLOCKS_MAX } from './block-source.ts';
+import { blockCount, blockKey, rangeOfBlock } from './blocks.ts';
 import type { BlockCache } from './cache.ts';
 import { type Upstream, upstreamBytes } from './upstream.ts';
-
-/** Larger files read as a whole do not enter the cache: they would push out what is read in parts, again and again. */
-const CACHED_FILE_BYTES_MAX = 16 * BLOCK_BYTES;
 
 /** What whole reads draw from. */
 export interface WholeSources {
@@ -53,10 +50,14 @@ async function* readLong(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const check = new WholeCheck(file);
-  const lastBlockStart = rangeOfBlock(file, blockCount(file.sizeBytes) - 1).start;
+  const count = blockCount(file.sizeBytes);
+  const lastBlockStart = rangeOfBlock(file, count - 1).start;
+  const all = { start: 0, end: file.sizeBytes };
+  // All or nothing: of a file that is read as a whole the first blocks are of no more use than the last.
+  const keptMax = count <= KEPT_BLOCKS_MAX ? count : 0;
   const held: Uint8Array[] = [];
   let position = 0;
-  for await (const chunk of cachedThenFetched(sources, file, signal)) {
+  for await (const chunk of sources.blocks.read(file, all, signal, keptMax)) {
     check.add(chunk);
     const free = check.isPossible ? Math.max(0, lastBlockStart - position) : chunk.length;
     position += chunk.length;
@@ -85,55 +86,6 @@ async function mended(
   if (check.isRightWith(chunks)) return chunks;
   upstream.log.error('the service sends other bytes than the content hash stands for', { rev: file.rev });
   throw new FileError('broken', `${file.name} was damaged on its way from the service: read it again`);
-}
-
-/** Blocks from the cache as far as they are there without a gap, and the rest in one download. */
-async function* cachedThenFetched(
-  { upstream, cache }: WholeSources,
-  file: FileEntry,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  let position = 0;
-  while (position < file.sizeBytes) {
-    const { start, end } = rangeOfBlock(file, blockAt(position));
-    const to = Math.min(end, position + CACHED_READ_BYTES);
-    const cached = await cache.read(blockKey(file, blockAt(position)), position - start, to - start);
-    if (!cached) break;
-    signal.throwIfAborted();
-    yield cached;
-    position = to;
-  }
-  const rest = { start: position, end: file.sizeBytes };
-  const fetched = upstreamBytes(upstream, file, rest, signal);
-  yield* file.sizeBytes <= CACHED_FILE_BYTES_MAX ? kept(fetched, position, file, cache) : fetched;
-}
-
-/** The same bytes; copies of their whole blocks enter the cache. */
-async function* kept(
-  bytes: AsyncIterable<Uint8Array>,
-  from: number,
-  file: FileEntry,
-  cache: BlockCache,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  let position = from;
-  // What is cached already may end within a block: that one stays as it is.
-  const first = blockCount(from);
-  let block: Buffer | undefined;
-  for await (const chunk of bytes) {
-    for (let taken = 0; taken < chunk.length; ) {
-      const index = blockAt(position);
-      const { start, end } = rangeOfBlock(file, index);
-      const piece = chunk.subarray(taken, taken + end - position);
-      block ??= Buffer.allocUnsafeSlow(end - start);
-      block.set(piece, position - start);
-      taken += piece.length;
-      position += piece.length;
-      if (position < end) continue;
-      if (index >= first) cache.keep(blockKey(file, index), block);
-      block = undefined;
-    }
-    yield chunk;
-  }
 }
 
 /** The content hash of what was read, and of what it would be with another last block. */

@@ -95,6 +95,55 @@ describe('a range', () => {
     expect(asked()).toEqual([blocks(1, 5)]);
   });
 
+  test('deep in a block is fetched from there on, and what is before it when it is asked for', async () => {
+    const { bytes, entry } = file(4 * BLOCK_BYTES);
+    const deep = BLOCK_BYTES + 3 * 1024 ** 2;
+    const read = async (start: number, end: number) =>
+      expect((await setUp.read(entry, { start, end })).equals(bytes.subarray(start, end))).toBe(true);
+    await read(deep + 10, deep + 20);
+    await settle();
+    await read(deep + 10, 2 * BLOCK_BYTES);
+    expect(asked()).toEqual([{ start: deep, end: 2 * BLOCK_BYTES }]);
+    await read(deep - 5, deep + 5);
+    await settle();
+    await read(BLOCK_BYTES, 2 * BLOCK_BYTES);
+    expect(asked().slice(1)).toEqual([{ start: BLOCK_BYTES, end: deep }]);
+    const reader = await setUp.restart();
+    const again = await collect(reader.read(entry, blocks(1, 2), signal));
+    expect(again.equals(bytes.subarray(BLOCK_BYTES, 2 * BLOCK_BYTES))).toBe(true);
+    expect(asked()).toHaveLength(2);
+  });
+
+  test('that begins deep in a block and goes on is one download', async () => {
+    const { bytes, entry } = file(4 * BLOCK_BYTES);
+    const range = { start: BLOCK_BYTES / 2 + 1, end: 3 * BLOCK_BYTES - 1 };
+    expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
+    expect(asked()).toEqual([{ start: BLOCK_BYTES / 2, end: 3 * BLOCK_BYTES }]);
+  });
+
+  test('before one that is under way shares its bytes', async () => {
+    const { bytes, entry } = file(2 * BLOCK_BYTES);
+    const deep = { start: 3 * 1024 ** 2, end: 3 * 1024 ** 2 + 9 };
+    const reads = [deep, { start: 0, end: BLOCK_BYTES }].map((range) => setUp.read(entry, range));
+    const [one, all] = await Promise.all(reads);
+    expect(one?.equals(bytes.subarray(deep.start, deep.end))).toBe(true);
+    expect(all?.equals(bytes.subarray(0, BLOCK_BYTES))).toBe(true);
+    expect(asked()).toEqual([
+      { start: deep.start, end: BLOCK_BYTES },
+      { start: 0, end: deep.start },
+    ]);
+  });
+
+  test('that is long keeps only its first blocks', async () => {
+    const { entry } = file(20 * BLOCK_BYTES);
+    await setUp.read(entry, { start: 1, end: 20 * BLOCK_BYTES });
+    await settle();
+    const kept = Array.from({ length: 20 }, (_, index) => index).filter((index) =>
+      setUp.cache.has({ content: `${entry.contentHash} ${entry.sizeBytes}`, index, sizeBytes: BLOCK_BYTES }),
+    );
+    expect(Math.max(...kept)).toBe(15);
+  });
+
   test('near the end costs the last block', async () => {
     const { bytes, entry } = file(3 * BLOCK_BYTES + 1000);
     const range = { start: entry.sizeBytes - 10, end: entry.sizeBytes };
@@ -213,6 +262,65 @@ describe('a client that reads range after range', () => {
     for (let index = 0; index < 4; index++) await step(entry, index);
     await settle(500);
     expect(setUp.remote.downloadedBytes).toBe(3 * BLOCK_BYTES);
+  });
+});
+
+describe('what programs do costs the blocks that they touch', () => {
+  const STEP_BYTES = 64 * 1024;
+
+  /** Reads the ranges one after the other; what that cost. */
+  async function cost(sizeBytes: number, starts: readonly number[], stepBytes = STEP_BYTES) {
+    const { bytes, entry } = file(sizeBytes);
+    const calls = asked().length;
+    const before = setUp.remote.downloadedBytes;
+    for (const start of starts) {
+      const end = Math.min(sizeBytes, start + stepBytes);
+      expect((await setUp.read(entry, { start, end })).equals(bytes.subarray(start, end))).toBe(true);
+    }
+    await settle();
+    return { calls: asked().length - calls, bytes: setUp.remote.downloadedBytes - before };
+  }
+
+  test('tail: one call for what it shows', async () => {
+    const sizeBytes = 9 * BLOCK_BYTES - 100;
+    expect(await cost(sizeBytes, [sizeBytes - 1024], 1024)).toEqual({
+      calls: 1,
+      bytes: expect.closeTo(STEP_BYTES, -5),
+    });
+  });
+
+  test("an archive's directory, read backwards in small steps: two calls, one block", async () => {
+    const sizeBytes = 9 * BLOCK_BYTES;
+    const starts = Array.from({ length: 20 }, (_, step) => sizeBytes - (step + 1) * STEP_BYTES);
+    expect(await cost(sizeBytes, starts)).toEqual({ calls: 2, bytes: BLOCK_BYTES });
+  });
+
+  test('a film: its start, its index at the end, and three places', async () => {
+    const places = [0, 29.5, 7.25, 14.5, 21].map((place) => place * BLOCK_BYTES);
+    const { calls, bytes } = await cost(30 * BLOCK_BYTES, places, BLOCK_BYTES / 4);
+    expect(calls).toBe(5);
+    expect(bytes).toBeLessThanOrEqual(5 * BLOCK_BYTES);
+  });
+
+  test('random reads of 64 KiB: at most 64 bytes for each byte used, and no block more than twice', async () => {
+    let state = 7;
+    const random = () => {
+      state = (state * 48_271) % 2_147_483_647;
+      return state / 2_147_483_647;
+    };
+    const blockTotal = 40;
+    const starts = Array.from(
+      { length: 60 },
+      () => Math.floor(random() * blockTotal * 64) * STEP_BYTES + 4096,
+    );
+    const used = starts.reduce(
+      (sum, start) => sum + Math.min(STEP_BYTES, blockTotal * BLOCK_BYTES - start),
+      0,
+    );
+    const { calls, bytes } = await cost(blockTotal * BLOCK_BYTES, starts);
+    expect(bytes).toBeLessThanOrEqual(64 * used);
+    expect(calls).toBeLessThanOrEqual(starts.length);
+    expect(bytes).toBeLessThanOrEqual(blockTotal * BLOCK_BYTES);
   });
 });
 
