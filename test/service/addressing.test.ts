@@ -27,7 +27,7 @@ interface Case {
   readonly field: string;
   readonly allows: readonly Form[];
   /** What the address names; `new` is a name that is free, in a folder that has the id. */
-  readonly names: 'file' | 'folder' | 'new';
+  readonly names: 'file' | 'image' | 'folder' | 'new';
   /** Calls the function. Returns what it answered, and the entry of a batch with its own outcome. */
   readonly call: (address: string, item: Item) => Promise<Answered>;
   /** Whether a form that is not one is the upload's own 409, and not 400. */
@@ -67,6 +67,12 @@ async function batch(name: string, argument: object): Promise<Answered> {
 
 const isFailure = (entry: unknown) => (entry as { '.tag': string })['.tag'] === 'failure';
 
+/** The only entry of a batch that is answered at once, as an answer of its own. */
+function entryOf(answered: Answered): Answered {
+  const [entry] = (answered.json as { entries: unknown[] }).entries;
+  return { ...answered, json: entry, status: isFailure(entry) ? 409 : 200 };
+}
+
 async function closedSession(): Promise<string> {
   const started = await upload(service, 'files/upload_session/start', { close: true }, { body: 'new' });
   return (started.json as { session_id: string }).session_id;
@@ -76,9 +82,7 @@ async function finishAll(name: string, path: string): Promise<Answered> {
   const cursor = { session_id: await closedSession(), offset: 3 };
   const entries = [{ cursor, commit: { path, mode: 'overwrite' } }];
   if (name !== 'upload_session/finish_batch_v2') return batch(name, { entries });
-  const answered = await call(`files/${name}`, { entries });
-  const [entry] = (answered.json as { entries: unknown[] }).entries;
-  return { ...answered, json: entry, status: isFailure(entry) ? 409 : 200 };
+  return entryOf(await call(`files/${name}`, { entries }));
 }
 
 const CASES: readonly Case[] = [
@@ -97,6 +101,20 @@ const CASES: readonly Case[] = [
     allows: READ,
     names: 'file',
     call: (path) => read('files/download', { path }),
+  },
+  {
+    route: 'files/get_thumbnail_v2',
+    field: 'resource.path',
+    allows: READ,
+    names: 'image',
+    call: (path) => read('files/get_thumbnail_v2', { resource: { '.tag': 'path', path } }),
+  },
+  {
+    route: 'files/get_thumbnail_batch',
+    field: 'entries.path',
+    allows: READ,
+    names: 'image',
+    call: async (path) => entryOf(await call('files/get_thumbnail_batch', { entries: [{ path }] })),
   },
   {
     route: 'files/download_zip',
@@ -286,6 +304,18 @@ async function file(): Promise<Item> {
   return { path, id: String(id), rev: String(rev) };
 }
 
+/** One red pixel. */
+const DOT = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC',
+  'base64',
+);
+
+async function image(): Promise<Item> {
+  const path = `/images/Image ${made++}.png`;
+  const { id, rev } = await put(service, path, DOT);
+  return { path, id: String(id), rev: String(rev) };
+}
+
 async function folder(): Promise<Item> {
   const path = `/Folder ${made++}`;
   const { rev } = await put(service, `${path}/x`, `bytes of ${path}`);
@@ -295,7 +325,7 @@ async function folder(): Promise<Item> {
 
 /** An item for a case, and what each form calls what the case names. */
 async function itemFor({ names }: Case): Promise<{ item: Item; addresses: Record<Form, string> }> {
-  const item = await (names === 'file' ? file() : folder());
+  const item = await (names === 'file' ? file() : names === 'image' ? image() : folder());
   const below = names === 'new' ? '/new' : '';
   const addresses = {
     path: item.path + below,
