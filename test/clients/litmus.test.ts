@@ -17,17 +17,28 @@ const SUITES = [
 let program: Program;
 let data: Awaited<ReturnType<typeof temporaryDirectory>>;
 
+let journaled: Program;
+let journaledData: Awaited<ReturnType<typeof temporaryDirectory>>;
+
 let open: Program;
 let openData: Awaited<ReturnType<typeof temporaryDirectory>>;
 
 beforeAll(async () => {
-  [data, openData] = await Promise.all([temporaryDirectory(), temporaryDirectory()]);
+  [data, journaledData, openData] = await Promise.all([
+    temporaryDirectory(),
+    temporaryDirectory(),
+    temporaryDirectory(),
+  ]);
   program = await startProgram({ dataDirectory: data.path });
+  journaled = await startProgram({
+    dataDirectory: journaledData.path,
+    args: ['--write-mode', 'back'],
+  });
   open = await startProgram({ dataDirectory: openData.path, login: false });
 });
 afterAll(async () => {
-  await Promise.all([program?.stop(), open?.stop()]);
-  await Promise.all([data.remove(), openData.remove()]);
+  await Promise.all([program?.stop(), journaled?.stop(), open?.stop()]);
+  await Promise.all([data.remove(), journaledData.remove(), openData.remove()]);
 });
 
 /** One line of litmus per test: `12. name.......... pass`; a warning or a reason follows the verdict. */
@@ -57,6 +68,10 @@ async function runSuite(name: string, tests: number, args: readonly string[]): P
 describe('litmus: every test passes, none skipped, no warning', () => {
   test.each(SUITES)('$name', ({ name, tests }) =>
     runSuite(name, tests, [program.url, program.user, program.password]),
+  );
+
+  test.each(SUITES)('$name, on a drive with a journal', ({ name, tests }) =>
+    runSuite(name, tests, [journaled.url, journaled.user, journaled.password]),
   );
 
   // Its own sockets send no login, so only here "Expect: 100-continue" is put to the test.

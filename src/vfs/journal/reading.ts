@@ -3,7 +3,7 @@ import type { Path } from '../../util/path.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, Files, Listing } from '../files.ts';
-import { pendingEntry, type ShownEntries, tagOf } from './entries.ts';
+import { pendingEntry, type ShownEntries, tagFor, tagOf } from './entries.ts';
 import { wholeBody } from './landing.ts';
 import type { PendingFiles } from './pending-files.ts';
 
@@ -48,7 +48,7 @@ export class PendingReading {
   }
 
   async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    const pending = this.pending.at(file.path).find(({ write }) => write.contentHash === file.rev);
+    const pending = this.pending.at(file.path).find(({ write }) => tagFor(write.contentHash) === file.rev);
     if (pending) {
       const bytes = range
         ? this.journal.read(pending.write.id, range)
