@@ -24,6 +24,8 @@ interface Scenario {
   readonly deadlineMs?: number;
   /** Of the operations; with trouble absorbed there is none. */
   readonly troublesMax: number;
+  /** Writes are acknowledged when they are in the journal. */
+  readonly writeBack?: boolean;
   /** Somebody else commits in the same namespace now and then. */
   readonly isDisturbed?: boolean;
 }
@@ -93,6 +95,9 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     deadlineMs: 10,
     troublesMax: 1,
   },
+  'a journal, no fault': { faults: {}, troublesMax: 0, writeBack: true },
+  'a journal, lost answers': { faults: { 'lost-answer-share': 0.2 }, troublesMax: 0, writeBack: true },
+  'a journal, everything together': { faults: ALL_TOGETHER, troublesMax: 0.05, writeBack: true },
 };
 
 interface Run {
@@ -115,6 +120,7 @@ describe(`with seed ${SEED} (DAVGATE_FAULT_SEED)`, () => {
       await Promise.all(clients.map((client) => work(client, OPERATIONS / CLIENTS, disturb)));
       for (const { status } of await Promise.all(others)) expect([200, 409, 429]).toContain(status);
       service.service.setFaults({});
+      await run.gateway.landed();
       for (const [index, client] of clients.entries()) await compare(run, client, folderOf(index));
       const troubles = clients.reduce((sum, client) => sum + client.troubles, 0);
       expect(troubles).toBeLessThanOrEqual(scenario.troublesMax * OPERATIONS);
@@ -126,11 +132,12 @@ describe(`with seed ${SEED} (DAVGATE_FAULT_SEED)`, () => {
   });
 });
 
-async function start(name: string, { deadlineMs }: Scenario): Promise<Run> {
+async function start(name: string, { deadlineMs, writeBack = false }: Scenario): Promise<Run> {
   const random = seededRandom(SEED);
   const service = await startTestService();
   const gateway = await startTestGateway({
     service,
+    writeBack,
     // Short waits: what is tried is what happens after them.
     random: () => random() / 20,
     ...(deadlineMs !== undefined && { deadlineMs }),

@@ -3,9 +3,11 @@ import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { createRemote } from '../../src/api/client.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
 import { startListener } from '../../src/http/listener.ts';
+import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
 import type { Log, LogFields } from '../../src/util/log.ts';
@@ -23,6 +25,8 @@ export interface TestGateway {
   readonly warnings: readonly LogFields[];
   /** Where bodies wait that the service does not take yet. */
   readonly spillDirectory: string;
+  /** Resolves when nothing waits in the journal. */
+  landed(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -34,12 +38,14 @@ export interface GatewayOptions {
   readonly random?: () => number;
   /** Of the gateway itself; its connections go by the real one. */
   readonly clock?: Clock;
+  /** Writes are acknowledged when they are in a journal. */
+  readonly writeBack?: boolean;
 }
 
 /** The gateway as `src/app.ts` composes it, in this process, open to all, over a service that runs already. */
 export async function startTestGateway(options: GatewayOptions): Promise<TestGateway> {
   const { url, appKey, appSecret, refreshToken } = options.service;
-  const { deadlineMs, random, clock = systemClock } = options;
+  const { deadlineMs, random, clock = systemClock, writeBack = false } = options;
   const directory = await mkdtemp(join(tmpdir(), 'davgate-gateway-'));
   const errors: LogFields[] = [];
   const warnings: LogFields[] = [];
@@ -63,9 +69,14 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(random && { random }),
   });
-  const state = stateStore.drive('d');
   const spill = await openSpill({ directory: join(directory, 'spill'), clock, log });
-  const files = await openDrive({ remote, state, cache, spill, clock, log, deletePolicy: 'auto' });
+  const journals = await openSqliteJournals({
+    journal: join(directory, 'journal'),
+    lostAndFound: join(directory, 'lost-and-found'),
+  });
+  const drive = { remote, state: stateStore.drive('d'), cache, clock, log, deletePolicy: 'auto' } as const;
+  const files = await openDrive({ ...drive, spill, ...(writeBack && { journal: await journals.drive('d') }) });
+  const { state } = files;
   const handle = createDavHandler({ clock, log });
   const listener = await startListener({
     host: '127.0.0.1',
@@ -79,11 +90,15 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     errors,
     warnings,
     spillDirectory: join(directory, 'spill'),
+    async landed() {
+      while (files.depth().files > 0) await setImmediate();
+    },
     async close() {
       await listener.close();
       await files.close();
       await remote.close();
       await cache.close();
+      await journals.close();
       await stateStore.close();
       await rm(directory, { recursive: true, force: true });
     },
