@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { PendingFile, PendingFiles } from './pending-files.ts';
@@ -51,7 +52,10 @@ export class Drain {
   #alarm = new AbortController();
   #idle: (() => void)[] = [];
 
-  constructor(private readonly parts: DrainParts) {}
+  constructor(private readonly parts: DrainParts) {
+    // All that are sent listen to it.
+    setMaxListeners(0, this.#stop.signal);
+  }
 
   get #isPaused(): boolean {
     return this.#pausedUntilMs > this.parts.clock.now();

@@ -1,0 +1,158 @@
+import { randomInt } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRemote } from '../../src/api/client.ts';
+import type { Entry, FileEntry, Remote } from '../../src/api/remote.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { silentLog } from '../../src/util/log.ts';
+import { ROOT } from '../../src/util/path.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+/** The gateway is killed so often, each time with clients in the midst of their requests. */
+const KILLS = 8;
+const CLIENTS = 6;
+/** Each client writes its files again and again, so that versions wait behind others. */
+const FILES_EACH = 8;
+
+let service: TestService;
+let remote: Remote & { close(): Promise<void> };
+let program: Program;
+let data: Awaited<ReturnType<typeof temporaryDirectory>>;
+let port = 0;
+/** Clients wait while there is nobody to ask. */
+let isUp: Promise<void>;
+
+beforeAll(async () => {
+  data = await temporaryDirectory();
+  service = await startTestService();
+  const { url, token } = service;
+  const urls = { apiUrl: url, contentUrl: url, notifyUrl: url };
+  remote = createRemote({ ...urls, credentials: { token }, root: '', clock: systemClock, log: silentLog });
+  // Slow enough that much waits when a kill comes.
+  service.service.setFaults({ 'latency-write-ms': 20, 'lost-answer-share': 0.05, seed: 1 });
+  isUp = start();
+  await isUp;
+  port = Number(new URL(program.url).port);
+});
+
+afterAll(async () => {
+  await program?.stop();
+  await remote?.close();
+  await service?.close();
+  await data.remove();
+});
+
+async function start(): Promise<void> {
+  program = await startProgram({
+    dataDirectory: data.path,
+    port,
+    args: ['--write-mode', 'back', '--api-url', service.url, '--token', service.token],
+  });
+}
+
+async function ask(method: string, path: string, body?: Uint8Array): Promise<number> {
+  const answer = await fetch(`${program.url}${path}`, {
+    method,
+    headers: { authorization: program.authorization },
+    ...(body && { body: new Uint8Array(body) }),
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+async function health(): Promise<{ journalFiles: number; journalBytes: number; lostFiles: number }> {
+  return (await (await fetch(`${program.url}.davgate/healthz`)).json()) as Awaited<ReturnType<typeof health>>;
+}
+
+/** All files at the service. */
+async function stored(): Promise<ReadonlyMap<string, FileEntry>> {
+  const entries = new Map<string, Entry>();
+  for await (const { changes } of remote.list(ROOT, { recursive: true }))
+    for (const change of changes) if (change.kind === 'put') entries.set(change.entry.path, change.entry);
+  return new Map([...entries].flatMap(([path, entry]) => (entry.kind === 'file' ? [[path, entry]] : [])));
+}
+
+async function bytesOf(file: FileEntry): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of (await remote.download(file, undefined)).bytes) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** What a client knows of one of its files: the last version that was acknowledged, and those that may be instead. */
+interface Known {
+  acknowledged: number;
+  /** Sent after that one, and never answered. */
+  doubtful: number[];
+}
+
+/** Small ones that go into the database, larger ones in files of their own, now and then an empty one. */
+function contentOf(client: number, file: number, version: number): Buffer {
+  const sizes = [0, 100, 10_000, 70_000, 300_000];
+  const size = sizes[(client + file * 3 + version) % sizes.length] ?? 0;
+  return pseudoRandomBytes(size + (version % 7), client * 1_000_000 + file * 10_000 + version);
+}
+
+describe(`a gateway with a journal is killed ${KILLS} times at random moments`, () => {
+  test('every write that was acknowledged is at the service afterwards, and nothing half-made', async () => {
+    expect(await ask('MKCOL', 'work')).toBe(201);
+    const known = new Map<string, Known>();
+    let isOver = false;
+    let version = 0;
+    let waitedAtKill = 0;
+    const write = async (client: number) => {
+      for (let turn = 0; !isOver; turn++) {
+        await isUp;
+        const file = turn % FILES_EACH;
+        const path = `work/${client}-${file}`;
+        const its = known.get(path) ?? { acknowledged: 0, doubtful: [] };
+        known.set(path, its);
+        const number = ++version;
+        its.doubtful.push(number);
+        const status = await ask('PUT', path, contentOf(client, file, number)).catch(() => 0);
+        if (status === 201 || status === 204) known.set(path, { acknowledged: number, doubtful: [] });
+        else expect([0, 503], path).toContain(status);
+      }
+    };
+    const clients = Array.from({ length: CLIENTS }, (_, client) => write(client));
+    for (let kill = 0; kill < KILLS; kill++) {
+      const until = version + randomInt(20, 120);
+      while (version < until) await new Promise((resolve) => setImmediate(resolve));
+      waitedAtKill += (await health()).journalFiles;
+      isUp = program.kill().then(start);
+      await isUp;
+    }
+    isOver = true;
+    await Promise.all(clients);
+    expect(waitedAtKill).toBeGreaterThan(KILLS);
+    service.service.setFaults({});
+    while ((await health()).journalFiles > 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(await health()).toMatchObject({ journalFiles: 0, journalBytes: 0, lostFiles: 0 });
+    const files = await stored();
+    for (const [path, { acknowledged, doubtful }] of known) {
+      const [client = 0, file = 0] = path.slice('work/'.length).split('-').map(Number);
+      const found = files.get(`/${path}`);
+      const versions = [acknowledged, ...doubtful].filter((number) => number > 0);
+      if (!found) expect(acknowledged, path).toBe(0);
+      else {
+        const bytes = await bytesOf(found);
+        const isOne = versions.some((number) => contentOf(client, file, number).equals(bytes));
+        expect(isOne, `${path} is none of its versions ${versions.join(', ')}`).toBe(true);
+      }
+    }
+    // Nobody else was there to be in conflict with, and no temporary name is left.
+    const strange = [...files.keys()].filter((path) => !known.has(path.slice(1)));
+    expect(strange).toEqual([]);
+  });
+
+  test('SIGTERM sends what waits, and says how much it is', async () => {
+    service.service.setFaults({ 'latency-write-ms': 100 });
+    await Promise.all(
+      Array.from({ length: 30 }, (_, index) => ask('PUT', `work/last ${index}`, Buffer.from('x'))),
+    );
+    expect(await program.stop()).toBe(0);
+    const files = await stored();
+    expect([...files.keys()].filter((path) => path.startsWith('/work/last'))).toHaveLength(30);
+    await start();
+  });
+});
