@@ -4,6 +4,7 @@ import { callFunction, functionName, isFunctionPath } from './dispatch.ts';
 import { type Answer, ClientGone, type Exchange } from './exchange.ts';
 import { callUnderFaults } from './faults/calls.ts';
 import type { Faults } from './faults/faults.ts';
+import { answerEmbed, isEmbedPath } from './links/embed-site.ts';
 import { linkPasswords } from './links/password.ts';
 import { answerLink } from './links/site.ts';
 import { isTemporaryPath, type TemporarySite, temporarySiteOf } from './links/temporary-site.ts';
@@ -19,6 +20,7 @@ export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exch
   const authorizeSite = authorizeSiteOf(rooms);
   return async (exchange) => {
     try {
+      if (isEmbedPath(exchange.path)) return withSafety(await answerEmbed(exchange, rooms));
       if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, rooms, passwords));
       if (exchange.path === `/1${AUTHORIZE_PATH}`) return movedTo(`${AUTHORIZE_PATH}?${exchange.query}`);
       if (exchange.path === AUTHORIZE_PATH) return withSafety(await authorizeSite(exchange));
@@ -47,7 +49,7 @@ async function answerApi(
     return callUnderFaults(faults, exchange, rooms, () => answerTokenRequest(exchange, rooms));
   return text(
     404,
-    'Nothing is here. Functions are at /2/…, consent and tokens at /oauth2/…, shared links at /scl/….',
+    'Nothing is here. Functions are at /2/…, consent and tokens at /oauth2/…, shared links at /scl/…, previews of them at /embed.',
   );
 }
 

@@ -5,7 +5,7 @@ import type { Call, Caller } from '../route.ts';
 import { optional, required, string } from '../schema.ts';
 import type { Link } from './links.ts';
 import { type OpenLink, openLink } from './sharing.ts';
-import { type LinkAddress, parseLinkAddress } from './url.ts';
+import { linkAddressIn } from './url.ts';
 
 /** GetSharedLinkMetadataArg. `path` leads on inside a linked folder. */
 export const linkFields = {
@@ -33,7 +33,7 @@ export async function accessLink(
   call: Call<Caller | undefined>,
   { url, path = '', link_password: password }: LinkArgument,
 ): Promise<AccessedLink> {
-  const address = addressIn(url);
+  const address = linkAddressIn(url);
   const below = path.split('/').filter(Boolean);
   const opened = address && openLink(call, { ...address, below: [...address.below, ...below] });
   if (!opened || typeof opened === 'string') throw refused(failure('shared_link_not_found'));
@@ -45,7 +45,7 @@ export async function accessLink(
 
 /** The link at an address, to be changed. Throws the `malformed` error, or that it is not there or not the caller's. */
 export function ownLink({ links, caller }: Call<Caller>, url: string, malformed: string): Link {
-  const address = addressIn(url);
+  const address = linkAddressIn(url);
   if (!address) throw refused(failure(malformed));
   const link = links.withToken(address.token);
   if (!link || link.rlkey !== address.rlkey) throw refused(failure('shared_link_not_found'));
@@ -57,11 +57,4 @@ async function mayOpen(link: Link, password: string | undefined): Promise<boolea
   if (link.visibility === 'no_one') return false;
   if (!link.passwordHash) return true;
   return password !== undefined && isPassword(password, link.passwordHash);
-}
-
-/** Whatever host it names: links made under an older address of the service stay good. */
-function addressIn(url: string): LinkAddress | undefined {
-  if (!URL.canParse(url)) return undefined;
-  const { pathname, searchParams } = new URL(url);
-  return parseLinkAddress(pathname, searchParams);
 }

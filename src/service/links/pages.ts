@@ -1,8 +1,9 @@
 import type { FolderView } from '../../web/link/folder.ts';
 import type { Crumb, FilePage, FolderPage } from '../../web/link/pages.ts';
-import type { Zoom } from '../../web/link/preview.ts';
+import type { Frame, Zoom } from '../../web/link/preview.ts';
 import type { Rooms } from '../route.ts';
 import type { StoredFile, StoredFolder } from '../storage/storage.ts';
+import type { Link } from './links.ts';
 import { filePreview } from './preview.ts';
 import { itemOf, type OpenLink } from './sharing.ts';
 import type { LinkAddress } from './url.ts';
@@ -14,6 +15,8 @@ const FOLDER_PAGE_MAX_ITEMS = 2000;
 export interface ViewOptions {
   readonly zoom: Zoom;
   readonly view: FolderView;
+  /** Of a page in a frame. */
+  readonly headerSize: 'normal' | 'small';
 }
 
 /** From a page's query; what it does not say, or says wrongly, is as usual. */
@@ -22,6 +25,7 @@ export function viewOptions(query: URLSearchParams): ViewOptions {
   return {
     zoom: zoom === 'fit' || zoom === 'actual' ? zoom : 'best',
     view: query.get('view') === 'grid' ? 'grid' : 'list',
+    headerSize: query.get('headerSize') === 'small' ? 'small' : 'normal',
   };
 }
 
@@ -34,6 +38,7 @@ export interface Look {
   readonly address: LinkAddress;
   readonly options: ViewOptions;
   readonly pageUrl: PageUrl;
+  readonly place: 'page' | 'frame';
 }
 
 /** What the page of a linked file shows. */
@@ -46,6 +51,7 @@ export async function filePageOf(rooms: Rooms, look: Look, file: StoredFile): Pr
     preview: await filePreview(rooms.storage, file),
     zoom: options.zoom,
     above: crumbs(rooms, look),
+    ...frameOf(look),
     showUrl: bytesUrl(address, opened, 'raw'),
     ...(opened.link.allowDownload && { downloadUrl: bytesUrl(address, opened, 'dl') }),
   };
@@ -72,8 +78,15 @@ export function folderPageOf(rooms: Rooms, look: Look, folder: StoredFolder): Fo
     view: options.view,
     viewUrls: { list: pageUrl(address.below, 'list'), grid: pageUrl(address.below, 'grid') },
     above: crumbs(rooms, look),
+    ...frameOf(look),
     ...(link.allowDownload && { downloadUrl: bytesUrl(address, opened, 'dl') }),
   };
+}
+
+function frameOf({ place, opened, address, options }: Look): { readonly frame?: Frame } {
+  if (place === 'page') return {};
+  const pageUrl = linkPageUrl(opened)(address.below, options.view);
+  return { frame: { headerSize: options.headerSize, pageUrl } };
 }
 
 /** The linked folder and those below it that lead to the item. */
@@ -90,15 +103,22 @@ function crumbs(rooms: Rooms, { opened, address, options, pageUrl }: Look): Crum
 /** The page at the link's own address. */
 export function linkPageUrl({ link }: OpenLink): PageUrl {
   return (below, view) =>
-    `${placeOf(link.token, below)}?rlkey=${link.rlkey}&dl=0${view === 'grid' ? '&view=grid' : ''}`;
+    `${placeOf(link, below)}?rlkey=${link.rlkey}&dl=0${view === 'grid' ? '&view=grid' : ''}`;
+}
+
+/** The page in the frame of another site's page, which stays as that has asked for it. */
+export function framePageUrl(opened: OpenLink, { zoom, headerSize }: ViewOptions, webUrl: string): PageUrl {
+  const page = linkPageUrl(opened);
+  return (below, view) =>
+    `/embed?${new URLSearchParams({ link: `${webUrl}${page(below, 'list')}`, zoom, view, headerSize })}`;
 }
 
 /** The bytes to save (`dl`) or to look at (`raw`). */
 function bytesUrl({ below }: LinkAddress, { link }: OpenLink, as: 'dl' | 'raw'): string {
-  const place = link.itemKind === 'file' ? `/scl/fi/${link.token}` : placeOf(link.token, below);
-  return `${place}?rlkey=${link.rlkey}&${as}=1`;
+  return `${placeOf(link, below)}?rlkey=${link.rlkey}&${as}=1`;
 }
 
-function placeOf(token: string, below: readonly string[]): string {
+function placeOf({ itemKind, token }: Link, below: readonly string[]): string {
+  if (itemKind === 'file') return `/scl/fi/${token}`;
   return `/scl/fo/${[token, 'h', ...below.map(encodeURIComponent)].join('/')}`;
 }

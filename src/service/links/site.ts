@@ -65,7 +65,13 @@ async function show(
   const { link, item } = opened;
   const wantsDownload = exchange.query.get('dl') === '1';
   const wantsBytes = wantsDownload || exchange.query.get('raw') === '1';
-  const look = { opened, address, options: viewOptions(exchange.query), pageUrl: linkPageUrl(opened) };
+  const look = {
+    opened,
+    address,
+    options: viewOptions(exchange.query),
+    pageUrl: linkPageUrl(opened),
+    place: 'page',
+  } as const;
   if (item.kind === 'folder') {
     if (!wantsBytes) return page(200, folderPage(folderPageOf(rooms, look, item)));
     if (!wantsDownload)

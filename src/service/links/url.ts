@@ -27,6 +27,13 @@ export function parseLinkAddress(pathname: string, query: URLSearchParams): Link
   return { token, rlkey, below: kind === 'fo' ? rest.slice(1) : [] };
 }
 
+/** The same of a whole address. Whatever host it names: links made under an older address of the service stay good. */
+export function linkAddressIn(url: string): LinkAddress | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { pathname, searchParams } = new URL(url);
+  return parseLinkAddress(pathname, searchParams);
+}
+
 const PREFIX = '/scl/';
 
 /** Whether a path is for the shared links' pages to answer, even if only to say that nothing is there. */

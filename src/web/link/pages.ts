@@ -2,7 +2,7 @@ import { type Html, html } from '../html.ts';
 import { sizeText } from '../size-text.ts';
 import { type FolderItem, type FolderView, folderItems } from './folder.ts';
 import { icon, iconKindOf, signIcon, viewIcon } from './icons.ts';
-import { previewOf, type Shown } from './preview.ts';
+import { type Frame, previewOf, type Shown } from './preview.ts';
 import { shell } from './shell.ts';
 
 /** A folder above what is shown, up to the linked one. */
@@ -15,6 +15,8 @@ interface Common {
   readonly name: string;
   /** From the linked folder down; none for what the link itself leads to. */
   readonly above: readonly Crumb[];
+  /** Set for a page in a frame of another site's page. */
+  readonly frame?: Frame;
   /** The whole of it, a folder as an archive; absent where the owner does not let it be downloaded. */
   readonly downloadUrl?: string;
 }
@@ -37,29 +39,43 @@ export interface FolderPage extends Common {
 
 /** The page of a shared file: what it is, a look at it, and a way to get it. */
 export function filePage(file: FilePage): string {
-  return shell(file.name, fileContent(file));
-}
-
-function fileContent(file: FilePage): Html {
-  const open = html`<a class="button" href="${file.showUrl}">Open</a>`;
-  return html`${header(icon(iconKindOf(file.name)), file, fileFacts(file), html`${open}${download(file, 'Download')}`)}
-<main>
-${previewOf(file)}
-</main>`;
+  const actions = html`${open(file)}${download(file, 'Download')}`;
+  const isSheet = file.preview.kind === 'text' || file.preview.kind === 'markdown';
+  const content = html`${header(icon(iconKindOf(file.name)), file, fileFacts(file), actions)}
+${main(file, isSheet, previewOf(file))}`;
+  return shell(file.name, content, placeOf(file));
 }
 
 /** The page of a shared folder, or of one inside it. */
 export function folderPage(folder: FolderPage): string {
-  return shell(folder.name, folderContent(folder));
+  const actions = html`${views(folder)}${folder.frame && openAlone(folder.frame)}${download(folder, 'Download all')}`;
+  const content = html`${header(icon('folder'), folder, folderFacts(folder), actions)}
+${main(
+  folder,
+  true,
+  html`${folderItems(folder.items, folder.view)}
+${folder.isCut ? html`<p class="note">There is more in this folder than one page can show.</p>` : undefined}`,
+)}`;
+  return shell(folder.name, content, placeOf(folder));
 }
 
-function folderContent(folder: FolderPage): Html {
-  const actions = html`${views(folder)}${download(folder, 'Download all')}`;
-  return html`${header(icon('folder'), folder, folderFacts(folder), actions)}
-<main>
-${folderItems(folder.items, folder.view)}
-${folder.isCut ? html`<p class="note">There is more in this folder than one page can show.</p>` : undefined}
+/** In a frame a sheet has no room around it. */
+function main({ frame }: Common, isSheet: boolean, content: Html): Html {
+  return html`<main${frame && isSheet ? html` class="flush"` : undefined}>
+${content}
 </main>`;
+}
+
+function placeOf({ frame }: Common): 'page' | 'frame' {
+  return frame ? 'frame' : 'page';
+}
+
+function open(file: FilePage): Html {
+  return file.frame ? openAlone(file.frame) : html`<a class="button" href="${file.showUrl}">Open</a>`;
+}
+
+function openAlone({ pageUrl }: Frame): Html {
+  return html`<a class="button" href="${pageUrl}" target="_blank" rel="noopener">Open</a>`;
 }
 
 /** Asks for a link's password; `problem` says what was wrong with the last one. */
@@ -80,15 +96,27 @@ ${problem === undefined ? undefined : html`<p class="problem" role="alert">${pro
 }
 
 /** A page that only says something: why there is nothing to see. */
-export function messagePage(title: string, text: string): string {
+export function messagePage(title: string, text: string, place: 'page' | 'frame' = 'page'): string {
+  const card = html`<div class="card">${signIcon('broken')}<h1>${title}</h1><p>${text}</p></div>`;
+  return shell(title, html`<main>${card}</main>`, place);
+}
+
+/** In a frame no password is asked for: whose page is around it cannot be seen there. */
+export function lockedFrame(pageUrl: string): string {
+  const title = 'This link has a password';
   return shell(
     title,
-    html`<main><div class="card">${signIcon('broken')}<h1>${title}</h1><p>${text}</p></div></main>`,
+    html`<main><div class="card">${signIcon('locked')}
+<h1>${title}</h1>
+<p>It is asked for on the link’s own page.</p>
+<p class="actions"><a class="button primary" href="${pageUrl}" target="_blank" rel="noopener">Open the link</a></p>
+</div></main>`,
+    'frame',
   );
 }
 
-function header(drawing: Html, { name, above }: Common, facts: string, actions: Html): Html {
-  return html`<header>
+function header(drawing: Html, { name, above, frame }: Common, facts: string, actions: Html): Html {
+  return html`<header class="${frame?.headerSize ?? 'normal'}">
 <div class="title">${drawing}<div>
 ${above.length > 0 ? html`<nav class="crumbs" aria-label="Folders above">${above.map(crumb)}</nav>` : undefined}
 <h1>${name}</h1>

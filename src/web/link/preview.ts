@@ -19,6 +19,13 @@ export type Preview =
 /** `best`: an image at its own size, or as large as there is room; `fit`: as wide as there is room; `actual`: its own. */
 export type Zoom = 'best' | 'fit' | 'actual';
 
+/** How a page is in a frame. */
+export interface Frame {
+  readonly headerSize: 'normal' | 'small';
+  /** The same on a page of its own. */
+  readonly pageUrl: string;
+}
+
 /** A file as its page shows it. */
 export interface Shown {
   readonly name: string;
@@ -26,6 +33,8 @@ export interface Shown {
   /** Its bytes under their type. */
   readonly showUrl: string;
   readonly zoom: Zoom;
+  /** Set in a frame of another site's page. */
+  readonly frame?: Frame;
 }
 
 /** The look at a file that its page is for. */
@@ -39,6 +48,7 @@ export function previewOf(file: Shown): Html {
     case 'video':
       return html`<video src="${showUrl}" controls playsinline preload="metadata"></video>`;
     case 'pdf':
+      if (file.frame) return pdfLink(name, file.frame.pageUrl);
       return html`<object class="pdf" data="${showUrl}" type="application/pdf" aria-label="${name}">${card(
         name,
         'Your browser does not show PDFs in a page.',
@@ -64,6 +74,12 @@ function image({ name, showUrl, zoom }: Shown): Html {
 <label class="canvas" for="actual"><img src="${showUrl}" alt="${name}"></label>
 <label class="zoom"><input id="actual" type="checkbox"${checked}> Actual size</label>
 </div>`;
+}
+
+/** Browsers show no PDF in a sandbox. */
+function pdfLink(name: string, pageUrl: string): Html {
+  return html`<div class="card">${icon(iconKindOf(name))}<p>A PDF is shown on a page of its own.</p>
+<p class="actions"><a class="button primary" href="${pageUrl}" target="_blank" rel="noopener">Open the PDF</a></p></div>`;
 }
 
 function card(name: string, text: string): Html {

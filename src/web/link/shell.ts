@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
+import { FRAME_SCRIPT } from '../embed/frame-script.ts';
 import { type Html, html } from '../html.ts';
 import { STYLE } from './style.ts';
 
 /** What a browser may do with every page of a link: show it, with its one style sheet and what this host serves. */
 const SHOW_ONLY = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  `style-src '${hashOf(STYLE)}'`,
   "img-src 'self' data:",
   "media-src 'self'",
   "base-uri 'none'",
@@ -20,14 +21,27 @@ export const LINK_PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/**
+ * Of the pages for frames in other sites' pages. They are in a sandbox even where the frame is not: without an origin,
+ * so that nothing in them can reach the service's. Their one script tells how high they are.
+ */
+export const FRAME_POLICY = [
+  'sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads',
+  ...SHOW_ONLY,
+  `script-src '${hashOf(FRAME_SCRIPT)}'`,
+  "form-action 'none'",
+  'frame-ancestors *',
+].join('; ');
+
 /** Drawn in the address itself, so that nothing is asked for. */
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 38 38'%3E%3Cpath fill='%234a8df0' d='M4 11a3 3 0 0 1 3-3h8l4 4h12a3 3 0 0 1 3 3v13a3 3 0 0 1-3 3H7a3 3 0 0 1-3-3z'/%3E%3C/svg%3E";
 
-/** A whole page around `content`. */
-export function shell(title: string, content: Html): string {
-  // The style sheet is ours, without a character to escape; its hash in the policy must be of these bytes.
+/** A whole page around `content`, or one for a frame in another site's page. */
+export function shell(title: string, content: Html, place: 'page' | 'frame' = 'page'): string {
+  // Style sheet and script are ours, without a character to escape; their hashes in the policy must be of these bytes.
   const style = { markup: `<style>${STYLE}</style>` };
+  const script = place === 'frame' ? { markup: `<script>${FRAME_SCRIPT}</script>` } : undefined;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -38,9 +52,13 @@ export function shell(title: string, content: Html): string {
 <title>${title}</title>
 ${style}
 </head>
-<body>
+<body class="${place}">
 ${content}
-</body>
+${script}</body>
 </html>
 `.markup;
+}
+
+function hashOf(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }

@@ -1,0 +1,88 @@
+import { EMBED_SCRIPT } from '../../web/embed/embed-script.ts';
+import { filePage, folderPage, lockedFrame, messagePage } from '../../web/link/pages.ts';
+import { FRAME_POLICY } from '../../web/link/shell.ts';
+import { text } from '../answers.ts';
+import type { Answer, Exchange } from '../exchange.ts';
+import type { Rooms } from '../route.ts';
+import { StorageError } from '../storage/storage.ts';
+import { filePageOf, folderPageOf, framePageUrl, linkPageUrl, viewOptions } from './pages.ts';
+import { openLink } from './sharing.ts';
+import { linkAddressIn } from './url.ts';
+
+const SCRIPT_PATH = '/embed.js';
+const FRAME_PATH = '/embed';
+
+/** Whether a path is the embeddable preview component's. */
+export function isEmbedPath(path: string): boolean {
+  return path === SCRIPT_PATH || path === FRAME_PATH;
+}
+
+/** Answers with the script that other sites' pages include, and with the pages in the frames it makes. */
+export async function answerEmbed(exchange: Exchange, rooms: Rooms): Promise<Answer> {
+  const { method } = exchange.request;
+  if (method !== 'GET' && method !== 'HEAD')
+    return text(405, 'Previews are asked for with GET.', { allow: 'GET, HEAD' });
+  if (exchange.path === SCRIPT_PATH) return SCRIPT_ANSWER;
+  try {
+    return await frameAnswer(exchange.query, rooms);
+  } catch (error) {
+    // What was there when the link was looked up may be gone when it is read.
+    if (error instanceof StorageError && error.refusal.kind === 'lookup') return NOT_FOUND;
+    throw error;
+  }
+}
+
+/** For pages of any origin, also those that load only what says that it may be loaded. */
+const SCRIPT_ANSWER: Answer = {
+  status: 200,
+  headers: {
+    'content-type': 'text/javascript; charset=utf-8',
+    'cache-control': 'public, max-age=3600',
+    'access-control-allow-origin': '*',
+    'cross-origin-resource-policy': 'cross-origin',
+  },
+  body: EMBED_SCRIPT,
+};
+
+const NOT_FOUND = frame(
+  404,
+  messagePage(
+    'Nothing is here',
+    'The link is wrong, was taken back by its owner, or what it led to was deleted.',
+    'frame',
+  ),
+);
+const EXPIRED = frame(410, messagePage('This link has expired', 'Ask for a new one.', 'frame'));
+const CLOSED = frame(403, messagePage('This link is closed', 'Its owner lets no one in.', 'frame'));
+
+async function frameAnswer(query: URLSearchParams, rooms: Rooms): Promise<Answer> {
+  const address = linkAddressIn(query.get('link') ?? '');
+  const opened = address ? openLink(rooms, address) : 'not-found';
+  if (opened === 'expired') return EXPIRED;
+  if (opened === 'not-found' || !address) return NOT_FOUND;
+  if (opened.link.visibility === 'no_one') return CLOSED;
+  const options = viewOptions(query);
+  if (opened.link.passwordHash)
+    return frame(403, lockedFrame(linkPageUrl(opened)(address.below, options.view)));
+  const pageUrl = framePageUrl(opened, options, rooms.webUrl());
+  const look = { opened, address, options, pageUrl, place: 'frame' } as const;
+  const { item } = opened;
+  return item.kind === 'folder'
+    ? frame(200, folderPage(folderPageOf(rooms, look, item)))
+    : frame(200, filePage(await filePageOf(rooms, look, item)));
+}
+
+function frame(status: number, body: string): Answer {
+  return {
+    status,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': FRAME_POLICY,
+      'cache-control': 'no-store',
+      'cross-origin-resource-policy': 'cross-origin',
+      'referrer-policy': 'no-referrer',
+      'x-robots-tag': 'noindex',
+    },
+    body,
+  };
+}

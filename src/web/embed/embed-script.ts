@@ -1,0 +1,95 @@
+/**
+ * The script at `/embed.js`, as other sites' pages include it: it puts a preview of a shared link in a frame. It is
+ * text here because it runs in a browser and not in this program.
+ *
+ * The frame is sandboxed, so its origin is none (`null`). What it says is taken only from its own window, and only with
+ * the secret that was told to it; it answers only to the page that told it.
+ */
+export const EMBED_SCRIPT = `(() => {
+  'use strict';
+  const service = new URL(document.currentScript.src).origin;
+  const HEIGHT_MIN_PX = 64;
+  const HEIGHT_MAX_PX = 800;
+  const CHOICES = {
+    zoom: ['best', 'fit', 'actual'],
+    view: ['list', 'grid'],
+    headerSize: ['normal', 'small'],
+  };
+  const previews = new Map();
+
+  function mount(element, options) {
+    if (!(element instanceof Element)) throw new TypeError('DavgateEmbed.mount: the first argument is no element');
+    const address = frameAddress(options);
+    unmount(element);
+    const frame = document.createElement('iframe');
+    frame.sandbox = 'allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads';
+    frame.allow = 'fullscreen';
+    frame.referrerPolicy = 'no-referrer';
+    frame.title = 'Preview of a shared file or folder';
+    frame.style.cssText = 'display:block;box-sizing:border-box;width:100%;height:240px;' +
+      'border:1px solid rgba(128,140,155,.45);border-radius:10px';
+    const secret = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
+    frame.addEventListener('load', () => {
+      // A frame without an origin can be named by none; all that it is told is the secret it has to repeat.
+      frame.contentWindow?.postMessage({ davgateEmbed: secret }, '*');
+    });
+    frame.src = address;
+    const isLink = element instanceof HTMLAnchorElement;
+    previews.set(element, { frame, secret, isLink });
+    if (isLink) {
+      element.hidden = true;
+      element.after(frame);
+    } else element.append(frame);
+  }
+
+  function unmount(element) {
+    const preview = previews.get(element);
+    if (!preview) return;
+    previews.delete(element);
+    preview.frame.remove();
+    if (preview.isLink) element.hidden = false;
+  }
+
+  function frameAddress({ link, file = {}, folder = {} } = {}) {
+    if (typeof link !== 'string' || !URL.canParse(link, document.baseURI))
+      throw new TypeError('DavgateEmbed.mount: "link" must be the address of a shared link');
+    const address = new URL('/embed', service);
+    address.searchParams.set('link', new URL(link, document.baseURI).href);
+    const chosen = { zoom: file.zoom, view: folder.view, headerSize: folder.headerSize };
+    for (const [name, value] of Object.entries(chosen)) {
+      if (value === undefined) continue;
+      if (!CHOICES[name].includes(value))
+        throw new TypeError('DavgateEmbed.mount: "' + name + '" must be one of ' + CHOICES[name].join(', '));
+      address.searchParams.set(name, value);
+    }
+    return address.href;
+  }
+
+  addEventListener('message', ({ source, origin, data }) => {
+    for (const { frame, secret } of previews.values()) {
+      if (source !== frame.contentWindow || origin !== 'null' || data?.davgateEmbed !== secret) continue;
+      const heightPx = Number(data.heightPx);
+      if (!(heightPx > 0)) return;
+      // Two pixels are the border's.
+      frame.style.height = Math.min(Math.max(Math.ceil(heightPx) + 2, HEIGHT_MIN_PX), HEIGHT_MAX_PX) + 'px';
+    }
+  });
+
+  function mountLinks() {
+    for (const link of document.querySelectorAll('a.davgate-embed[href]')) {
+      if (previews.has(link)) continue;
+      const { zoom, view, headerSize } = link.dataset;
+      try {
+        mount(link, { link: link.href, file: { zoom }, folder: { view, headerSize } });
+      } catch (error) {
+        // The link stays what it was.
+        console.error(error);
+      }
+    }
+  }
+
+  globalThis.DavgateEmbed = Object.freeze({ mount, unmount });
+  if (document.readyState === 'loading') addEventListener('DOMContentLoaded', mountLinks);
+  else mountLinks();
+})();
+`;

@@ -1,0 +1,297 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, FrameLocator, Page } from 'playwright-core';
+import sharp from 'sharp';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startChromium } from '../support/chromium.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { onePagePdf } from '../support/media.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { put, rpc, sharedLink } from '../support/service-client.ts';
+import { HOSTILE, type WatchedPage, watchedPage } from '../support/watched-page.ts';
+
+const clock = new ManualClock();
+let service: TestService;
+let browser: Browser;
+let watched: WatchedPage;
+let page: Page;
+/** Another site: on a port of its own, and so of another origin. */
+let site: Server;
+let siteUrl: string;
+let body: string;
+
+beforeAll(async () => {
+  service = await startTestService({ clock });
+  browser = await startChromium();
+  site = createServer((_, response) => {
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end(`<!doctype html><title>Site</title><body>${body}`);
+  });
+  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+  siteUrl = `http://127.0.0.1:${(site.address() as AddressInfo).port}/`;
+});
+afterAll(async () => {
+  await browser.close();
+  await service.close();
+  await new Promise((resolve) => site.close(resolve));
+});
+beforeEach(async () => {
+  watched = await watchedPage(browser, { viewport: { width: 900, height: 700 } });
+  page = watched.page;
+});
+afterEach(async () => {
+  await watched.close();
+});
+
+/** Opens a page of the other site with `content` and the script. */
+async function openSite(content: string): Promise<void> {
+  body = `${content}<script src="${service.url}/embed.js"></script>`;
+  await page.goto(siteUrl);
+}
+
+const marked = (url: string, attributes = '') =>
+  `<a class="davgate-embed" ${attributes} href="${url.replaceAll('&', '&amp;')}">the link</a>`;
+
+const frame = (): FrameLocator => page.frameLocator('iframe').first();
+
+async function mount(options: object): Promise<void> {
+  await openSite('<div id="here"></div>');
+  await page.evaluate(`DavgateEmbed.mount(document.getElementById('here'), ${JSON.stringify(options)})`);
+}
+
+const heightPx = async (): Promise<number> =>
+  (await page.locator('iframe').first().boundingBox())?.height ?? 0;
+
+/** Resolves when the frame is as high as what is in it, and the two lines around it. */
+async function resized(): Promise<void> {
+  const inside = await frame().locator('body').elementHandle();
+  const heightInside = async () => Math.ceil((await inside?.boundingBox())?.height ?? 0);
+  await expect.poll(async () => (await heightPx()) - (await heightInside()), { timeout: 20_000 }).toBe(2);
+}
+
+describe('a marked link', () => {
+  afterEach(() => expect(watched.noises).toEqual([]));
+
+  test('becomes a folder that can be walked through, and the frame follows', async () => {
+    await put(service, '/tree/deep/note.txt', 'the note');
+    await put(service, '/tree/a.txt', 'x');
+    await put(service, '/tree/b.txt', 'x');
+    await openSite(marked(await sharedLink(service, '/tree')));
+    expect(await frame().locator('.items a').allInnerTexts()).toEqual(['deep', 'a.txt', 'b.txt']);
+    expect(await page.getByText('the link').isVisible()).toBe(false);
+    await resized();
+    const three = await heightPx();
+    await frame().getByRole('link', { name: 'deep' }).click();
+    expect(await frame().locator('.items a').allInnerTexts()).toEqual(['note.txt']);
+    await resized();
+    expect(await heightPx()).toBeLessThan(three);
+    await frame().getByRole('link', { name: 'note.txt' }).click();
+    expect(await frame().locator('pre').innerText()).toContain('the note');
+    await frame().getByRole('link', { name: 'tree' }).click();
+    expect(await frame().locator('.items a').count()).toBe(3);
+    expect(page.url()).toBe(siteUrl);
+  });
+
+  test('takes its options from attributes', async () => {
+    await put(service, '/options/a.txt', 'x');
+    const attributes = 'data-view="grid" data-header-size="small"';
+    await openSite(marked(await sharedLink(service, '/options'), attributes));
+    expect(await frame().locator('.items.grid a').count()).toBe(1);
+    expect(await frame().locator('header').getAttribute('class')).toBe('small');
+    await frame().getByRole('link', { name: 'a.txt' }).click();
+    expect(await frame().locator('pre').innerText()).toContain('x');
+    expect(await frame().locator('header').getAttribute('class')).toBe('small');
+  });
+
+  test('opens on a page of its own, and is downloaded', async () => {
+    await put(service, '/single.txt', 'text');
+    await openSite(marked(await sharedLink(service, '/single.txt')));
+    const opened = page.context().waitForEvent('page');
+    await frame().getByRole('link', { name: 'Open' }).click();
+    const alone = await opened;
+    await alone.waitForLoadState();
+    expect(new URL(alone.url()).pathname).toMatch(/^\/scl\/fi\//);
+    expect(await alone.locator('pre').innerText()).toContain('text');
+    const download = page.waitForEvent('download');
+    await frame().getByRole('link', { name: 'Download' }).click();
+    expect((await download).suggestedFilename()).toBe('single.txt');
+  });
+
+  test('a PDF, which no sandbox shows, is one click away', async () => {
+    await put(service, '/paper.pdf', onePagePdf('Hello'));
+    await openSite(marked(await sharedLink(service, '/paper.pdf')));
+    const opened = page.context().waitForEvent('page');
+    await frame().getByRole('link', { name: 'Open the PDF' }).click();
+    expect((await opened).url()).toContain('/scl/fi/');
+  });
+});
+
+describe('DavgateEmbed', () => {
+  test('mounts an image in the size that is asked for', async () => {
+    const image = sharp({ create: { width: 1500, height: 300, channels: 3, background: '#4a8' } });
+    await put(service, '/wide.png', await image.png().toBuffer());
+    const link = await sharedLink(service, '/wide.png');
+    const width = async () => {
+      const shown = frame().locator('img');
+      await expect
+        .poll(() => shown.evaluate((element) => (element as { complete?: boolean }).complete))
+        .toBe(true);
+      return Math.round((await shown.boundingBox())?.width ?? 0);
+    };
+    await mount({ link });
+    expect(await width()).toBeLessThan(900);
+    await mount({ link, file: { zoom: 'actual' } });
+    expect(await width()).toBe(1500);
+    await resized();
+    expect(watched.noises).toEqual([]);
+  });
+
+  test('unmounts, and a second mount takes the place of the first', async () => {
+    await put(service, '/twice.txt', 'text');
+    const link = await sharedLink(service, '/twice.txt');
+    await mount({ link });
+    const again = `DavgateEmbed.mount(document.getElementById('here'), ${JSON.stringify({ link })})`;
+    await page.evaluate(again);
+    expect(await page.locator('iframe').count()).toBe(1);
+    await page.evaluate(`DavgateEmbed.unmount(document.getElementById('here'))`);
+    expect(await page.locator('iframe').count()).toBe(0);
+    await openSite(marked(link));
+    await page.evaluate(`DavgateEmbed.unmount(document.querySelector('a'))`);
+    expect(await page.locator('iframe').count()).toBe(0);
+    expect(await page.getByText('the link').isVisible()).toBe(true);
+  });
+
+  test.each([
+    ["null, { link: 'https://a.example/' }", 'the first argument is no element'],
+    ['document.body', '"link" must be the address of a shared link'],
+    [
+      "document.body, { link: 'https://a.example/', folder: { view: 'tiles' } }",
+      '"view" must be one of list, grid',
+    ],
+    [
+      "document.body, { link: 'https://a.example/', file: { zoom: 2 } }",
+      '"zoom" must be one of best, fit, actual',
+    ],
+  ])('mount(%s) says what is wrong', async (argument, complaint) => {
+    await openSite('');
+    await expect(page.evaluate(`DavgateEmbed.mount(${argument})`)).rejects.toThrow(complaint);
+    expect(await page.locator('iframe').count()).toBe(0);
+  });
+
+  test('takes a height from no window but its own frame, whatever that knows', async () => {
+    await put(service, '/heard.txt', 'text');
+    // Chance, and with it the secret, is known here: it is only the window that is wrong.
+    await page.addInitScript('crypto.getRandomValues = (numbers) => numbers.fill(7)');
+    await mount({ link: await sharedLink(service, '/heard.txt') });
+    await resized();
+    const before = await heightPx();
+    const height = '{ davgateEmbed: "7-7-7-7", heightPx: 700 }';
+    await openStranger(`parent.postMessage(${height}, '*'); parent.postMessage('said', '*');`, 'said');
+    expect(await heightPx()).toBe(before);
+  });
+
+  test('the frame is asked by the page around it, and by no other', async () => {
+    await put(service, '/asked.txt', 'text');
+    await mount({ link: await sharedLink(service, '/asked.txt') });
+    await resized();
+    await page.evaluate(`globalThis.answers = [];
+      addEventListener('message', ({ data }) => data?.davgateEmbed && answers.push(data.davgateEmbed));`);
+    const ask = (who: string) => `.postMessage({ davgateEmbed: '${who}' }, '*');`;
+    await openStranger(`parent.frames[0]${ask('stranger')} parent.postMessage('asked', '*');`, 'asked');
+    await page.evaluate(`frames[0]${ask('page')}`);
+    await page.waitForFunction(`answers.includes('page')`);
+    expect(await page.evaluate('answers')).toEqual(['page']);
+  });
+});
+
+/** A sandboxed frame of someone else in the same page runs `script`, and has been heard to say `last`. */
+async function openStranger(script: string, last: string): Promise<void> {
+  await page.evaluate(`new Promise((done) => {
+    addEventListener('message', ({ data }) => data === '${last}' && done());
+    const stranger = document.createElement('iframe');
+    stranger.sandbox = 'allow-scripts';
+    stranger.srcdoc = ${JSON.stringify(`<script>${script}</script>`)};
+    document.body.append(stranger);
+  })`);
+}
+
+describe('what cannot be shown is said in the frame', () => {
+  const title = () => frame().locator('h1').innerText();
+
+  test('a password: the link’s own page asks for it', async () => {
+    await put(service, '/guarded.txt', 'secret text');
+    const settings = { requested_visibility: 'password', link_password: 'sesame' };
+    await openSite(marked(await sharedLink(service, '/guarded.txt', settings)));
+    expect(await title()).toBe('This link has a password');
+    expect(await frame().locator('input').count()).toBe(0);
+    await resized();
+    const opened = page.context().waitForEvent('page');
+    await frame().getByRole('link', { name: 'Open the link' }).click();
+    const alone = await opened;
+    await alone.getByLabel('Password').fill('sesame');
+    await alone.getByRole('button', { name: 'Open' }).click();
+    expect(await alone.locator('pre').innerText()).toContain('secret text');
+    // Whoever has given the password sees it on the link's own page, and not in another site's.
+    await page.reload();
+    expect(await title()).toBe('This link has a password');
+  });
+
+  test('a link that has expired', async () => {
+    await put(service, '/short.txt', 'text');
+    const expires = `${new Date(clock.now() + 60_000).toISOString().slice(0, 19)}Z`;
+    await openSite(marked(await sharedLink(service, '/short.txt', { expires })));
+    expect(await title()).toBe('short.txt');
+    await clock.advance(120_000);
+    await page.reload();
+    expect(await title()).toBe('This link has expired');
+  });
+
+  test('a link that was revoked', async () => {
+    await put(service, '/revoked.txt', 'text');
+    const url = await sharedLink(service, '/revoked.txt');
+    await rpc(service, 'sharing/revoke_shared_link', { url });
+    await openSite(marked(url));
+    expect(await title()).toBe('Nothing is here');
+  });
+
+  test('a link for no one, and one that never was', async () => {
+    await put(service, '/closed.txt', 'text');
+    await openSite(marked(await sharedLink(service, '/closed.txt', { audience: 'no_one' })));
+    expect(await title()).toBe('This link is closed');
+    await openSite(marked('https://another.example/page'));
+    expect(await title()).toBe('Nothing is here');
+  });
+});
+
+describe('safety', () => {
+  test.each([
+    ['page.html', `<script>${HOSTILE}</script>`],
+    ['drawing.svg', `<svg xmlns="http://www.w3.org/2000/svg" onload="${HOSTILE}"/>`],
+    ['notes.md', `<img src=x onerror="${HOSTILE}">\n\n[x](javascript:${HOSTILE})`],
+    [`"><img src=x onerror="${HOSTILE}">.txt`, 'text'],
+  ])('%s runs nothing in the frame', async (name, content) => {
+    await put(service, `/hostile/${name}`, content);
+    await openSite(marked(await sharedLink(service, `/hostile/${name}`)));
+    await resized();
+    await openSite(marked(await sharedLink(service, '/hostile'), 'data-view="grid"'));
+    await resized();
+    expect(watched.noises.filter((noise) => noise.startsWith('dialog'))).toEqual([]);
+  });
+
+  test('what is in the frame has no origin, not even outside of a sandboxed frame', async () => {
+    await put(service, '/origin.txt', 'text');
+    const link = await sharedLink(service, '/origin.txt');
+    await page.goto(`${service.url}/embed?${new URLSearchParams({ link })}`);
+    expect(await page.evaluate('origin')).toBe('null');
+    await expect(page.evaluate('document.cookie')).rejects.toThrow('sandboxed');
+  });
+
+  test('the link’s own page is not to be had in a frame', async () => {
+    await put(service, '/unframed.txt', 'text');
+    const url = await sharedLink(service, '/unframed.txt');
+    body = `<iframe src="${url.replaceAll('&', '&amp;')}"></iframe>`;
+    await page.goto(siteUrl);
+    expect(await page.frames()[1]?.content()).not.toContain('unframed');
+    expect(watched.noises.join()).toContain('frame-ancestors');
+  });
+});
