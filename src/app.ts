@@ -2,16 +2,18 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createRemote } from './api/client.ts';
-import type { Config, DriveConfig, ServiceConfig } from './config.ts';
+import { type Config, controlSocketIn, type DriveConfig, type ServiceConfig } from './config.ts';
 import type { UserConfig } from './config-file.ts';
 import { clientOf } from './dav/clients.ts';
 import { createDavHandler } from './dav/handler.ts';
 import type { Drive } from './dav/method.ts';
+import { startControl } from './http/control.ts';
 import type { User } from './http/credentials.ts';
 import type { Health } from './http/health.ts';
 import { type Listener, startListener } from './http/listener.ts';
 import { createMetrics, type DriveGauges, type Metrics } from './http/metrics.ts';
 import { hashPassword } from './http/passwords.ts';
+import { createLockKeeper } from './lock-keeper.ts';
 import { madeUpPassword } from './password-file.ts';
 import { startEmbeddedService } from './service/embedded.ts';
 import { ConfigError } from './settings.ts';
@@ -22,9 +24,12 @@ import { openSqliteState } from './state/sqlite/state.ts';
 import type { State } from './state/state.ts';
 import { systemClock } from './util/clock.ts';
 import type { Log } from './util/log.ts';
+import type { Path } from './util/path.ts';
 import { type BlockCache, openBlockCache } from './vfs/content/cache.ts';
 import { meteredCache } from './vfs/content/metered-cache.ts';
 import { type DriveOptions, openDrive } from './vfs/drive.ts';
+import { FileError } from './vfs/errors.ts';
+import type { Files } from './vfs/files.ts';
 import { openSpill, type Spill } from './vfs/upload/spill.ts';
 
 /** What the block cache may take of the disk. */
@@ -90,6 +95,7 @@ export async function startGateway(config: Config, log: Log): Promise<Gateway> {
     const gauges = new Gauges();
     const metrics = createMetrics({ ...gauges, familyOf: (request) => clientOf(request).name });
     const drives = await openDrives(config, { gauges, metrics, log, opened });
+    await openControl(config, drives, log, opened);
     const listener = opened.add(await listen(config, { users, drives, gauges, metrics, log }));
     return { url: listener.url, login, close: () => opened.close() };
   } catch (error) {
@@ -187,6 +193,33 @@ async function openOne(
   const files = await openDrive({ ...options, ...(await journalOf(name, { journals, writeMode })) });
   gauges.ofDrives.push(() => ({ name, ...remote.status(), ...files.status(), journal: files.depth() }));
   return { files: opened.add(files), state: files.state };
+}
+
+/** State in Redis can be looked at beside us; that in SQLite is ours alone as long as we run. */
+async function openControl(
+  config: Config,
+  drives: ReadonlyMap<string, Drive>,
+  log: Log,
+  opened: Opened,
+): Promise<void> {
+  if (config.redisUrl !== undefined) return;
+  const locked = [...drives].map(
+    ([name, { files, state }]) => [name, { locks: state.locks, settle: settling(files, log) }] as const,
+  );
+  const commands = createLockKeeper(new Map(locked), systemClock);
+  opened.add(await startControl({ socketPath: controlSocketIn(config), commands, log }));
+}
+
+/** A held file is safe already: that the service is away now is no reason to keep it locked. */
+function settling(files: Files, log: Log): (path: Path) => Promise<void> {
+  return async (path) => {
+    try {
+      await files.settle(path);
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      log.warn('a held file could not be committed yet', { fault: error.fault, reason: error.message });
+    }
+  };
 }
 
 interface ListenNeeds {

@@ -90,6 +90,11 @@ export function dataDirectoryOf(settings: Settings, environment: NodeJS.ProcessE
   return resolve(settings.get('data-dir')?.text ?? join(home, 'davgate'));
 }
 
+/** Where the davgate that runs with a data directory hears the commands of its owner. */
+export function controlSocketIn({ dataDirectory }: Pick<Config, 'dataDirectory'>): string {
+  return join(dataDirectory, 'state', 'control.sock');
+}
+
 /** Loopback is safe without a password and without encryption. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\./.test(host);

@@ -2,6 +2,7 @@
 import { ConfigError, optionsHelp } from '../settings.ts';
 import { doctorCommand } from './doctor/doctor.ts';
 import { hashPasswordCommand } from './hash-password.ts';
+import { locksCommand } from './locks/locks.ts';
 import { loginCommand } from './login/login.ts';
 import { packageVersion } from './package.ts';
 import { serve } from './serve.ts';
@@ -19,6 +20,7 @@ Usage: davgate [serve] [options]     serve the drive
        davgate service check [--data] look for damage in its files (davgate service check --help)
        davgate login [--remove]      connect an account of the service, or let it go (davgate login --help)
        davgate doctor [options]      test the configuration against the live service (davgate doctor --help)
+       davgate locks [remove TOKEN]  the locks that clients hold (davgate locks --help)
        davgate hash-password         hash a password, read from standard input, for a configuration file
        davgate --help | --version
 
@@ -30,6 +32,7 @@ ${optionsHelp()}
 async function main([command = 'serve', ...rest]: string[]): Promise<number> {
   const args = command.startsWith('-') ? [command, ...rest] : rest;
   if (command === 'doctor') return doctorCommand(rest, process.env);
+  if (command === 'locks') return locksCommand(rest, process.env);
   if (command === 'login') return loginCommand(rest, process.env);
   if (command === 'service' && rest[0] === 'check') return serviceCheckCommand(rest.slice(1), process.env);
   if (command === 'service') await serviceCommand(rest, process.env);

@@ -1,0 +1,50 @@
+import type { ListedLock } from '../../lock-keeper.ts';
+
+const HEAD = ['path', 'user', 'owner', 'scope', 'depth', 'runs out', 'token'];
+
+/** Between two columns. */
+const GAP = '  ';
+
+/** The locks for a person's eyes, by path. */
+export function lockTable(locks: readonly ListedLock[], nowMs: number): string {
+  if (locks.length === 0) return 'No locks.';
+  const hasDrives = new Set(locks.map(({ drive }) => drive)).size > 1;
+  const sorted = locks.toSorted((one, other) => one.root.localeCompare(other.root));
+  const rows = sorted.map((lock) => [
+    ...(hasDrives ? [lock.drive] : []),
+    asPlainText(lock.root),
+    asPlainText(lock.principal) || '-',
+    ownerOf(lock) || '-',
+    lock.scope,
+    lock.depth,
+    `in ${durationOf(lock.expiresMs - nowMs)}`,
+    asPlainText(lock.token),
+  ]);
+  const all = [[...(hasDrives ? ['drive'] : []), ...HEAD], ...rows];
+  const widths = all[0]?.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0))) ?? [];
+  const lineOf = (row: readonly string[]) =>
+    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(GAP);
+  return all.map((row) => lineOf(row).trimEnd()).join('\n');
+}
+
+/** Names hold whatever a client sent, and a terminal obeys some characters. */
+export function asPlainText(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, '�');
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
+
+/** Programs write a name, an address or a link into it, in whatever elements they like. */
+function ownerOf({ ownerXml }: ListedLock): string {
+  const words = ownerXml
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/&(\w+);/g, (whole, name: string) => ENTITIES[name] ?? whole);
+  return asPlainText(words.replace(/\s+/g, ' ').trim());
+}
+
+function durationOf(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
+}

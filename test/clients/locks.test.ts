@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
+import { startRedis } from '../support/redis.ts';
+
+let data: { readonly path: string; remove(): Promise<void> };
+beforeEach(async () => {
+  data = await temporaryDirectory();
+});
+afterEach(() => data.remove());
+
+const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>
+  <D:locktype><D:write/></D:locktype><D:owner>Ann at her desk</D:owner></D:lockinfo>`;
+
+const locks = (...words: string[]) => runProgram(['locks', ...words, '--data-dir', data.path]);
+
+async function take(url: string, authorization: string): Promise<string> {
+  const headers = { authorization, timeout: 'Second-3600' };
+  const answer = await fetch(url, { method: 'LOCK', headers, body: LOCK });
+  expect([200, 201]).toContain(answer.status);
+  return /<(.*)>/.exec(answer.headers.get('lock-token') ?? '')?.[1] ?? '';
+}
+
+test('are listed and removed while davgate runs, and the file can be written again', async () => {
+  const program = await startProgram({ dataDirectory: data.path });
+  const { authorization } = program;
+  const put = () => fetch(`${program.url}plan.txt`, { method: 'PUT', headers: { authorization }, body: 'x' });
+  expect((await put()).status).toBe(201);
+  const token = await take(`${program.url}plan.txt`, authorization);
+  expect((await put()).status).toBe(423);
+
+  const listed = await locks();
+  expect(listed.code).toBe(0);
+  expect(listed.output).toMatch(/^\/plan\.txt +tester +Ann at her desk +exclusive +\S+ +in 60 min +/m);
+  expect(listed.output).toContain(token);
+
+  const unknown = await locks('remove', 'opaquelocktoken:unknown');
+  expect([unknown.code, unknown.output]).toEqual([1, expect.stringContaining('no lock has this token')]);
+  const removed = await locks('remove', `<${token}>`);
+  expect([removed.code, removed.output]).toEqual([0, 'The lock on /plan.txt is removed.\n']);
+  expect((await locks()).output).toBe('No locks.\n');
+  expect((await put()).status).toBe(204);
+  expect(await program.stop()).toBe(0);
+});
+
+test('a file that only a lock had made is there after the lock is removed', async () => {
+  const program = await startProgram({ dataDirectory: data.path });
+  const { authorization } = program;
+  const token = await take(`${program.url}new.txt`, authorization);
+  expect((await locks('remove', token)).code).toBe(0);
+  const found = await fetch(`${program.url}new.txt`, { headers: { authorization } });
+  expect([found.status, await found.text()]).toEqual([200, '']);
+  await program.stop();
+});
+
+test('are listed and removed while davgate does not run, also after a kill', async () => {
+  expect(await locks()).toEqual({ code: 0, output: 'No locks.\n' });
+  const program = await startProgram({ dataDirectory: data.path });
+  const token = await take(`${program.url}plan.txt`, program.authorization);
+  await program.kill();
+  expect((await locks()).output).toContain(token);
+  expect((await locks('remove', token)).code).toBe(0);
+  expect((await locks()).output).toBe('No locks.\n');
+  // The socket that the kill left is no hindrance.
+  const next = await startProgram({ dataDirectory: data.path });
+  expect((await locks()).output).toBe('No locks.\n');
+  await next.stop();
+});
+
+test('in a Redis are listed and removed beside the gateways', async () => {
+  const redis = await startRedis();
+  const args = ['--redis', redis.url];
+  const program = await startProgram({ dataDirectory: data.path, args });
+  const token = await take(`${program.url}plan.txt`, program.authorization);
+  expect((await locks(...args)).output).toContain(token);
+  expect((await locks('remove', token, ...args)).code).toBe(0);
+  expect((await locks(...args)).output).toBe('No locks.\n');
+  await program.stop();
+  await redis.close();
+});
+
+test.each([
+  [['remove'], /^davgate: locks remove: a token is missing/],
+  [['remove', '--data-dir', 'x'], /^davgate: locks remove: a token is missing/],
+  [['--delete', 'never'], /^davgate: --delete: "never"/],
+])('%j: exit code 2', async (words, message) => {
+  const { code, output } = await runProgram(['locks', ...words]);
+  expect([code, output]).toEqual([2, expect.stringMatching(message)]);
+});

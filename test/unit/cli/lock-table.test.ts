@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { lockTable } from '../../../src/cli/locks/lock-table.ts';
+import type { ListedLock } from '../../../src/lock-keeper.ts';
+import { pathOf } from '../../../src/util/path.ts';
+
+const lock = (more: Partial<ListedLock>): ListedLock => ({
+  drive: 'default',
+  token: 'opaquelocktoken:1',
+  root: pathOf(['a.docx']),
+  scope: 'exclusive',
+  depth: '0',
+  ownerXml: '',
+  principal: 'ann',
+  timeoutSeconds: 600,
+  expiresMs: 600_000,
+  ...more,
+});
+
+test('says so when there is none', () => {
+  expect(lockTable([], 0)).toBe('No locks.');
+});
+
+test('a line a lock, by path, with what its owner wrote as text', () => {
+  const locks = [
+    lock({ root: pathOf(['b', 'c']), scope: 'shared', depth: 'infinity', principal: '', expiresMs: 30_000 }),
+    lock({ ownerXml: '<D:href xmlns:D="DAV:">ann &amp; bob</D:href>\n <x/>' }),
+  ];
+  expect(lockTable(locks, 0).split('\n')).toEqual([
+    'path     user  owner      scope      depth     runs out   token',
+    '/a.docx  ann   ann & bob  exclusive  0         in 10 min  opaquelocktoken:1',
+    '/b/c     -     -          shared     infinity  in 30 s    opaquelocktoken:1',
+  ]);
+});
+
+test('names the drive where there are several', () => {
+  const text = lockTable([lock({}), lock({ drive: 'work' })], 0);
+  expect(text).toMatch(/^drive +path/);
+  expect(text).toMatch(/^work +\/a\.docx/m);
+});
+
+test('what a client sent cannot steer the terminal or make lines of its own', () => {
+  const evil = '\u001b[2Jx\n\u202egnp';
+  const text = lockTable([lock({ root: pathOf([evil]), ownerXml: `\u001b]0;${evil}`, principal: evil })], 0);
+  expect(text.split('\n')).toHaveLength(2);
+  for (const sign of ['\u001b', '\u202e']) expect(text).not.toContain(sign);
+});

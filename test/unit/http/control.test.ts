@@ -1,0 +1,82 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startControl } from '../../../src/http/control.ts';
+
+let directory: string;
+let socketPath: string;
+let lines: string[];
+let opened: { close(): Promise<void> } | undefined;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'davgate-control-'));
+  socketPath = join(directory, 'control.sock');
+  lines = [];
+});
+afterEach(async () => {
+  await opened?.close();
+  await rm(directory, { recursive: true });
+});
+
+const note = (event: string) => void lines.push(event);
+const log = { info: note, warn: note, error: note };
+
+async function open(commands: Partial<Parameters<typeof startControl>[0]['commands']> = {}) {
+  opened = await startControl({
+    socketPath,
+    commands: {
+      locks: async () => [{ token: 'a' }],
+      removeLock: async (token) => (token === 'a b&c' ? { token } : undefined),
+      ...commands,
+    },
+    log,
+  });
+}
+
+function ask(method: string, path: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ socketPath, method, path }, (answer) => {
+      text(answer).then((body) => resolve([answer.statusCode, JSON.parse(body)]), reject);
+    });
+    outgoing.on('error', reject).end();
+  });
+}
+
+test('lists and removes, for the owner of the data alone', async () => {
+  await open();
+  expect((await stat(socketPath)).mode & 0o777).toBe(0o600);
+  expect(await ask('GET', '/locks')).toEqual([200, [{ token: 'a' }]]);
+  expect(await ask('DELETE', '/locks?token=a+b%26c')).toEqual([200, { token: 'a b&c' }]);
+  expect(await ask('DELETE', '/locks?token=other')).toEqual([404, null]);
+  expect(await ask('DELETE', '/locks')).toEqual([404, null]);
+  expect(await ask('POST', '/locks')).toEqual([405, null]);
+  expect(await ask('GET', '/else')).toEqual([404, null]);
+});
+
+test('takes the place of a socket that a kill left behind, and leaves none itself', async () => {
+  await writeFile(socketPath, '');
+  await open();
+  expect(await ask('GET', '/locks')).toEqual([200, [{ token: 'a' }]]);
+  await opened?.close();
+  await expect(stat(socketPath)).rejects.toThrow('ENOENT');
+});
+
+test('a command that fails is logged and told; the next one works', async () => {
+  await open({
+    locks: async () => {
+      throw new Error('no');
+    },
+  });
+  expect(await ask('GET', '/locks')).toEqual([500, null]);
+  expect(lines).toEqual(['a command failed']);
+  expect(await ask('DELETE', '/locks?token=other')).toEqual([404, null]);
+});
+
+test('where there can be no socket the gateway runs all the same', async () => {
+  socketPath = join(directory, 'x'.repeat(120), 'control.sock');
+  await open();
+  expect(lines).toEqual(['davgate locks cannot ask this davgate']);
+});
