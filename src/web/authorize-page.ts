@@ -96,7 +96,17 @@ export function codePage(appName: string, code: string): string {
   );
 }
 
-/** A page that only says something; `detail` is for whoever wrote the app. */
+/** After a no where there is no app to go back to. */
+export function refusedPage(appName: string): string {
+  return page(
+    'Nothing was allowed',
+    html`${monogram(appName)}
+<h1>Nothing was allowed</h1>
+<p class="soft">${appName} has no access to your account. You can close this page.</p>`,
+  );
+}
+
+/** A page that says what is wrong; `detail` is for whoever wrote the app. */
 export function noticePage(title: string, text: string, detail?: string): string {
   return page(
     title,

@@ -196,7 +196,7 @@ describe('a token', () => {
     expect((await call(token)).json).toMatchObject({ error: { required_scope: 'account_info.read' } });
     const listed = await did(`token list --app ${key}`);
     expect(listed).toMatch(
-      /Few +\d{4}-\d\d-\d\d \d\d:\d\dZ +when revoked +files\.content\.read files\.content\.write$/m,
+      /^\d+ +access +drive@davgate\.invalid +Few +\d{4}-\d\d-\d\d \d\d:\d\dZ +when revoked +files\.content\.read files\.content\.write$/m,
     );
     expect(listed).not.toContain(token);
     await did(`token revoke ${await numberOf('Few')}`);
@@ -209,6 +209,9 @@ describe('a token', () => {
     const short = told('access token', await did(`${words} --hours 0.000000001`));
     const refreshToken = told('refresh token', await did(`${words} --refresh`));
     expect((await call(short)).json).toMatchObject({ error: { '.tag': 'expired_access_token' } });
+    expect(await did(`token list --app ${key}`)).toMatch(
+      /^\d+ +refresh .* when revoked +account_info\.read$/m,
+    );
     const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: key };
     const body = new URLSearchParams({ ...form, client_secret: secret });
     const answered = await send(`${service.url}/oauth2/token`, { method: 'POST', body });

@@ -131,6 +131,12 @@ describe('POST /oauth2/token', () => {
       'refresh token is invalid or revoked',
     ],
     [
+      'what is no token',
+      (form) => ({ ...form, refresh_token: 'no token' }),
+      'invalid_grant',
+      'refresh token is malformed',
+    ],
+    [
       'more scopes',
       (form) => ({ ...form, scope: 'team_data.member' }),
       'invalid_scope',

@@ -63,7 +63,7 @@ const list: AdminCommand = {
       .filter((grant) => (accountId ?? grant.accountId) === grant.accountId)
       .filter((grant) => (key ?? grant.appKey) === grant.appKey)
       .map((grant) => rowOf(on, grant));
-    on.say(table([['NUMBER', 'ACCOUNT', 'APP', 'SINCE', 'ENDS', 'SCOPES'], ...rows]));
+    on.say(table([['NUMBER', 'KIND', 'ACCOUNT', 'APP', 'SINCE', 'ENDS', 'SCOPES'], ...rows]));
   },
 };
 
@@ -97,6 +97,7 @@ function appOf(on: Surroundings, values: Values): App {
 function rowOf({ accounts, apps }: Surroundings, grant: Grant): readonly string[] {
   return [
     String(grant.number),
+    grant.hasRefreshToken ? 'refresh' : 'access',
     accounts.withId(grant.accountId).email,
     apps.withKey(grant.appKey)?.name ?? grant.appKey,
     grant.createdMs === undefined ? '-' : timeText(grant.createdMs),

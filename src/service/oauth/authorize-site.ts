@@ -3,6 +3,7 @@ import {
   codePage,
   consentPage,
   noticePage,
+  refusedPage,
   signInPage,
 } from '../../web/authorize-page.ts';
 import type { Account } from '../accounts/accounts.ts';
@@ -181,11 +182,7 @@ function allow(call: Call, { id: accountId }: Account): Answer {
 
 function cancelled(request: AuthorizationRequest): Answer {
   const { redirectUri, app } = request;
-  if (redirectUri === undefined)
-    return page(
-      200,
-      noticePage('Nothing was allowed', `${app.name} has no access. You can close this page.`),
-    );
+  if (redirectUri === undefined) return page(200, refusedPage(app.name));
   const denied = new OAuthRefusal(
     'access_denied',
     'The user chose not to give your app access to their account.',

@@ -93,11 +93,16 @@ function ownerOf({ accountId, refreshToken }: Exchanged, { accounts }: Rooms): o
   };
 }
 
+/** The characters of base64url, in which ours are written. */
+const REFRESH_TOKEN = /^[\w-]+$/;
+
 const OF_REFRESH = ['grant_type', 'refresh_token', 'client_id', 'client_secret', 'scope'];
 
 function tokenForRefresh(exchange: Exchange, given: Parameters, rooms: Rooms): object {
   refuseUnknown(given, OF_REFRESH);
   const refreshToken = required(given, 'refresh_token');
+  if (!REFRESH_TOKEN.test(refreshToken))
+    throw new OAuthRefusal('invalid_grant', 'refresh token is malformed');
   const { key: appKey, hasSecret } = clientOf(exchange, given, rooms);
   const scopes = given.get('scope')?.split(' ').filter(Boolean);
   const request = { refreshToken, appKey, hasSecret, ...(scopes && { scopes }) };

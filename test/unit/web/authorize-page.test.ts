@@ -5,6 +5,7 @@ import {
   codePage,
   consentPage,
   noticePage,
+  refusedPage,
   signInPage,
 } from '../../../src/web/authorize-page.ts';
 
@@ -26,6 +27,7 @@ const PAGES: readonly [string, string][] = [
     }),
   ],
   ['code', codePage(HOSTILE, HOSTILE)],
+  ['refused', refusedPage(HOSTILE)],
   ['notice', noticePage(HOSTILE, HOSTILE, HOSTILE)],
 ];
 
