@@ -61,6 +61,8 @@ export class BytesRemote
   faults: DownloadFault[] = [];
   /** Bytes of one chunk of a download. */
   chunkBytes = 64 * 1024;
+  /** Waited for before each chunk of a download. */
+  pace: (sizeBytes: number, signal?: AbortSignal) => Promise<void> = async () => {};
   /** Downloads that have begun and neither ended nor been left. */
   openDownloads = 0;
   /** Bytes handed out by all downloads. */
@@ -209,6 +211,8 @@ export class BytesRemote
         }
         signal?.throwIfAborted();
         const chunk = content.subarray(at, Math.min(at + this.chunkBytes, stop, nextHold(fault, at)));
+        await this.pace(chunk.length, signal);
+        signal?.throwIfAborted();
         this.downloadedBytes += chunk.length;
         yield flipped(chunk, (fault.flipAt ?? -1) - at);
         at += chunk.length;

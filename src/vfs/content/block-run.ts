@@ -33,6 +33,8 @@ export class BlockRun {
   #flight: BlockFlight | undefined;
   #holders = 0;
   #isClosed = false;
+  /** Whether all its blocks enter the cache, whoever asks for them. */
+  keepsAll = false;
 
   constructor(
     upstream: Upstream,

@@ -8,6 +8,7 @@ import { BlockRun, type RunKeeper } from './block-run.ts';
 import { blockAt, blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 import type { BlockCache } from './cache.ts';
 import { Held } from './held-flights.ts';
+import { Pace } from './pace.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Blocks that are fetched for a client that reads one range after the other: enough to hide a round trip. */
@@ -15,6 +16,9 @@ const READ_AHEAD_BLOCKS = 2;
 
 /** Runs for which nobody waits yet, of all readers together. */
 const AHEAD_RUNS_MAX = 4;
+
+/** Blocks held for readers that have several downloads at a time, of all readers together: 24 MiB. */
+const RESERVED_MAX = 6;
 
 /** How far from the last range's end the next may begin and still follow it: clients skip, and ask out of order. */
 const SEQUENCE_GAP_BYTES = 1024 * 1024;
@@ -46,6 +50,7 @@ export class BlockSource implements RunKeeper {
   readonly #runs = new Set<BlockRun>();
   readonly #lastRanges = new LRUCache<string, ByteRange>({ max: SEQUENCES_MAX });
   #aheadCount = 0;
+  #reservedCount = 0;
 
   constructor(
     private readonly upstream: Upstream,
@@ -63,6 +68,7 @@ export class BlockSource implements RunKeeper {
     keptMax = KEPT_BLOCKS_MAX,
   ): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = new Held();
+    const pace = new Pace(() => this.upstream.clock.now());
     const keptEnd = blockAt(range.start) + keptMax;
     const lastIndex = blockAt(range.end - 1);
     const isSequential = this.#follows(file, range);
@@ -71,26 +77,29 @@ export class BlockSource implements RunKeeper {
       while (position < range.end) {
         const index = blockAt(position);
         if (isSequential && index === lastIndex && !reader.isAhead) this.#readAhead(file, index + 1, reader);
-        const cached = await this.#cached(file, position, range.end);
+        const cached = reader.reserved(index) ? undefined : await this.#cached(file, position, range.end);
         if (cached) {
           position += cached.length;
           yield cached;
           continue;
         }
-        const flight = this.#flight(file, position, range.end);
+        pace.review();
+        const flight = this.#next(file, position, range.end, reader, pace.lanes);
         flight.isWanted ||= index < keptEnd;
-        reader.follow(flight);
+        this.#reserve(file, index + 1, { lastIndex, keptEnd, lanes: pace.lanes }, reader);
         const { start } = rangeOfBlock(file, index);
         const to = Math.min(start + flight.end, range.end);
         while (position < to) {
           const piece = flight.available(position - start, to - start);
           position += piece.length;
+          pace.came(piece.length);
           if (piece.length > 0) yield piece;
-          else await flight.change(signal);
+          else await pace.waitFor(flight.change(signal));
         }
       }
     } finally {
       this.#lastRanges.set(contentKeyOf(file), { start: range.start, end: position });
+      this.#reservedCount -= reader.reservedCount;
       reader.leave(position >= range.end && !signal.aborted);
     }
   }
@@ -105,7 +114,7 @@ export class BlockSource implements RunKeeper {
     const others = this.#flights.get(key)?.filter((other) => other !== flight) ?? [];
     if (others.length > 0) this.#flights.set(key, others);
     else this.#flights.delete(key);
-    if (!complete || !(flight.isWanted || run.ahead)) return;
+    if (!complete || !(flight.isWanted || run.keepsAll)) return;
     const { buffer, start } = flight;
     this.cache.keep(blockKey(run.file, flight.index), buffer.bytes, { from: start, lease: buffer });
   }
@@ -131,6 +140,35 @@ export class BlockSource implements RunKeeper {
 
   #underWay(file: FileEntry, index: number, at: number): BlockFlight | undefined {
     return this.#flights.get(flightKey(file, index))?.find((flight) => flight.has(at));
+  }
+
+  /** The flight that brings the byte at `position`, followed: one that was reserved, or as `#flight` finds it. */
+  #next(file: FileEntry, position: number, end: number, reader: Held, lanes: number): BlockFlight {
+    const index = blockAt(position);
+    const reserved = reader.reserved(index);
+    if (reserved) this.#reservedCount--;
+    // Of several downloads each brings one block, so that they can be started and ended one by one.
+    const runEnd = lanes > 1 ? Math.min(end, rangeOfBlock(file, index).end) : end;
+    const flight = reserved ?? this.#flight(file, position, runEnd);
+    reader.follow(flight);
+    return flight;
+  }
+
+  /** Starts the downloads of the blocks from `from` on that make up the number of `lanes`. */
+  #reserve(
+    file: FileEntry,
+    from: number,
+    { lastIndex, keptEnd, lanes }: { lastIndex: number; keptEnd: number; lanes: number },
+    reader: Held,
+  ): void {
+    for (let index = from; index < from + lanes - 1 && index <= lastIndex; index++) {
+      if (this.#reservedCount >= RESERVED_MAX) return;
+      if (reader.reserved(index) || this.hasBlock(file, index)) continue;
+      const flight = this.#start(file, rangeOfBlock(file, index), false).next();
+      flight.isWanted = index < keptEnd;
+      reader.reserve(flight);
+      this.#reservedCount++;
+    }
   }
 
   /** A flight that brings the byte at `position`: one under way, the next of a run, or the first of a new run. */
@@ -176,6 +214,7 @@ export class BlockSource implements RunKeeper {
     if (first >= end || this.#aheadCount >= AHEAD_RUNS_MAX) return;
     const { start } = rangeOfBlock(file, first);
     const run = this.#start(file, { start, end: this.#runEnd(file, first + 1, end * BLOCK_BYTES) }, true);
+    run.keepsAll = true;
     reader.sendAhead(run);
     run.next();
   }
