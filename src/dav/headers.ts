@@ -23,8 +23,8 @@ export function overwriteOf(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * RFC 4918 §10.3: a URL, or a path alone as OmniPresence sends it. Scheme and port are not compared, as they
- * differ behind a proxy that speaks TLS. Throws `DavError` 400, or 403 for a host that is clearly not this one.
+ * RFC 4918 §10.3: a URL, or a path alone as OmniPresence sends it. `http` and `https` count as one, and so do all
+ * ports, as they differ behind a proxy that speaks TLS. Throws `DavError` 400, or 403 for a host that is clearly not this one.
  */
 export function destinationOf(request: IncomingMessage): Target {
   const header = request.headers['destination'];
@@ -40,8 +40,13 @@ export function destinationOf(request: IncomingMessage): Target {
       `Destination names another server (${JSON.stringify(hostIn(authority))}); copy within one drive only. ` +
         'Behind a proxy, let it hand on the Host header as it came',
     );
+  if (authority !== undefined && !OUR_SCHEMES.test(url))
+    throw new DavError(400, 'Destination must be an http or https address of this server');
   return parseTarget(url);
 }
+
+/** `dav` and `webdav` stand for http in the addresses that file managers show, and may slip into a header. */
+const OUR_SCHEMES = /^(https?|davs?|webdavs?):/i;
 
 /** A proxy may have put its own idea of `Host` in place of the client's: then nobody can tell. */
 function isOurs(authority: string, request: IncomingMessage): boolean {

@@ -75,7 +75,11 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     lostAndFound: join(directory, 'lost-and-found'),
   });
   const drive = { remote, state: stateStore.drive('d'), cache, clock, log, deletePolicy: 'auto' } as const;
-  const files = await openDrive({ ...drive, spill, ...(writeBack && { journal: await journals.drive('d') }) });
+  const files = await openDrive({
+    ...drive,
+    spill,
+    ...(writeBack && { journal: await journals.drive('d') }),
+  });
   const { state } = files;
   const handle = createDavHandler({ clock, log });
   const listener = await startListener({

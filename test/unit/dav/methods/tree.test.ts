@@ -271,6 +271,20 @@ describe.each(['COPY', 'MOVE'])('%s', (method) => {
       expect(dav.content('/b') === undefined).toBe(status === 403);
     });
 
+    test.each(['ftp', 'file', 'smb', 'x-unknown'])(
+      'of the scheme %s: 400, whatever the host',
+      async (scheme) => {
+        const answer = await dav.send(method, '/a', to(`${scheme}://dav.example/b`, { Host: 'dav.example' }));
+        expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('http or https')]);
+        expect(dav.files.paths()).toEqual(ALL);
+      },
+    );
+
+    test.each(['HTTPS', 'dav', 'davs', 'webdav', 'webdavs'])('of the scheme %s: 201', async (scheme) => {
+      const answer = await dav.send(method, '/a', to(`${scheme}://dav.example/b`, { Host: 'dav.example' }));
+      expect(answer.status).toBe(201);
+    });
+
     test('an nginx that speaks HTTP/1.0 and puts its own Host is let through', async () => {
       const request = `${method} /a HTTP/1.0\r\nHost: inner\r\nDestination: https://dav.example/b\r\n\r\n`;
       expect(await dav.raw(request)).toMatch(/^HTTP\/1.1 201 /);
