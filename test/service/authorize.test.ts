@@ -158,6 +158,14 @@ describe('the code flow', () => {
     expect(await whoIs(tokensIn(answered).access_token)).toBe(EMAIL);
   });
 
+  test('takes the words that only say how pages should look, at both ends', async () => {
+    const words = { locale: 'de_DE', disable_signup: 'true', require_role: 'personal' };
+    const code = await codeFor(asking({ ...words, token_access_type: 'legacy' }));
+    const answered = await exchange(code, { locale: 'de_DE' });
+    expect(await whoIs(tokensIn(answered).access_token)).toBe(EMAIL);
+    expect(tokensIn(answered).refresh_token).toBeUndefined();
+  });
+
   test('says no to the app when its owner does, before and after signing in', async () => {
     const denied = {
       error: 'access_denied',

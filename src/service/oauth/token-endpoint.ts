@@ -56,8 +56,19 @@ async function tokenFor(exchange: Exchange, rooms: Rooms): Promise<object> {
   }
 }
 
-/** No `scope`: what was granted is settled when the code is made. */
-const OF_CODE = ['grant_type', 'code', 'redirect_uri', 'code_verifier', 'client_id', 'client_secret'];
+/**
+ * No `scope`: what was granted is settled when the code is made. The official Python SDK sends the `locale` of its
+ * flow here too; it means nothing.
+ */
+const OF_CODE = [
+  'grant_type',
+  'code',
+  'redirect_uri',
+  'code_verifier',
+  'client_id',
+  'client_secret',
+  'locale',
+];
 
 function tokenForCode(exchange: Exchange, given: Parameters, rooms: Rooms): object {
   refuseUnknown(given, OF_CODE);
