@@ -9,13 +9,15 @@ const FILES_EACH = 20;
 const LISTED = [10, 1000, 10_000];
 const CONNECTIONS = 4;
 const RATE_MS = 2000;
+/** Just-in-time compilers have done their work by then. */
+const WARM_UP_MS = 4000;
 
 function walk(connections: number, times: number): Work {
   return {
     name: `walk-${connections}`,
     faults: REALISTIC,
     modes: ['off'],
-    rounds: 3,
+    rounds: 2,
     rows: [
       {
         title: `cold walk, ${FOLDERS} folders × ${FILES_EACH} files, ${connections === 1 ? 'one connection' : `${connections} connections`}`,
@@ -58,7 +60,7 @@ const warm: Work = {
   name: 'warm',
   faults: REALISTIC,
   modes: ['off'],
-  rounds: 3,
+  rounds: 2,
   rows: [warmRow(10, 1.5), warmRow(1000, 20), warmRow(10_000, 20)],
   async fill(upstream) {
     for (const children of LISTED) {
@@ -81,8 +83,7 @@ async function warmRate(site: Site, children: number): Promise<Figure> {
     headers: { ...headers, depth: '1', 'content-type': 'application/xml' },
     body: PROPFIND_BODY,
   };
-  // The first warms up: listings, and the just-in-time compiler.
-  await rateOf(ask, CONNECTIONS, RATE_MS / 2);
+  await rateOf(ask, CONNECTIONS, WARM_UP_MS);
   const { result, calls } = await counted(site, () => rateOf(ask, CONNECTIONS, RATE_MS));
   return { value: result, calls };
 }
