@@ -9,7 +9,11 @@ import { type Http, type HttpAnswer, type HttpHead, type HttpStream, LostConnect
 import type { CallQueue, Lane } from './queue.ts';
 import type { CallRequest } from './request.ts';
 import { retryVerdict, type Verdict } from './retry.ts';
+import type { CommitFlight } from './side-by-side.ts';
 import type { Tokens } from './token.ts';
+
+/** Tries that may follow at once on one that met another commit of ours. */
+const COLLISIONS_MAX = 3;
 
 /** What a call needs of the world. */
 export interface CallerWorld {
@@ -111,6 +115,11 @@ export class Caller {
     }
   }
 
+  /** How many short uploads may be under way at once. */
+  get uploadsAtOnce(): number {
+    return this.world.queue.uploadsAtOnce;
+  }
+
   /** Our `ms` by the service's clock, as its last answer told it; to compare with times that it gives. */
   serviceTime(ms: number): number {
     return ms + this.#serviceAheadMs;
@@ -128,9 +137,15 @@ export class Caller {
     if (call.lane && queue.paused) trouble.sinceMs ??= clock.now();
     let outcomeUnknown = false;
     for (let number = 1; ; number += 1) {
-      const outcome = await this.#try(call, signal, send);
+      const flight = { overlapped: false };
+      const outcome = await this.#try(call, signal, send, flight);
       if (!(outcome instanceof CallFailure)) return outcome.result;
       outcomeUnknown ||= outcome.outcomeUnknown;
+      if (flight.overlapped && outcome.reason === 'contention') {
+        queue.collided();
+        // It stood in its own way: what it met ends soon, and nobody has to be waited for.
+        if (number <= COLLISIONS_MAX) continue;
+      }
       const verdict = await this.#wait(call, outcome, { number, trouble, signal });
       const resolved = await this.#resolve(call, { failure: outcome, outcomeUnknown, trouble });
       if (resolved) return resolved.result;
@@ -191,14 +206,15 @@ export class Caller {
     call: Omit<Call<T>, 'read'>,
     signal: AbortSignal,
     send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
+    flight: CommitFlight,
   ): Promise<{ readonly result: T } | CallFailure> {
     const { lane, request } = call;
     const sendCounted = (authorized: CallRequest) =>
       counted(this.world, request.route, signal, () => send(authorized, signal));
     const job = lane ? () => this.#authorized(request, signal, sendCounted) : () => sendCounted(request);
     try {
-      const result = await (lane ? this.world.queue.run(lane, job, signal) : job());
-      if (lane) this.world.queue.succeeded(lane);
+      const result = await (lane ? this.world.queue.run(lane, job, signal, flight) : job());
+      if (lane) this.world.queue.succeeded(lane, flight);
       return { result };
     } catch (cause) {
       if (signal.aborted) throw signal.reason;

@@ -1,17 +1,19 @@
 import PQueue from 'p-queue';
 import type { Clock } from '../util/clock.ts';
 import { ApiError } from './errors.ts';
+import { type CommitFlight, SideBySide } from './side-by-side.ts';
 
 /**
  * What a call is, and so what it may wait for:
  * - `metadata`: somebody waits for a listing or an entry. Waits for nothing but its like.
  * - `read`: a download that somebody waits for.
  * - `commit`: changes the tree. One at a time: the service locks the namespace for each, and refuses a second.
+ * - `upload`: the commit of a short file; several at once where the service takes that, and else a `commit`.
  * - `staging`: short contents that their commit waits for; takes no lock and commits nothing.
  * - `session`: a part of an upload; likewise, but many of them make a file.
  * - `prefetch`: anything that nobody waits for yet.
  */
-export type Lane = 'metadata' | 'read' | 'commit' | 'staging' | 'session' | 'prefetch';
+export type Lane = 'metadata' | 'read' | 'commit' | 'upload' | 'staging' | 'session' | 'prefetch';
 
 /** Calls of one lane at this moment. */
 export interface LaneDepth {
@@ -28,6 +30,7 @@ const CONTENT_CALLS = { max: 16, min: 4 };
 const CONTENT_LANES: Readonly<Record<Exclude<Lane, 'metadata'>, { priority: number; max: number }>> = {
   read: { priority: 4, max: 10 },
   commit: { priority: 3, max: 1 },
+  upload: { priority: 3, max: 8 },
   staging: { priority: 2, max: 4 },
   session: { priority: 1, max: 6 },
   prefetch: { priority: 0, max: 2 },
@@ -54,6 +57,7 @@ export class CallQueue {
   readonly #lanes: Readonly<Record<Exclude<Lane, 'metadata'>, PQueue>> = {
     read: new PQueue({ concurrency: CONTENT_LANES.read.max }),
     commit: new PQueue({ concurrency: CONTENT_LANES.commit.max }),
+    upload: new PQueue({ concurrency: CONTENT_LANES.upload.max }),
     staging: new PQueue({ concurrency: CONTENT_LANES.staging.max }),
     session: new PQueue({ concurrency: CONTENT_LANES.session.max }),
     prefetch: new PQueue({ concurrency: CONTENT_LANES.prefetch.max }),
@@ -63,6 +67,7 @@ export class CallQueue {
     metadata: { waiting: 0, running: 0 },
     read: { waiting: 0, running: 0 },
     commit: { waiting: 0, running: 0 },
+    upload: { waiting: 0, running: 0 },
     staging: { waiting: 0, running: 0 },
     session: { waiting: 0, running: 0 },
     prefetch: { waiting: 0, running: 0 },
@@ -71,10 +76,22 @@ export class CallQueue {
   #nextShrinkMs = 0;
   #paused = false;
 
-  constructor(private readonly world: QueueWorld) {}
+  readonly #sideBySide: SideBySide;
 
-  /** Runs `job` in its turn. A call whose signal is aborted while it waits never goes out. */
-  async run<T>(lane: Lane, job: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  constructor(private readonly world: QueueWorld) {
+    this.#sideBySide = new SideBySide(world.clock);
+  }
+
+  /**
+   * Runs `job` in its turn. A call whose signal is aborted while it waits never goes out. `flight` is told whether
+   * it was beside another commit.
+   */
+  async run<T>(
+    lane: Lane,
+    job: () => Promise<T>,
+    signal: AbortSignal,
+    flight: CommitFlight = { overlapped: false },
+  ): Promise<T> {
     signal.throwIfAborted();
     this.#refuseLongPause();
     const waiting = new AbortController();
@@ -90,7 +107,8 @@ export class CallQueue {
         depth[place] -= 1;
         place = 'running';
         depth[place] += 1;
-        return job();
+        const isCommit = lane === 'commit' || lane === 'upload';
+        return isCommit ? this.#sideBySide.during(flight, job) : job();
       });
     } finally {
       depth[place] -= 1;
@@ -100,12 +118,26 @@ export class CallQueue {
   }
 
   /** The service took a call: there may be slightly more of them. */
-  succeeded(lane: Lane): void {
+  succeeded(lane: Lane, flight: CommitFlight = { overlapped: false }): void {
     this.#shared(lane).grow();
+    this.#sideBySide.succeeded(flight);
+    this.#tuneUploads();
+  }
+
+  /** The service refused a commit because of another one of ours. */
+  collided(): void {
+    this.#sideBySide.refused();
+    this.#tuneUploads();
+  }
+
+  /** How many short uploads may be under way at once. */
+  get uploadsAtOnce(): number {
+    return this.#sideBySide.atOnce;
   }
 
   /** The service sent a call away because there are too many. */
   limited(lane: Lane): void {
+    this.#sideBySide.refused();
     const nowMs = this.world.clock.now();
     // Those already under way are all sent away together: that is one message, not many.
     if (this.#paused || nowMs < this.#nextShrinkMs) return;
@@ -157,7 +189,14 @@ export class CallQueue {
     if (lane === 'metadata') return this.#metadata.queue.add(job, { signal });
     const { priority } = CONTENT_LANES[lane];
     const inTurn = () => this.#content.queue.add(job, { signal, priority });
-    return this.#lanes[lane].add(inTurn, { signal });
+    this.#tuneUploads();
+    const line = lane === 'upload' && this.uploadsAtOnce === 1 ? 'commit' : lane;
+    return this.#lanes[line].add(inTurn, { signal });
+  }
+
+  #tuneUploads(): void {
+    const { upload } = this.#lanes;
+    if (upload.concurrency !== this.uploadsAtOnce) upload.concurrency = this.uploadsAtOnce;
   }
 
   #shared(lane: Lane): AdaptiveQueue {

@@ -151,6 +151,11 @@ export interface Remote {
   ): Promise<Download>;
   /** `upload` in one call, at most 150 MiB. The service compares the bytes' hash before it commits. */
   upload(path: Path, body: Uint8Array, options: CommitOptions, signal?: AbortSignal): Promise<FileEntry>;
+  /**
+   * How many of `upload` the service takes side by side, as far as is known: 1 when it refuses a second one, and
+   * then those that are committed together are through sooner.
+   */
+  uploadsAtOnce(): number;
   /** `upload_session/start` of a concurrent session: parts may be sent in any order and in parallel. */
   startSession(signal?: AbortSignal): Promise<UploadSession>;
   /**

@@ -8,16 +8,18 @@ import type { FileMetadata, UploadArg } from './wire.ts';
 const ROUTE = 'files/upload';
 
 /** Writes content in one call. */
-export function uploadsOf(client: Client): Pick<Remote, 'upload'> {
+export function uploadsOf(client: Client): Pick<Remote, 'upload' | 'uploadsAtOnce'> {
   const { caller, root } = client;
   return {
+    uploadsAtOnce: () => caller.uploadsAtOnce,
+
     async upload(path, body, options, signal) {
       const contentHash = contentHashOf(body);
       const arg: UploadArg = { ...commitInfo(client, path, options), content_hash: contentHash };
       const commit = { path, options, sizeBytes: body.length, contentHash, startedMs: client.clock.now() };
       const file = await caller.call({
         request: uploadRequest(ROUTE, arg, body),
-        lane: 'commit',
+        lane: 'upload',
         signal,
         read: ({ text }) => root.file(parsed<FileMetadata>(text)),
         async resolve(situation) {

@@ -41,6 +41,7 @@ export class Gaps {
       download: (file, range, signal, options) => remote.download(file, range, signal, options),
       upload: (path, body, options, signal) =>
         visit([path], () => remote.upload(path, body, options, signal)),
+      uploadsAtOnce: () => remote.uploadsAtOnce(),
       startSession: (signal) => remote.startSession(signal),
       appendSession: (session, part, signal) => remote.appendSession(session, part, signal),
       finishSession: (commit, signal) => visit([commit.path], () => remote.finishSession(commit, signal)),

@@ -125,7 +125,7 @@ test('what the service sends away and what is tried again', async () => {
 test('each lane of the queue, and the feed', async () => {
   await ask('PROPFIND', '');
   const { value, series } = await scrape();
-  for (const lane of ['metadata', 'read', 'commit', 'session', 'prefetch'])
+  for (const lane of ['metadata', 'read', 'commit', 'upload', 'session', 'prefetch'])
     for (const state of ['waiting', 'running'])
       expect(series('davgate_api_queue_calls')).toContain(
         `davgate_api_queue_calls{drive="default",lane="${lane}",state="${state}"}`,

@@ -41,6 +41,7 @@ export class BytesRemote
     Pick<
       Remote,
       | 'upload'
+      | 'uploadsAtOnce'
       | 'startSession'
       | 'appendSession'
       | 'stageContents'
@@ -57,6 +58,8 @@ export class BytesRemote
   before: (call: Call, signal: AbortSignal | undefined) => Promise<void> | void = () => {};
   /** What an entry of `finishSessions` comes to, if not to success. */
   outcomeOf: (commit: SessionCommit) => Error | undefined = () => undefined;
+  /** Uploads that may go side by side. */
+  sideBySide = 1;
   /** What the next downloads do, the first one first; without one, a download is right. */
   faults: DownloadFault[] = [];
   /** Bytes of one chunk of a download. */
@@ -112,6 +115,10 @@ export class BytesRemote
   ): Promise<FileEntry> {
     await this.#begin({ what: 'upload', path }, signal);
     return this.put(path, Uint8Array.from(body));
+  }
+
+  uploadsAtOnce(): number {
+    return this.sideBySide;
   }
 
   async startSession(signal?: AbortSignal): Promise<UploadSession> {

@@ -215,6 +215,10 @@ export class MemoryRemote implements Remote {
     return this.#call('upload', path, signal, () => this.#commit(path, content, options));
   }
 
+  uploadsAtOnce() {
+    return 1;
+  }
+
   startSession(signal?: AbortSignal) {
     return this.#call('startSession', ROOT, signal, () => {
       const id = this.#unique('session');

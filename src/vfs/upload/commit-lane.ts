@@ -7,7 +7,10 @@ import { type LaneCommit, LaneMember } from './lane-member.ts';
 
 export interface CommitLaneParts {
   /** Guarded against gaps, if there are any. */
-  readonly remote: Pick<Remote, 'upload' | 'stageContents' | 'finishSession' | 'finishSessions'>;
+  readonly remote: Pick<
+    Remote,
+    'upload' | 'uploadsAtOnce' | 'stageContents' | 'finishSession' | 'finishSessions'
+  >;
   readonly clock: Clock;
 }
 
@@ -38,7 +41,8 @@ const OUTAGE_WAIT_MS = 5_000;
 
 /**
  * The commits of one account. The service refuses a second one while it is at work on the first, so they take
- * turns, and those that gather meanwhile go together (`finish_batch_v2`).
+ * turns, and those that gather meanwhile go together (`finish_batch_v2`); where it is found to take several, short
+ * files go side by side.
  *
  * How to use it: `commit` whatever is to be stored, in the order in which it was acknowledged and as much at once as
  * there is. The lane sends the bytes of short files, groups them, and keeps the order of the writes to one path; each
@@ -52,7 +56,7 @@ export class CommitLane {
   #ready: LaneMember[] = [];
   /** The last write to each path. */
   readonly #paths = new Map<string, Promise<void>>();
-  #isCommitting = false;
+  #commits = 0;
   #stagings = 0;
   /** While those are awaited whose files were just committed together: how many, and what to abort when they are here. */
   #company: { readonly count: number; readonly wait: AbortController } | undefined;
@@ -78,7 +82,7 @@ export class CommitLane {
   }
 
   #enter(member: LaneMember): void {
-    const isBusy = this.#isCommitting || this.#stagings > 0 || this.#short.length + this.#ready.length > 0;
+    const isBusy = this.#isFull || this.#stagings > 0 || this.#short.length + this.#ready.length > 0;
     if (member.session) this.#ready.push(member);
     else if (isBusy && member.request.sizeBytes > SHORT_BYTES_MAX) void this.#stage([member]);
     else this.#short.push(member);
@@ -89,8 +93,10 @@ export class CommitLane {
   #turn(): void {
     this.#dropGone();
     while (this.#stagings < GROUPS_MAX && isFull(this.#short)) void this.#stage(this.#takeGroup());
-    if (this.#isCommitting) return;
-    if (this.#ready.length > 0) return void this.#commitReady();
+    if (this.#isFull) return;
+    if (this.#ready.length > 0) void this.#commitReady();
+    while (this.#areSideBySide && !this.#isFull && this.#short.length > 0) void this.#commitAlone();
+    if (this.#isFull) return;
     // With a group on its way, the others wait to make one: a call for each of them would only be more calls.
     if (this.#stagings > 0 || this.#short.length === 0) return;
     if (this.#isAwaitingCompany()) return;
@@ -99,6 +105,15 @@ export class CommitLane {
     const group = this.#short.filter(({ mustGoAlone }) => !mustGoAlone);
     if (group.length >= GROUP_FILES_MIN) void this.#stage(this.#takeGroup());
     else void this.#commitAlone();
+  }
+
+  /** Whether the service refuses one more commit. */
+  get #isFull(): boolean {
+    return this.#commits >= this.parts.remote.uploadsAtOnce();
+  }
+
+  get #areSideBySide(): boolean {
+    return this.parts.remote.uploadsAtOnce() > 1;
   }
 
   #isAwaitingCompany(): boolean {
@@ -174,13 +189,13 @@ export class CommitLane {
 
   /** Commits one file; until that is done the lane is its own. */
   async #alone(member: LaneMember, commit: () => Promise<FileEntry>): Promise<void> {
-    this.#isCommitting = true;
+    this.#commits += 1;
     try {
       member.resolve(await commit());
     } catch (error) {
       this.#failed(member, error);
     }
-    this.#isCommitting = false;
+    this.#commits -= 1;
     this.#turn();
   }
 
@@ -189,7 +204,7 @@ export class CommitLane {
    * others have their outcomes, the next commit may begin.
    */
   async #together(members: readonly LaneMember[]): Promise<void> {
-    this.#isCommitting = true;
+    this.#commits += 1;
     await new Promise<void>((answered) => {
       const commits = members.map((member) => member.sessionCommit());
       const onOutcome = (index: number, outcome: FileEntry | Error) => {
@@ -205,7 +220,7 @@ export class CommitLane {
         })
         .finally(answered);
     });
-    this.#isCommitting = false;
+    this.#commits -= 1;
     this.#awaitCompany(members.filter(({ bytes }) => bytes).length + this.#short.length);
     this.#turn();
   }

@@ -125,7 +125,8 @@ test('bytes of bodies both ways, and the calls under way by lane', async () => {
   scripted = await openScripted();
   const { remote, service } = scripted;
   const idle = { waiting: 0, running: 0 };
-  const lanes = { metadata: idle, read: idle, commit: idle, session: idle, staging: idle, prefetch: idle };
+  const names = ['metadata', 'read', 'commit', 'upload', 'session', 'staging', 'prefetch'];
+  const lanes = Object.fromEntries(names.map((name) => [name, idle]));
   expect(remote.status()).toEqual({
     lanes,
     isPaused: false,
@@ -140,9 +141,9 @@ test('bytes of bodies both ways, and the calls under way by lane', async () => {
     remote.upload(at(path), new Uint8Array(300_000), { mode: { if: 'any' } }, gone.signal),
   );
   const ended = Promise.allSettled(uploads);
-  await service.until(() => service.calls.length === 1);
-  expect(remote.status().lanes).toEqual({ ...lanes, commit: { waiting: 2, running: 1 } });
-  expect(remote.status().sentBytes).toBe(300_000);
+  await service.until(() => service.calls.length === 2);
+  expect(remote.status().lanes).toEqual({ ...lanes, upload: { waiting: 1, running: 2 } });
+  expect(remote.status().sentBytes).toBe(600_000);
   gone.abort(new Error('the client has gone'));
   await ended;
   expect(remote.status().lanes).toEqual(lanes);
@@ -152,5 +153,5 @@ test('bytes of bodies both ways, and the calls under way by lane', async () => {
   await remote.stat(at('/a'));
   expect(remote.status().receivedBytes).toBe(JSON.stringify(answer).length);
   const argument = service.callsOf(STAT)[0]?.body.length ?? 0;
-  expect(remote.status().sentBytes).toBe(300_000 + argument);
+  expect(remote.status().sentBytes).toBe(600_000 + argument);
 });

@@ -151,6 +151,52 @@ describe('several at once', () => {
   });
 });
 
+describe('where the service takes several side by side', () => {
+  beforeEach(() => {
+    remote.sideBySide = 4;
+  });
+
+  test('short files are an upload each, as many at once as it takes', async () => {
+    let most = 0;
+    let underWay = 0;
+    remote.before = async () => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await turns(3);
+      underWay -= 1;
+    };
+    await writeAll(manyNames(20));
+    expect(most).toBe(4);
+    expect(calls()).toEqual(Array(20).fill('upload'));
+    for (const name of manyNames(20)) expect(textAt(name)).toBe(name);
+  });
+
+  test('and then no longer, they go together', async () => {
+    let release = () => {};
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    remote.before = ({ what }) => (what === 'upload' ? gate : undefined);
+    const writing = writeAll(manyNames(10));
+    await turns();
+    remote.sideBySide = 1;
+    release();
+    await writing;
+    expect(calls().slice(4)).toEqual(['stageContents 6', 'finishSessions 6']);
+  });
+
+  test('the order of the writes to one path is kept', async () => {
+    const gate = hold(({ what }) => what === 'upload');
+    const first = write('same', 'first');
+    const second = write('same', 'second');
+    await write('other');
+    expect(remote.files.has(named('same'))).toBe(false);
+    gate.release();
+    await Promise.all([first, second]);
+    expect(textAt('same')).toBe('second');
+  });
+});
+
 describe('the outcome of each', () => {
   const conflict = new ApiError('conflict-file', 'path/conflict/file');
 
