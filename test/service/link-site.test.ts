@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ManualClock } from '../support/manual-clock.ts';
 import { connectRaw } from '../support/raw-http.ts';
@@ -179,6 +180,54 @@ describe('the bytes', () => {
     const url = await linkTo('/looked-at', { allow_download: false });
     expect((await get(url.replace('dl=0', 'dl=1'))).status).toBe(403);
     expect((await get(url)).text).not.toContain('dl=1');
+  });
+});
+
+describe('thumbnails', () => {
+  const png = (width: number) =>
+    sharp({ create: { width, height: 600, channels: 3, background: '#48a' } })
+      .png()
+      .toBuffer();
+  const pictures = (text: string) =>
+    [...text.matchAll(/<img src="([^"]*)"/g)].map(
+      ([, url = '']) => service.url + url.replaceAll('&amp;', '&'),
+    );
+
+  test('a folder shows its images small', async () => {
+    await put(service, '/album/wide.png', await png(1200));
+    await put(service, '/album/notes.txt', 'text');
+    await put(service, '/album/in/deep #1.png', await png(600));
+    const url = await linkTo('/album');
+    const [picture = '', ...more] = pictures((await get(url)).text);
+    expect(more).toEqual([]);
+    const response = await fetch(picture);
+    const { format, width, height } = await sharp(Buffer.from(await response.arrayBuffer())).metadata();
+    expect([response.headers.get('content-type'), format, width, height]).toEqual([
+      'image/webp',
+      'webp',
+      320,
+      160,
+    ]);
+    const etag = response.headers.get('etag') ?? '';
+    expect((await get(picture, { 'if-none-match': etag })).status).toBe(304);
+    const [below = ''] = pictures((await get(url.replace('/h?', '/h/in?'))).text);
+    expect((await fetch(below)).status).toBe(200);
+  });
+
+  test('of what is no image there is none', async () => {
+    await put(service, '/fake/fake.png', 'text');
+    const [picture = ''] = pictures((await get(await linkTo('/fake'))).text);
+    const answered = await get(picture);
+    expect([answered.status, answered.text]).toEqual([
+      404,
+      'There is no thumbnail of this file: unsupported_image.',
+    ]);
+  });
+
+  test('a password keeps them too', async () => {
+    await put(service, '/hidden.png', await png(10));
+    const url = await linkTo('/hidden.png', { requested_visibility: 'password', link_password: 'pass' });
+    expect((await get(url.replace('dl=0', 'thumb=1'))).status).toBe(403);
   });
 });
 

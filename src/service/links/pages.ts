@@ -3,6 +3,7 @@ import type { Crumb, FilePage, FolderPage } from '../../web/link/pages.ts';
 import type { Frame, Zoom } from '../../web/link/preview.ts';
 import type { Rooms } from '../route.ts';
 import type { StoredFile, StoredFolder } from '../storage/storage.ts';
+import { mayHaveThumbnail } from '../thumbnails/thumbnail.ts';
 import type { Link } from './links.ts';
 import { filePreview } from './preview.ts';
 import { itemOf, type OpenLink } from './sharing.ts';
@@ -69,7 +70,11 @@ export function folderPageOf(rooms: Rooms, look: Look, folder: StoredFolder): Fo
     const { kind, name } = entry;
     const url = pageUrl([...address.below, name], options.view);
     if (entry.kind === 'folder') return [{ kind, name, url }];
-    return [{ kind, name, url, sizeBytes: entry.sizeBytes, modifiedMs: entry.clientModifiedMs }];
+    const { sizeBytes, clientModifiedMs: modifiedMs } = entry;
+    const thumbnail = mayHaveThumbnail(entry) && {
+      thumbnailUrl: `${placeOf(link, [...address.below, name])}?rlkey=${link.rlkey}&thumb=1`,
+    };
+    return [{ kind, name, url, sizeBytes, modifiedMs, ...thumbnail }];
   });
   return {
     name: folder.name,

@@ -7,6 +7,7 @@ import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';
 import { StorageError, type StoredFolder } from '../storage/storage.ts';
 import { fileNameOf, linkBytes } from './bytes.ts';
+import { linkThumbnail } from './link-thumbnail.ts';
 import type { Link } from './links.ts';
 import { filePageOf, folderPageOf, linkPageUrl, viewOptions } from './pages.ts';
 import type { LinkPasswords } from './password.ts';
@@ -78,6 +79,7 @@ async function show(
       return page(400, messagePage('A folder is not one file', 'Open the link with dl=0 and choose a file.'));
     return link.allowDownload ? zipAnswer(rooms, opened, item) : page(403, NO_DOWNLOADS);
   }
+  if (exchange.query.get('thumb') === '1') return linkThumbnail(exchange.request.headers, rooms, item);
   if (!wantsBytes) return page(200, filePage(await filePageOf(rooms, look, item)));
   if (wantsDownload && !link.allowDownload) return page(403, NO_DOWNLOADS);
   return linkBytes(exchange.request.headers, rooms, item, wantsDownload ? 'attachment' : 'inline');

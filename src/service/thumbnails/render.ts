@@ -1,4 +1,3 @@
-import PQueue from 'p-queue';
 import sharp, { type Sharp } from 'sharp';
 import { readBmp } from './bmp.ts';
 import { IMAGE_MAX_PIXELS, type Pixels, UnreadableImage } from './pixels.ts';
@@ -18,11 +17,6 @@ export type NoThumbnail = 'unsupported_image' | 'conversion_error';
 
 /** An image that takes longer was made to. */
 const RENDER_MAX_SECONDS = 10;
-/** At once: each holds an image in memory, and the disk's calls wait behind them for the same threads. */
-const RENDERS_MAX = 2;
-
-const renders = new PQueue({ concurrency: RENDERS_MAX });
-
 // Only what is asked for by name is read: libvips would take SVG, PDF and more for an image, whatever the ending.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
@@ -32,11 +26,10 @@ sharp.cache(false);
 sharp.concurrency(1);
 
 /** The image in `bytes` scaled down, upright, without its metadata; of a moving one the first picture. */
-export async function renderThumbnail(bytes: Buffer, wanted: Wanted): Promise<Buffer | NoThumbnail> {
-  return await renders.add(() => render(bytes, wanted));
-}
-
-async function render(bytes: Buffer, { format, box, mode }: Wanted): Promise<Buffer | NoThumbnail> {
+export async function renderThumbnail(
+  bytes: Buffer,
+  { format, box, mode }: Wanted,
+): Promise<Buffer | NoThumbnail> {
   const image = await opened(bytes);
   if (!image) return 'unsupported_image';
   try {

@@ -1,3 +1,4 @@
+import PQueue from 'p-queue';
 import type { Storage, StoredFile } from '../storage/storage.ts';
 import { type NoThumbnail, renderThumbnail, type Wanted } from './render.ts';
 
@@ -6,8 +7,18 @@ const ENDINGS = new Set('jpg jpeg png tiff tif gif webp ppm bmp'.split(' '));
 /** The real service's 20 MB. */
 const SOURCE_MAX_BYTES = 20 * 1024 * 1024;
 
+/** At once: each holds an image in memory, and the disk's calls wait behind them for the same threads. */
+const RENDERS_MAX = 2;
+
+const renders = new PQueue({ concurrency: RENDERS_MAX });
+
 /** Why there is no thumbnail, in the interface's words. */
 type ThumbnailFailure = NoThumbnail | 'unsupported_extension';
+
+/** Whether it is worth asking: the bytes may still be no image. */
+export function mayHaveThumbnail({ name, sizeBytes }: StoredFile): boolean {
+  return hasImageEnding(name) && hasImageSize(sizeBytes);
+}
 
 /** The thumbnail of a file's revision, in the format that was asked for. */
 export async function thumbnailOf(
@@ -16,12 +27,18 @@ export async function thumbnailOf(
   wanted: Wanted,
 ): Promise<Buffer | ThumbnailFailure> {
   if (!hasImageEnding(file.name)) return 'unsupported_extension';
-  if (file.sizeBytes === 0 || file.sizeBytes > SOURCE_MAX_BYTES) return 'unsupported_image';
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of storage.read(file, undefined)) chunks.push(chunk);
-  return await renderThumbnail(Buffer.concat(chunks), wanted);
+  if (!hasImageSize(file.sizeBytes)) return 'unsupported_image';
+  return await renders.add(async () => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of storage.read(file, undefined)) chunks.push(chunk);
+    return renderThumbnail(Buffer.concat(chunks), wanted);
+  });
 }
 
 function hasImageEnding(name: string): boolean {
   return ENDINGS.has(/\.([^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? '');
+}
+
+function hasImageSize(sizeBytes: number): boolean {
+  return sizeBytes > 0 && sizeBytes <= SOURCE_MAX_BYTES;
 }

@@ -12,6 +12,8 @@ export interface FolderItem {
   /** Of files. */
   readonly sizeBytes?: number;
   readonly modifiedMs?: number;
+  /** A small picture of it, if there can be one. */
+  readonly thumbnailUrl?: string;
 }
 
 /** Folders first, each kind in the order in which people count: 2 before 10. */
@@ -28,9 +30,12 @@ function inOrder(one: FolderItem, other: FolderItem): number {
   return names.compare(one.name, other.name);
 }
 
-function item({ kind, name, url, sizeBytes, modifiedMs }: FolderItem): Html {
+function item({ kind, name, url, sizeBytes, modifiedMs, thumbnailUrl }: FolderItem): Html {
   const drawing = icon(kind === 'folder' ? 'folder' : iconKindOf(name));
-  return html`<li class="${kind}">${drawing}<a href="${url}">${name}</a><span class="size">${
+  // The icon stays behind it, for an image that cannot be shown.
+  const picture =
+    thumbnailUrl === undefined ? undefined : html`<img src="${thumbnailUrl}" alt="" loading="lazy">`;
+  return html`<li class="${kind}"><span class="look">${drawing}${picture}</span><a href="${url}">${name}</a><span class="size">${
     sizeBytes === undefined ? undefined : sizeText(sizeBytes)
   }</span>${modifiedMs === undefined ? html`<time></time>` : day(modifiedMs)}</li>
 `;

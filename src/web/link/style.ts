@@ -89,13 +89,15 @@ audio { width: 100%; }
 .items :is(.size, time) { color: var(--soft); font-size: .875rem; white-space: nowrap; }
 .list li { grid-template-columns: 1.75rem 1fr 6rem 7rem; gap: .9rem; padding: .6rem 1.25rem; }
 .list li + li { border-top: 1px solid var(--line); }
-.list .icon, .list .thumb { width: 1.75rem; height: 1.75rem; }
-.list .thumb { object-fit: cover; border-radius: 4px; }
+.look { position: relative; display: grid; place-items: center; }
+.look img { position: absolute; inset: 0; margin: auto; max-width: 100%; max-height: 100%; background: var(--paper); border-radius: 4px; }
+.list .look, .list .icon { width: 1.75rem; height: 1.75rem; }
+.list .look img { width: 100%; height: 100%; object-fit: cover; background: none; }
 .list :is(.size, time) { text-align: right; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: 1rem; padding: 1.25rem; }
 .grid li { grid-template-rows: 7.5rem auto auto; align-content: start; justify-items: center; gap: .3rem; padding: .75rem; border: 1px solid var(--line); border-radius: 10px; text-align: center; font-size: .9375rem; }
 .grid .icon { width: 3.5rem; height: 3.5rem; }
-.grid .thumb { width: 100%; height: 7.5rem; object-fit: contain; }
+.grid .look { width: 100%; height: 7.5rem; }
 .grid time { display: none; }
 .views { display: inline-flex; border: 1px solid var(--line); border-radius: 8px; overflow: hidden; }
 .views a { padding: .5rem .7rem; color: var(--soft); background: var(--paper); }
