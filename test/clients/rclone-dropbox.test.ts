@@ -30,6 +30,7 @@ beforeAll(async () => {
     await writeFile(join(source, `${size} bytes`), pseudoRandomBytes(size, size % 97));
   for (let index = 0; index < 60; index++)
     await writeFile(join(source, 'sub folder/deeper', `#${index} % & ü 😀.txt`), `content of ${index}`);
+  await rclone.run('copy', source, 'drive:copied');
 });
 afterAll(async () => {
   await rclone?.remove();
@@ -49,8 +50,7 @@ function callsSince(before: ReadonlyMap<string, number>): Map<string, number> {
 const lines = (text: string) => text.trim().split('\n').sort();
 
 describe("rclone's Dropbox backend on the service", () => {
-  test('copy, then check and check --download: hashes and bytes are the same', async () => {
-    await rclone.run('copy', source, 'drive:copied');
+  test('after copy, check and check --download find the same hashes and bytes', async () => {
     await rclone.run('check', source, 'drive:copied');
     await rclone.run('check', '--download', source, 'drive:copied');
   });
@@ -303,10 +303,11 @@ describe("rclone's Dropbox backend on the service", () => {
   });
 
   test('purge removes a folder with all in it', async () => {
+    await rclone.run('copy', join(source, 'sub folder'), 'drive:to purge');
     const before = new Map(hosts.traffic.calls);
-    await rclone.run('purge', 'drive:many sync');
+    await rclone.run('purge', 'drive:to purge');
     expect(callsSince(before).get('files/delete_v2')).toBe(1);
-    expect(lines((await rclone.run('lsf', 'drive:')).stdout)).not.toContain('many sync/');
+    expect(lines((await rclone.run('lsf', 'drive:')).stdout)).not.toContain('to purge/');
   });
 });
 
