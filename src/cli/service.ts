@@ -18,6 +18,7 @@ const HELP = `The embedded storage service alone: the API over a local folder.
 
 Usage: davgate service [--listen HOST:PORT] [--data DIR] [--fault NAME=NUMBER]...
        davgate service app|account|token --help     manages its apps, accounts and tokens
+       davgate service check --help                 looks for damage in its files
 
   --listen HOST:PORT  where to serve; default 127.0.0.1:8766. It plays the base, content and notify roles
   --data DIR          its files; default $XDG_DATA_HOME/davgate-service

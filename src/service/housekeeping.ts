@@ -6,7 +6,7 @@ import type { Tokens } from './accounts/tokens.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Links } from './links/links.ts';
 import type { TemporaryLinks } from './links/temporary-links.ts';
-import { type Storage, StorageError } from './storage/storage.ts';
+import type { Storage } from './storage/storage.ts';
 
 /** From the end of one round to the next, ms: what is cleared away has been of no use for days. */
 const PAUSE_MS = 60 * 60 * 1000;
@@ -76,21 +76,11 @@ async function dropLinksOfNothing({ links, accounts, storage }: Parts, closing: 
   for (let after = 0; !closing.aborted; ) {
     const some = links.all(after, STEP_ROWS);
     for (const { token, accountId, itemId } of some) {
-      if (!canBeThere(storage, accounts.withId(accountId).namespace, itemId)) links.remove(token);
+      if (!storage.isKnown(accounts.withId(accountId).namespace, itemId)) links.remove(token);
     }
     const last = some.at(-1);
     if (!last || some.length < STEP_ROWS) return;
     after = last.sequence;
     await otherCalls();
-  }
-}
-
-function canBeThere(storage: Storage, namespace: string, id: string): boolean {
-  try {
-    storage.stat(namespace, id, true);
-    return true;
-  } catch (error) {
-    if (error instanceof StorageError && error.refusal.tag === 'not_found') return false;
-    throw error;
   }
 }

@@ -36,6 +36,17 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   const busy = new WeakMap<Socket, number>();
   const underWay = new Set<Promise<void>>();
   let closing = false;
+  let isClosingIdle = false;
+
+  /** Once for all answers of a moment: it looks at every connection, and thousands of long polls end together. */
+  function closeIdle(): void {
+    if (isClosingIdle) return;
+    isClosingIdle = true;
+    setImmediate(() => {
+      isClosingIdle = false;
+      server.closeIdleConnections();
+    });
+  }
 
   function take(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     const { socket } = request;
@@ -43,7 +54,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     const served = serve(options, request, response, expectsContinue, () => closing).finally(() => {
       busy.set(socket, (busy.get(socket) ?? 1) - 1);
       underWay.delete(served);
-      if (closing) server.closeIdleConnections();
+      if (closing) closeIdle();
     });
     underWay.add(served);
   }

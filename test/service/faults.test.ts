@@ -86,6 +86,40 @@ describe('the rate', () => {
   });
 });
 
+describe('contention within a batch', () => {
+  test('some entries come back as refused, and can be finished again', async () => {
+    service.service.setFaults({ 'contention-entry-share': 0.5, seed: 3 });
+    const started = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        upload(service, 'files/upload_session/start', { close: true }, { body: `text ${index}` }),
+      ),
+    );
+    const entries = started.map(({ json }, index) => ({
+      cursor: { session_id: (json as { session_id: string }).session_id, offset: `text ${index}`.length },
+      commit: { path: `/batch/${index}` },
+    }));
+    const finish = async (asked: typeof entries) =>
+      (
+        (await rpc(service, 'files/upload_session/finish_batch_v2', { entries: asked })).json as {
+          entries: { '.tag': string; name?: string; failure?: object }[];
+        }
+      ).entries;
+    const outcomes = await finish(entries);
+    const refusedEntries = entries.filter((_, index) => outcomes[index]?.['.tag'] === 'failure');
+    expect(refusedEntries.length).toBeGreaterThan(3);
+    expect(refusedEntries.length).toBeLessThan(17);
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome['.tag'] === 'success') expect(outcome.name).toBe(String(index));
+      else expect(outcome).toEqual({ '.tag': 'failure', failure: { '.tag': 'too_many_write_operations' } });
+    }
+    const { json } = await rpc(service, 'files/list_folder', { path: '/batch' });
+    expect((json as { entries: unknown[] }).entries).toHaveLength(20 - refusedEntries.length);
+    service.service.setFaults({});
+    const again = await finish(refusedEntries);
+    expect(again.map((outcome) => outcome['.tag'])).toEqual(refusedEntries.map(() => 'success'));
+  });
+});
+
 describe('write contention', () => {
   const refusedWrite = refusal(429, 'too_many_write_operations', {
     reason: { '.tag': 'too_many_write_operations' },

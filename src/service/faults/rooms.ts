@@ -83,9 +83,14 @@ function storageUnderFaults(storage: Storage, faults: Faults): Storage {
       return await turns.afterBody(namespace, slow(body), finish);
     },
     async finishSessions(namespace, entries) {
-      const alive = entries.filter(({ session }) => !isOver(session));
-      const finished = await turns.take(namespace, () => storage.finishSessions(namespace, alive));
-      return entries.map((entry) => finished[alive.indexOf(entry)] ?? sessionOver());
+      const refused = new Map<(typeof entries)[number], StorageError>();
+      for (const entry of entries) {
+        if (isOver(entry.session)) refused.set(entry, sessionOver());
+        else if (faults.happens('contention-entry-share')) refused.set(entry, contended());
+      }
+      const taken = entries.filter((entry) => !refused.has(entry));
+      const finished = (await turns.take(namespace, () => storage.finishSessions(namespace, taken))).values();
+      return entries.map((entry) => refused.get(entry) ?? finished.next().value ?? contended());
     },
     createFolder: (namespace, ...rest) =>
       turns.take(namespace, () => storage.createFolder(namespace, ...rest)),
@@ -126,8 +131,7 @@ class Turns {
       return await run(async () => {
         const holdMs = this.faults.value('contention-hold-ms');
         if (holdMs === 0) return;
-        if (this.#taken.has(namespace))
-          throw new StorageError({ kind: 'write', tag: 'too_many_write_operations' });
+        if (this.#taken.has(namespace)) throw contended();
         this.#taken.add(namespace);
         isMine = true;
         await this.faults.clock.sleep(holdMs);
@@ -164,6 +168,10 @@ class Ages {
       lifetimeSeconds > 0 && beganMs !== undefined && beganMs + lifetimeSeconds * 1000 <= this.clock.now()
     );
   }
+}
+
+function contended(): StorageError {
+  return new StorageError({ kind: 'write', tag: 'too_many_write_operations' });
 }
 
 function sessionOver(): StorageError {

@@ -18,6 +18,9 @@ export const SWITCHES = {
   'contention-hold-ms': anyNumber(
     'a commit takes this longer, and keeps others out of its namespace: 429 too_many_write_operations at once',
   ),
+  'contention-entry-share': share(
+    'of entries of a finish_batch, those that come back as too_many_write_operations while the others are done',
+  ),
   'error-metadata-share': share('of calls for metadata, those answered 500, 502 or 503; nothing is done'),
   'error-read-share': share('the same of downloads'),
   'error-write-share': share('the same of writes'),

@@ -58,6 +58,7 @@ export function localStorage(parts: Parts): Storage {
     createNamespace: namespaces.create,
     usage: namespaces.usage,
     stat: (namespace, address, includeDeleted) => stat(store, numberFor(namespace), address, includeDeleted),
+    isKnown: (namespace, id) => store.tree.isKnown(numberFor(namespace), id),
     revisions: (namespace, address, options): RevisionPage =>
       revisionsOf(store, numberFor(namespace), address, options),
 

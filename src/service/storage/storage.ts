@@ -161,6 +161,8 @@ export interface Storage {
   createNamespace(namespace: string, limitBytes: number): void;
   /** `address` is a path, `id:…` or `rev:…`. */
   stat(namespace: string, address: string, includeDeleted: boolean): Stored | StoredDeletion;
+  /** Whether something with this `id:…` is there, or could be brought back. */
+  isKnown(namespace: string, id: string): boolean;
   list(owner: CursorOwner, scope: ListingScope, limit: number): StoredPage;
   latestCursor(owner: CursorOwner, scope: ListingScope): string;
   listContinue(owner: CursorOwner, cursor: string): StoredPage;

@@ -61,6 +61,12 @@ export class Tree {
     return row?.ns === ns ? row : undefined;
   }
 
+  /** Whether an id is live, or something of it is kept that could bring it back. */
+  isKnown(ns: number, id: string): boolean {
+    const isKept = this.findById(ns, id) ?? this.findDeletionById(ns, id);
+    return isKept !== undefined || this.revisions(ns, { id }, Number.MAX_SAFE_INTEGER, 1).length > 0;
+  }
+
   /** A revision by its number, whosever it is. */
   revision(number: number): RevisionRow | undefined {
     return this.#sql.findRevision.get(number);

@@ -1,0 +1,81 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type Compiled, compile } from '../support/compiled.ts';
+import { type PollAnswers, Pollers } from '../support/pollers.ts';
+import { ServiceProcess, type Usage } from '../support/service-process.ts';
+
+const CONNECTIONS = 10_000;
+const FOLDERS = 100;
+const EACH = CONNECTIONS / FOLDERS;
+
+/** Processor time of an idle second: some timers of Node itself. Looking at 10,000 waiting calls takes more. */
+const IDLE_MS_PER_SECOND = 50;
+
+let compiled: Compiled;
+let dataDirectory: string;
+let service: ServiceProcess;
+let pollers: Pollers;
+
+beforeAll(async () => {
+  compiled = compile('service/server.ts');
+  dataDirectory = await mkdtemp(join(tmpdir(), 'davgate-fan-out-'));
+  service = new ServiceProcess(compiled.url, dataDirectory);
+  await service.start();
+  pollers = new Pollers();
+});
+afterAll(async () => {
+  pollers.close();
+  await service.end('SIGKILL');
+  compiled.remove();
+  await rm(dataDirectory, { recursive: true });
+});
+
+async function rpc<T>(name: string, argument: unknown): Promise<T> {
+  const answer = await fetch(`${service.url}/2/files/${name}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(argument),
+  });
+  expect(answer.status).toBe(200);
+  return (await answer.json()) as T;
+}
+
+const countOf = (kind: keyof PollAnswers) => pollers.answers.reduce((sum, answers) => sum + answers[kind], 0);
+
+test(`${CONNECTIONS} connections wait without cost, and a change wakes those it concerns and no one else`, async () => {
+  const cursors: string[] = [];
+  for (let folder = 0; folder < FOLDERS; folder++) {
+    await rpc('create_folder_v2', { path: `/${folder}` });
+    const { cursor } = await rpc<{ cursor: string }>('list_folder/get_latest_cursor', { path: `/${folder}` });
+    cursors.push(cursor);
+  }
+  const before = await service.usage();
+  await pollers.open(service.url, cursors, EACH);
+
+  // Once all have been taken in there is nothing more to do.
+  let idleMs = 0;
+  let last: Usage = await service.usage();
+  await vi.waitFor(
+    async () => {
+      const now = await service.usage();
+      idleMs = now.cpuMs - last.cpuMs;
+      last = now;
+      expect(idleMs).toBeLessThan(IDLE_MS_PER_SECOND);
+    },
+    { timeout: 120_000, interval: 1000 },
+  );
+  const perConnection = (last.memoryBytes - before.memoryBytes) / CONNECTIONS / 1000;
+  process.stdout.write(
+    `fan-out: ${CONNECTIONS} connections wait; ${idleMs.toFixed(1)} ms of processor time a second, ` +
+      `${(last.memoryBytes / 1e6).toFixed(0)} MB in all, ${perConnection.toFixed(1)} kB each\n`,
+  );
+
+  await rpc('create_folder_v2', { path: '/7/changed' });
+  await pollers.untilAnswers((answers) => answers[7]?.changed === EACH);
+  await rpc('create_folder_v2', { path: '/8/changed' });
+  await pollers.untilAnswers((answers) => answers[8]?.changed === EACH);
+  expect([countOf('changed'), countOf('unchanged'), countOf('failed')]).toEqual([2 * EACH, 0, 0]);
+  expect(service.complaints).toBe('');
+});

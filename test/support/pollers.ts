@@ -1,0 +1,60 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+import { PROJECT_ROOT } from './build.ts';
+
+/** How many answers the connections that wait with one cursor have had. */
+export interface PollAnswers {
+  readonly changed: number;
+  readonly unchanged: number;
+  readonly failed: number;
+}
+
+/** Connections in a process of their own that wait for changes, `each` of them with every cursor. */
+export class Pollers {
+  /** By cursor. */
+  answers: readonly PollAnswers[] = [];
+  #isOpen = false;
+  #broken = false;
+  readonly #watchers = new Set<() => void>();
+  readonly #child: ChildProcess = fork(join(PROJECT_ROOT, 'test/support/pollers.mjs'));
+
+  constructor() {
+    this.#child.on('message', ({ answers, isOpen }: { answers: PollAnswers[]; isOpen?: boolean }) => {
+      this.answers = answers;
+      this.#isOpen ||= isOpen === true;
+      for (const look of this.#watchers) look();
+    });
+    this.#child.on('exit', () => {
+      this.#broken = true;
+      for (const look of this.#watchers) look();
+    });
+  }
+
+  /** Resolves when all have asked. */
+  async open(url: string, cursors: readonly string[], each: number): Promise<void> {
+    this.#child.send({ url, cursors, each });
+    await this.#until(() => this.#isOpen);
+  }
+
+  /** Resolves when `expectation` holds of the answers. */
+  untilAnswers(expectation: (answers: readonly PollAnswers[]) => boolean): Promise<void> {
+    return this.#until(() => expectation(this.answers));
+  }
+
+  close(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  #until(isIt: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        if (!isIt() && !this.#broken) return;
+        this.#watchers.delete(look);
+        if (isIt()) resolve();
+        else reject(new Error('the process of the waiting connections ended'));
+      };
+      this.#watchers.add(look);
+      look();
+    });
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * The storage service in a process of its own, to be killed or measured. Says on standard output where it is, and
+ * what it has used whenever its parent asks.
+ */
+const [, , serverUrl, clockUrl, dataDirectory] = process.argv;
+const { startService } = await import(serverUrl);
+const { systemClock } = await import(clockUrl);
+const complain = (event, fields) => process.stderr.write(`${event} ${JSON.stringify(fields)}\n`);
+const service = await startService({
+  dataDirectory,
+  listen: { host: '127.0.0.1', port: 0 },
+  clock: systemClock,
+  // Links keep their address though the port changes.
+  publicUrl: 'https://files.example',
+  log: { info() {}, warn: complain, error: complain },
+});
+const { token } = await service.provision();
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send({ cpuMs: (user + system) / 1000, memoryBytes: process.memoryUsage().rss });
+});
+process.on('SIGTERM', () => service.close().then(() => process.exit(0)));
+process.stdout.write(`${JSON.stringify({ url: service.url, token })}\n`);

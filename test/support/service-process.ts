@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { PROJECT_ROOT } from './build.ts';
+
+export interface Usage {
+  /** Since the process began. */
+  readonly cpuMs: number;
+  readonly memoryBytes: number;
+}
+
+/** The storage service in a process of its own, over one data directory, however often it ends. */
+export class ServiceProcess {
+  url = '';
+  token = '';
+  /** What it warned of. */
+  complaints = '';
+  #child: ChildProcess | undefined;
+
+  constructor(
+    /** `service/server.js`, compiled. */
+    private readonly serverUrl: string,
+    private readonly dataDirectory: string,
+  ) {}
+
+  async start(): Promise<void> {
+    const clockUrl = new URL('../util/clock.js', this.serverUrl).href;
+    const program = join(PROJECT_ROOT, 'test/support/service-process.mjs');
+    const child = spawn(process.execPath, [program, this.serverUrl, clockUrl, this.dataDirectory], {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    this.#child = child;
+    child.stderr?.on('data', (chunk: Buffer) => {
+      this.complaints += chunk;
+    });
+    const started = await Promise.race([
+      once(child.stdout ?? child, 'data').then(([line]) => String(line)),
+      once(child, 'close').then(() => {
+        throw new Error(`the service did not start: ${this.complaints}`);
+      }),
+    ]);
+    Object.assign(this, JSON.parse(started));
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async usage(): Promise<Usage> {
+    this.#child?.send('usage');
+    const [usage] = await once(this.#child ?? process, 'message');
+    return usage as Usage; // what `service-process.mjs` sends
+  }
+
+  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const child = this.#child;
+    if (!child || !this.isRunning) return;
+    const closed = once(child, 'close');
+    child.kill(signal);
+    await closed;
+  }
+
+  async restart(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    await this.end(signal);
+    await this.start();
+  }
+}
