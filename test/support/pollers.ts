@@ -1,6 +1,4 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { join } from 'node:path';
-import { PROJECT_ROOT } from './build.ts';
 
 /** How many answers the connections that wait with one cursor have had. */
 export interface PollAnswers {
@@ -16,7 +14,7 @@ export class Pollers {
   #isOpen = false;
   #broken = false;
   readonly #watchers = new Set<() => void>();
-  readonly #child: ChildProcess = fork(join(PROJECT_ROOT, 'test/support/pollers.mjs'));
+  readonly #child: ChildProcess = fork(new URL('./pollers.mjs', import.meta.url));
 
   constructor() {
     this.#child.on('message', ({ answers, isOpen }: { answers: PollAnswers[]; isOpen?: boolean }) => {

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import { PROJECT_ROOT } from './build.ts';
+import { fileURLToPath } from 'node:url';
 
 export interface Usage {
   /** Since the process began. */
@@ -25,7 +24,7 @@ export class ServiceProcess {
 
   async start(): Promise<void> {
     const clockUrl = new URL('../util/clock.js', this.serverUrl).href;
-    const program = join(PROJECT_ROOT, 'test/support/service-process.mjs');
+    const program = fileURLToPath(new URL('./service-process.mjs', import.meta.url));
     const child = spawn(process.execPath, [program, this.serverUrl, clockUrl, this.dataDirectory], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
