@@ -1,8 +1,7 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { seededRandom } from '../../src/service/faults/chance.ts';
 import { startTestGateway } from '../support/gateway.ts';
+import { usedBytes } from '../support/memory-use.ts';
 import { startTestService } from '../support/service.ts';
 import { RandomClient } from './random-client.ts';
 
@@ -12,19 +11,6 @@ const ROUNDS = 3;
 const CLIENTS = 3;
 /** The small change of a process that does different things at any moment; one large file is 10 MiB. */
 const GROWTH_BYTES_MAX = 16 * 1024 ** 2;
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
-
-/** What is in use once nothing is under way. */
-async function usedBytes(): Promise<number> {
-  for (let times = 0; times < 5; times++) {
-    await new Promise((resolve) => setImmediate(resolve));
-    collectGarbage();
-  }
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
 
 test('work among faults leaves nothing in memory', async () => {
   const service = await startTestService();

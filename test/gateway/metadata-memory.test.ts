@@ -1,0 +1,100 @@
+import { request } from 'node:http';
+import { afterEach, expect, test, vi } from 'vitest';
+import { pathOf, ROOT } from '../../src/util/path.ts';
+import { startDav } from '../support/dav.ts';
+import { MemoryDrive } from '../support/memory-drive.ts';
+import { usedBytes } from '../support/memory-use.ts';
+import { VastRemote } from '../support/vast-remote.ts';
+
+const MIB = 1024 ** 2;
+
+/** What each drive here may remember; its listings together are many times as much. */
+const BUDGET_BYTES = 16 * MIB;
+
+/** V8's own room, listings under way, and what an estimate may be wrong by. */
+const SLACK_BYTES = 24 * MIB;
+
+let remote: VastRemote;
+let drive: MemoryDrive;
+afterEach(() => drive.close());
+
+/** Opens a drive of so many folders with 2,000 files each. */
+async function open(folderCount: number): Promise<void> {
+  remote = new VastRemote(folderCount, 2000);
+  drive = await MemoryDrive.open(remote, { metadataBytesMax: BUDGET_BYTES });
+}
+
+const folder = (index: number) => pathOf([`folder-${index}`]);
+const file = (index: number, name: string) => pathOf([`folder-${index}`, name]);
+
+test('of a million entries that were listed only as many are remembered as the budget allows, and all answers stay right', async () => {
+  await open(500);
+  const { files } = drive;
+  await files.list(ROOT);
+  const before = await usedBytes();
+  for (let index = 0; index < remote.folderCount; index++) {
+    expect((await files.list(folder(index))).children).toHaveLength(remote.filesEach);
+    expect(files.status().metadataBytes).toBeLessThanOrEqual(BUDGET_BYTES);
+    if (index % 100 === 99) expect((await usedBytes()) - before).toBeLessThan(BUDGET_BYTES + SLACK_BYTES);
+  }
+  // Something is remembered: the last folders cost no call.
+  const calls = remote.questions;
+  await files.list(folder(remote.folderCount - 1));
+  expect(remote.questions).toBe(calls);
+  // The first ones were forgotten, and are as they are.
+  const again = await files.list(folder(3));
+  expect(again.children.map(({ path }) => path)).toEqual(
+    Array.from({ length: remote.filesEach }, (_, index) => remote.file(3, index).path),
+  );
+  expect(remote.questions).toBeGreaterThan(calls);
+  expect(await files.stat(file(7, 'file-77.txt'))).toMatchObject({ rev: '7a77', sizeBytes: 77 });
+  expect(await files.stat(file(7, 'file-2000.txt'))).toBeUndefined();
+  expect(await files.stat(pathOf(['folder-500', 'file-1.txt']))).toBeUndefined();
+});
+
+test('a change in a folder that was forgotten is seen', async () => {
+  await open(120);
+  const { files } = drive;
+  for (let index = 0; index < 60; index++) await files.list(folder(index));
+  expect(await files.stat(file(0, 'new.txt'))).toBeUndefined();
+  for (let index = 60; index < 120; index++) await files.list(folder(index));
+  remote.putFile(file(0, 'new.txt'), 'new');
+  await vi.waitFor(async () => expect(await files.stat(file(0, 'new.txt'))).toMatchObject({ sizeBytes: 3 }));
+});
+
+test('PROPFIND of 120,000 entries with depth infinity is streamed', async () => {
+  await open(60);
+  const { files } = drive;
+  const dav = await startDav({ wrap: ({ state }) => ({ files, state }) });
+  const before = await usedBytes();
+  let rows = 0;
+  let tail = '';
+  let most = 0;
+  let nextSample = 10_000;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const sent = request(
+        dav.url,
+        { method: 'PROPFIND', headers: { depth: 'infinity' } },
+        async (answer) => {
+          for await (const chunk of answer) {
+            const text = tail + chunk.toString('latin1');
+            rows += text.split('</D:response>').length - 1;
+            tail = text.slice(text.lastIndexOf('>') + 1);
+            if (rows < nextSample) continue;
+            nextSample += 10_000;
+            most = Math.max(most, (await usedBytes()) - before);
+          }
+          resolve();
+        },
+      );
+      sent.on('error', reject);
+      sent.end();
+    });
+  } finally {
+    await dav.close();
+  }
+  expect(rows).toBe(1 + remote.folderCount * (1 + remote.filesEach));
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThan(BUDGET_BYTES + SLACK_BYTES);
+});

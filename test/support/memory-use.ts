@@ -1,0 +1,15 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+/** The bytes in use in this process once garbage is collected. */
+export async function usedBytes(): Promise<number> {
+  for (let times = 0; times < 3; times++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    collectGarbage();
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
