@@ -17,7 +17,7 @@ export interface Peer {
   stop(): Promise<void>;
 }
 
-export const LOGIN = { authorization: `Basic ${Buffer.from('bench:bench').toString('base64')}` };
+const LOGIN = { authorization: `Basic ${Buffer.from('bench:bench').toString('base64')}` };
 
 export function startDavgate(home: string): Promise<Peer> {
   const folders = ['--data-dir', join(home, 'davgate'), '--cache-dir', join(home, 'davgate-cache')];

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LOGIN, type Peer, PROJECT_ROOT, start } from '../peers.ts';
+import { type Peer, PROJECT_ROOT, start } from '../peers.ts';
 import type { Upstream } from './upstream.ts';
 
 /** A way to put WebDAV before the service. */
@@ -10,7 +10,7 @@ export interface Rival {
   start(home: string, upstream: Upstream): Promise<Peer>;
 }
 
-/** davgate, with more words for its command line. */
+/** davgate, open to all as rclone is, with more words for its command line. */
 export function davgate(...words: readonly string[]): Rival {
   return {
     name: 'davgate',
@@ -18,20 +18,11 @@ export function davgate(...words: readonly string[]): Rival {
       start(
         home,
         'davgate',
-        LOGIN,
+        {},
         (port) => [
           process.execPath,
           join(PROJECT_ROOT, 'dist/cli/main.js'),
-          ...[
-            '--listen',
-            `127.0.0.1:${port}`,
-            '--api-url',
-            front.url,
-            '--user',
-            'bench',
-            '--password',
-            'bench',
-          ],
+          ...['--listen', `127.0.0.1:${port}`, '--api-url', front.url, '--no-auth'],
           ...['--data-dir', join(home, 'data'), '--cache-dir', join(home, 'cache'), ...words],
         ],
         { ...front.environment, DAVGATE_TOKEN: token },
