@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../../../src/util/log.ts';
-import type { PatientBody } from '../../../../src/vfs/upload/patient-body.ts';
+import { PatientBody } from '../../../../src/vfs/upload/patient-body.ts';
 import { openSpill, type Spill } from '../../../../src/vfs/upload/spill.ts';
+import { SpillBudget, SpillFile } from '../../../../src/vfs/upload/spill-file.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
@@ -183,6 +184,28 @@ describe('without room', () => {
     expect(warnings).toHaveLength(1);
     await body.close();
   });
+});
+
+test('on a disk that is full in the middle, the sender waits and nothing is lost', async () => {
+  class FullFile extends SpillFile {
+    #leftBytes = MIB;
+    override async write(bytes: Uint8Array): Promise<boolean> {
+      this.#leftBytes -= bytes.length;
+      if (this.#leftBytes < 0) throw Object.assign(new Error('ENOSPC: injected'), { code: 'ENOSPC' });
+      return super.write(bytes);
+    }
+  }
+  const bytes = pseudoRandomBytes(8 * MIB, 10);
+  const sender = senderOf(bytes);
+  const file = new FullFile(join(parent, 'body'), new SpillBudget(100 * MIB));
+  const body = new PatientBody(sender.body, file, { clock, log });
+  await pass(5, () => sender.takenBytes > MIB);
+  await pass(5);
+  expect(sender.takenBytes).toBe(MIB + PIECE_BYTES);
+  expect((await rest(body)).equals(bytes)).toBe(true);
+  expect(warnings).toMatchObject([[expect.anything(), { reason: expect.stringContaining('ENOSPC') }]]);
+  await body.close();
+  expect(readdirSync(parent)).toEqual([]);
 });
 
 test('what a killed process left behind is removed at the start', async () => {
