@@ -54,7 +54,8 @@ export const PUBLIC_SERVICE: ServiceAddresses = {
   notifyUrl: 'https://notify.dropboxapi.com',
 };
 
-const DEFAULT_DRIVE = 'default';
+/** The drive of a configuration that names none. */
+export const DEFAULT_DRIVE = 'default';
 const DEFAULT_USER = 'davgate';
 
 /** The configuration that flags, variables and a file make together; the first of them that says a thing counts. */

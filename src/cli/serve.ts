@@ -12,7 +12,9 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
   const { settings, file } = loadSettings(settingsOfArguments(args), environment);
   const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
   const gateway = await startGateway(config, terminalLog);
+  // Listened for before anybody can read that it serves: who stops it then wants a drain too.
+  const stopped = untilAskedToStop();
   console.log(mountHelp(gateway));
-  await untilAskedToStop();
+  await stopped;
   await gateway.close();
 }

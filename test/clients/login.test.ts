@@ -16,14 +16,16 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { rpc } from '../support/service-client.ts';
 
 const EMAIL = 'ann@example.org';
-const PASSWORD = 'correct horse';
+const ANN = { email: EMAIL, password: 'correct horse' };
+const BOB = { email: 'bob@example.org', password: 'battery staple' };
 
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
-  const passwordHash = await hashOfPassword(PASSWORD);
-  const ann = { email: EMAIL, givenName: 'Ann', surname: 'Other', mayDeletePermanently: false };
-  service.service.addAccount({ ...ann, passwordHash });
+  for (const { email, password } of [ANN, BOB]) {
+    const person = { email, givenName: 'Ann', surname: 'Other', mayDeletePermanently: false };
+    service.service.addAccount({ ...person, passwordHash: await hashOfPassword(password) });
+  }
 });
 afterAll(() => service.close());
 
@@ -34,7 +36,7 @@ beforeEach(async () => {
 afterEach(() => data.remove());
 
 /** `davgate login` at the test's service, with a browser on the page that it names. */
-async function begin(appKey: string, ...args: string[]) {
+async function begin(appKey: string, person = ANN, ...args: string[]) {
   const { child, output } = spawnProgram(
     ['login', '--api-url', service.url, '--app-key', appKey, '--data-dir', data.path, ...args],
     process.env,
@@ -43,12 +45,28 @@ async function begin(appKey: string, ...args: string[]) {
   const address = (await matchOutput(child, output, /https?:\/\/\S*authorize\S*/)) ?? '';
   const browser = new FormBrowser(service);
   await browser.open(new URL(address).searchParams);
-  await browser.signIn(EMAIL, PASSWORD);
+  await browser.signIn(person.email, person.password);
   const ended = async () => {
     const [code] = await once(child, 'close');
     return { code, output: output() };
   };
   return { child, browser, ended };
+}
+
+async function canRefresh({
+  refreshToken,
+  appKey,
+}: {
+  refreshToken: string;
+  appKey: string;
+}): Promise<boolean> {
+  const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: appKey };
+  const answer = await fetch(`${service.url}/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams(form),
+  });
+  expect([200, 400]).toContain(answer.status);
+  return answer.ok;
 }
 
 const loginText = () => readFile(join(data.path, 'login.json'), 'utf8');
@@ -66,12 +84,6 @@ test('the code is pasted, the account is served, and --remove ends it at the ser
   expect(login.output).not.toContain(refreshToken);
   expect((await stat(join(data.path, 'login.json'))).mode & 0o777).toBe(0o600);
 
-  const again = await runProgram(['login', '--app-key', app.key, '--data-dir', data.path]);
-  expect([again.code, again.output]).toEqual([
-    2,
-    expect.stringMatching(/login\.json: an account is connected; run davgate login --remove first\n$/),
-  ]);
-
   const program = await startProgram({ dataDirectory: data.path, login: false });
   const put = await fetch(`${program.url}of-ann`, { method: 'PUT', body: 'x' });
   expect(put.status).toBe(201);
@@ -84,23 +96,71 @@ test('the code is pasted, the account is served, and --remove ends it at the ser
   const removed = await runProgram(['login', '--remove', '--data-dir', data.path]);
   expect([removed.code, removed.output]).toEqual([0, 'The login is revoked and forgotten.\n']);
   await expect(loginText()).rejects.toThrow('ENOENT');
-  const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: app.key };
-  const refresh = await fetch(`${service.url}/oauth2/token`, {
-    method: 'POST',
-    body: new URLSearchParams(form),
-  });
-  expect([refresh.status, await refresh.json()]).toEqual([
-    400,
-    expect.objectContaining({ error: 'invalid_grant' }),
-  ]);
+  expect(await canRefresh({ refreshToken, appKey: app.key })).toBe(false);
   const nothing = await runProgram(['login', '--remove', '--data-dir', data.path]);
   expect([nothing.code, nothing.output]).toEqual([1, expect.stringContaining('no account is connected')]);
+});
+
+/** Goes through the whole of it. */
+async function connect(appKey: string, person: { email: string; password: string } = ANN) {
+  const { child, browser, ended } = await begin(appKey, person);
+  await browser.press('allow');
+  child.stdin?.write(`${/<output[^>]*>([\w-]+)</.exec(browser.text)?.[1]}\n`);
+  return ended();
+}
+
+test('who is connected can log in again, and nobody else can', async () => {
+  const { app } = addApp(service);
+  expect((await connect(app.key)).code).toBe(0);
+  const first = JSON.parse(await loginText());
+  expect((await connect(app.key)).code).toBe(0);
+  const second = JSON.parse(await loginText());
+  expect(second.accountId).toBe(first.accountId);
+  expect(second.refreshToken).not.toBe(first.refreshToken);
+  expect(await canRefresh(first)).toBe(false);
+  expect(await canRefresh(second)).toBe(true);
+
+  const other = await connect(app.key, BOB);
+  expect([other.code, other.output]).toEqual([
+    1,
+    expect.stringContaining('that is another account than the one'),
+  ]);
+  expect(JSON.parse(await loginText())).toEqual(second);
+  expect(await canRefresh(second)).toBe(true);
+  const elsewhere = await runProgram(['login', '--app-key', 'x', '--data-dir', data.path]);
+  expect([elsewhere.code, elsewhere.output]).toEqual([
+    2,
+    expect.stringMatching(/is connected; run davgate login --remove first\n$/),
+  ]);
+});
+
+test('what was acknowledged for one account does not go to another', async () => {
+  const { app } = addApp(service);
+  const program = await startProgram({ dataDirectory: data.path, login: false });
+  const words = ['login', '--app-key', app.key, '--api-url', service.url, '--data-dir', data.path];
+  const running = await runProgram(words);
+  expect([running.code, running.output]).toEqual([
+    1,
+    expect.stringMatching(/^davgate: a davgate is running with .*; stop it first\n$/),
+  ]);
+  // Finder's first half of a create: it waits on this machine for its body.
+  const headers = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/21.0.0' };
+  expect((await fetch(`${program.url}new`, { method: 'PUT', headers, body: '' })).status).toBe(201);
+  await program.kill();
+  const waiting = await runProgram(words);
+  expect([waiting.code, waiting.output]).toEqual([
+    1,
+    expect.stringMatching(/^davgate: 1 files wait in .* to be sent to the service that is served now/),
+  ]);
+  const next = await startProgram({ dataDirectory: data.path, login: false });
+  expect(await next.stop()).toBe(0);
+  expect((await connect(app.key)).code).toBe(0);
 });
 
 test('the browser brings the code by itself', async () => {
   const uri = `http://localhost:${await freePort()}/`;
   const { app } = addApp(service, { redirectUris: [uri] });
-  const { browser, ended } = await begin(app.key, '--redirect', uri);
+  const { browser, ended } = await begin(app.key, ANN, '--redirect', uri);
   const back = await browser.press('allow');
   const visit = await fetch(`${uri}?${new URLSearchParams(sentBack(back, uri))}`);
   expect(await visit.text()).toContain('can be closed');
@@ -110,7 +170,7 @@ test('the browser brings the code by itself', async () => {
 test('who says no is told so, and nothing is kept', async () => {
   const uri = `http://localhost:${await freePort()}/`;
   const { app } = addApp(service, { redirectUris: [uri] });
-  const { browser, ended } = await begin(app.key, '--redirect', uri);
+  const { browser, ended } = await begin(app.key, ANN, '--redirect', uri);
   const back = await browser.press('cancel');
   await fetch(`${uri}?${new URLSearchParams(sentBack(back, uri))}`);
   expect(await ended()).toEqual({

@@ -24,6 +24,7 @@ import { systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { type LoadedSettings, loadSettings } from '../load-settings.ts';
 import { LoginError } from './login-error.ts';
+import { refusePendingWrites } from './pending-writes.ts';
 import { openRedirect } from './redirect.ts';
 
 const HELP = `Connects an account of the storage service: davgate then serves it in place of the embedded service.
@@ -58,7 +59,7 @@ export async function loginCommand(args: readonly string[], environment: NodeJS.
   const loaded = loadSettings(settingsOf(flags), environment);
   const dataDirectory = dataDirectoryOf(loaded.settings, environment);
   try {
-    if (remove) await logOut(dataDirectory);
+    if (remove) await logOut(dataDirectory, loaded);
     else await logIn(dataDirectory, loaded, redirect);
     return 0;
   } catch (error) {
@@ -76,18 +77,31 @@ async function logIn(
   refuseUnusable(loaded);
   const appKey = appKeyIn(loaded.settings);
   const addresses = addressesOf(loaded.settings);
-  if (readLogin(dataDirectory))
+  const before = readLogin(dataDirectory);
+  if (before && before.apiUrl !== addresses.apiUrl)
     throw new ConfigError(
-      `${loginFile(dataDirectory)}: an account is connected; run davgate login --remove first`,
+      `${loginFile(dataDirectory)}: an account at ${before.apiUrl} is connected; run davgate login --remove first`,
     );
   // Before anybody is sent anywhere: a code is good once.
   await prepareForLogin(dataDirectory);
-  const grant = await ask(addresses, appKey, redirectUri);
-  const login: StoredLogin = { ...addresses, appKey, ...grant };
+  if (!before) await refusePendingWrites(dataDirectory, loaded.settings);
+  const login: StoredLogin = { ...addresses, appKey, ...(await ask(addresses, appKey, redirectUri)) };
+  if (before) await refuseOther(before, login);
   await writeLogin(dataDirectory, login);
+  // Of no use to anybody any more; a service that is away now may keep it.
+  if (before) await revokeLogin(serverAt(before.apiUrl), before).catch(() => undefined);
   console.log(`
 Connected: ${await whose(login)}
 The login is in ${loginFile(dataDirectory)}. davgate serve uses it from its next start; davgate doctor tests it.`);
+}
+
+/** A login that has run out is renewed; what waits to be sent is still for its account. */
+async function refuseOther(before: StoredLogin, login: StoredLogin): Promise<void> {
+  if (before.accountId === login.accountId) return;
+  await revokeLogin(serverAt(login.apiUrl), login).catch(() => undefined);
+  throw new LoginError(
+    'that is another account than the one that is connected, which stays; run davgate login --remove first',
+  );
 }
 
 /** Sends a person to the service's page and takes the code that comes of it. */
@@ -133,10 +147,11 @@ async function whose({ appKey, refreshToken, accountId, ...addresses }: StoredLo
   }
 }
 
-async function logOut(dataDirectory: string): Promise<void> {
+async function logOut(dataDirectory: string, { settings }: LoadedSettings): Promise<void> {
   const login = readLogin(dataDirectory);
   const file = loginFile(dataDirectory);
   if (!login) throw new LoginError(`no account is connected: there is no ${file}`);
+  await refusePendingWrites(dataDirectory, settings);
   const { apiUrl, appKey, refreshToken } = login;
   const wasGood = await revokeLogin(serverAt(apiUrl), { appKey, refreshToken }).catch((error) => {
     if (!(error instanceof ApiError)) throw error;

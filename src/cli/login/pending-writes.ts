@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DEFAULT_DRIVE } from '../../config.ts';
+import type { Settings } from '../../settings.ts';
+import { StateInUse } from '../../state/errors.ts';
+import { openRedisState } from '../../state/redis/state.ts';
+import { openSqliteJournals } from '../../state/sqlite/journal/journals.ts';
+import { openSqliteState } from '../../state/sqlite/state.ts';
+import type { State } from '../../state/state.ts';
+import { systemClock } from '../../util/clock.ts';
+import { silentLog } from '../../util/log.ts';
+import { ROOT } from '../../util/path.ts';
+import { LoginError } from './login-error.ts';
+
+/**
+ * What was acknowledged for the service that is served now must not end up in another account. Throws `LoginError`
+ * while some of it is not there yet, or a davgate runs that may take more.
+ */
+export async function refusePendingWrites(dataDirectory: string, settings: Settings): Promise<void> {
+  try {
+    const count = (await heldFiles(dataDirectory, settings)) + (await journaledFiles(dataDirectory));
+    if (count === 0) return;
+    throw new LoginError(
+      `${count} files wait in ${dataDirectory} to be sent to the service that is served now; run davgate serve until /.davgate/healthz shows none, stop it, and try again`,
+    );
+  } catch (error) {
+    if (!(error instanceof StateInUse)) throw error;
+    throw new LoginError(
+      `a davgate is running with ${dataDirectory}, and would go on with the service that it serves now; stop it first`,
+    );
+  }
+}
+
+async function heldFiles(dataDirectory: string, settings: Settings): Promise<number> {
+  const state = await openedState(dataDirectory, settings);
+  if (!state) return 0;
+  try {
+    const { holds, relocations } = state.drive(DEFAULT_DRIVE);
+    return (await holds.within(ROOT)).length + (await relocations.all()).length;
+  } finally {
+    await state.close();
+  }
+}
+
+async function openedState(dataDirectory: string, settings: Settings): Promise<State | undefined> {
+  const url = settings.get('redis')?.text;
+  if (url !== undefined) return openRedisState({ url, clock: systemClock, log: silentLog });
+  const directory = join(dataDirectory, 'state');
+  return existsSync(directory) ? openSqliteState({ directory }) : undefined;
+}
+
+async function journaledFiles(dataDirectory: string): Promise<number> {
+  const journal = join(dataDirectory, 'journal');
+  if (!existsSync(journal)) return 0;
+  const journals = await openSqliteJournals({ journal, lostAndFound: join(dataDirectory, 'lost-and-found') });
+  try {
+    return (await (await journals.drive(DEFAULT_DRIVE)).all()).length;
+  } finally {
+    await journals.close();
+  }
+}
