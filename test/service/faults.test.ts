@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FaultSettingError, parseFaults, SWITCHES } from '../../src/service/faults/switches.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
+import { addApp, addPerson, tokenByConsent } from '../support/consent.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import {
@@ -308,18 +309,35 @@ test('a write whose answer is lost is done, and one that is refused says so', as
   expect((await metadataOf('/file')).status).toBe(409);
 });
 
-test('refreshed tokens end early; the one that lives until revoked does not', async () => {
+test('tokens that are refreshed or come of a code end early; the one that lives until revoked does not', async () => {
   service.service.setFaults({ 'token-lifetime-seconds': 10 });
-  const token = await refreshed();
-  const call = () => rpc(service, 'files/get_metadata', { path: '/file' }, { token });
+  const tokens = [await refreshed(), await exchanged()];
+  const calls = () =>
+    Promise.all(tokens.map((token) => rpc(service, 'files/get_metadata', { path: '/file' }, { token })));
   await clock.advance(9_999);
-  expect((await call()).status).toBe(200);
+  for (const { status } of await calls()) expect(status).toBe(200);
   await clock.advance(1);
-  expect(refusalIn(await call())).toEqual(
-    refusal(401, 'expired_access_token', { '.tag': 'expired_access_token' }),
-  );
+  for (const answered of await calls())
+    expect(refusalIn(answered)).toEqual(
+      refusal(401, 'expired_access_token', { '.tag': 'expired_access_token' }),
+    );
   expect((await metadataOf('/file')).status).toBe(200);
 });
+
+/** A token that came of a code. */
+async function exchanged(): Promise<string> {
+  const redirectUri = 'http://localhost:53682/';
+  const { app, secret } = addApp(service, { redirectUris: [redirectUri] });
+  await addPerson(service, 'ann@example.org', 'correct horse');
+  const token = await tokenByConsent(
+    service,
+    { key: app.key, secret, redirectUri },
+    'ann@example.org',
+    'correct horse',
+  );
+  await put({ ...service, token }, '/file', 'x');
+  return token;
+}
 
 test('upload sessions end early, singly and in a batch', async () => {
   service.service.setFaults({ 'session-lifetime-seconds': 10 });

@@ -33,7 +33,9 @@ export const SWITCHES = {
   'cut-after-bytes': anyNumber('where they break; 0: anywhere'),
   'corrupt-share': share('of downloads, those with a wrong byte'),
   'lost-answer-share': share('of writes, those that are done but whose connection breaks before the answer'),
-  'token-lifetime-seconds': anyNumber('refreshed access tokens end so soon, whatever expires_in said'),
+  'token-lifetime-seconds': anyNumber(
+    'access tokens from `/oauth2/token` end so soon, whatever expires_in said',
+  ),
   'session-lifetime-seconds': anyNumber('upload sessions end so soon'),
   seed: anyNumber('of chance: the same calls in the same order fare the same'),
 } as const satisfies Readonly<Record<string, Switch>>;
