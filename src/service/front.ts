@@ -5,7 +5,6 @@ import { type Answer, ClientGone, type Exchange } from './exchange.ts';
 import { callUnderFaults } from './faults/calls.ts';
 import type { Faults } from './faults/faults.ts';
 import { answerEmbed, isEmbedPath } from './links/embed-site.ts';
-import { linkPasswords } from './links/password.ts';
 import { answerLink } from './links/site.ts';
 import { isTemporaryPath, type TemporarySite, temporarySiteOf } from './links/temporary-site.ts';
 import { isLinkPath } from './links/url.ts';
@@ -15,13 +14,12 @@ import type { Rooms } from './route.ts';
 
 /** One port for all the real service's hosts: functions, tokens and shared links are told apart by path. */
 export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exchange) => Promise<Answer> {
-  const passwords = linkPasswords(rooms.clock);
   const temporarySite = temporarySiteOf(rooms);
   const authorizeSite = authorizeSiteOf(rooms);
   return async (exchange) => {
     try {
       if (isEmbedPath(exchange.path)) return withSafety(await answerEmbed(exchange, rooms));
-      if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, rooms, passwords));
+      if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, rooms));
       if (exchange.path === `/1${AUTHORIZE_PATH}`) return movedTo(`${AUTHORIZE_PATH}?${exchange.query}`);
       if (exchange.path === AUTHORIZE_PATH) return withSafety(await authorizeSite(exchange));
       return withCors(exchange, withSafety(await answerApi(exchange, rooms, faults, temporarySite)));

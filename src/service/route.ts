@@ -5,6 +5,7 @@ import type { Registry } from './accounts/registry.ts';
 import type { Scope } from './accounts/scopes.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Links } from './links/links.ts';
+import type { LinkPasswords } from './links/password.ts';
 import type { TemporaryLinks } from './links/temporary-links.ts';
 import type { RefusalTable } from './refusals.ts';
 import { type Fields, type StructOf, struct } from './schema.ts';
@@ -14,6 +15,7 @@ import type { CursorOwner, Incoming, Storage } from './storage/storage.ts';
 export interface Rooms extends Registry {
   readonly storage: Storage;
   readonly links: Links;
+  readonly linkPasswords: LinkPasswords;
   readonly temporaryLinks: TemporaryLinks;
   readonly jobs: Jobs;
   readonly clock: Clock;

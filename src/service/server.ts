@@ -14,6 +14,7 @@ import { frontOf } from './front.ts';
 import { keepHouse } from './housekeeping.ts';
 import { jobsOf } from './jobs/jobs.ts';
 import { linksIn } from './links/links.ts';
+import { linkPasswords } from './links/password.ts';
 import { temporaryLinksIn } from './links/temporary-links.ts';
 import { type Listener, startListener } from './listener.ts';
 import type { Rooms } from './route.ts';
@@ -85,6 +86,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   const rooms: Rooms = {
     storage,
     links: linksIn(database),
+    linkPasswords: linkPasswords(clock),
     temporaryLinks: temporaryLinksIn(database),
     ...registry,
     jobs,

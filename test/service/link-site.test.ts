@@ -308,6 +308,37 @@ describe('a password', () => {
     await clock.advance(60_000);
     expect((await tell(url, 'open <sesame>')).status).toBe(303);
   });
+
+  test('guesses by calls and on the page count together; who has the password is let in', async () => {
+    await put(service, '/tried', 'text');
+    const url = await linkTo('/tried', settings);
+    const basic = `Basic ${Buffer.from(`${service.appKey}:${service.appSecret}`).toString('base64')}`;
+    const call = (password: string) =>
+      rpc(
+        service,
+        'sharing/get_shared_link_metadata',
+        { url, link_password: password },
+        { token: null, headers: { authorization: basic } },
+      );
+    expect((await call('open <sesame>')).status).toBe(200);
+    // All at once: none of them is known to be wrong yet when the next one comes.
+    const guesses = Array.from({ length: 20 }, (_, index) => call(`guess ${index}`));
+    const statuses = (await Promise.all(guesses)).map(({ status }) => status);
+    expect([
+      statuses.filter((status) => status === 409).length,
+      statuses.filter((status) => status === 429).length,
+    ]).toEqual([10, 10]);
+    const over = await call('guess');
+    expect([over.status, over.headers.get('retry-after')]).toEqual([429, '60']);
+    expect((await tell(url, 'guess')).status).toBe(429);
+    expect((await call('open <sesame>')).status).toBe(200);
+    const changed = { url, settings: { link_password: 'another' } };
+    expect((await rpc(service, 'sharing/modify_shared_link_settings', changed)).status).toBe(200);
+    expect((await call('open <sesame>')).status).toBe(429);
+    await clock.advance(60_000);
+    expect((await call('another')).status).toBe(200);
+    expect((await call('open <sesame>')).status).toBe(409);
+  });
 });
 
 async function urlOf(path: string): Promise<string> {

@@ -9,6 +9,7 @@ import { Faults } from '../../src/service/faults/faults.ts';
 import { frontOf } from '../../src/service/front.ts';
 import { jobsOf } from '../../src/service/jobs/jobs.ts';
 import { linksIn } from '../../src/service/links/links.ts';
+import { linkPasswords } from '../../src/service/links/password.ts';
 import { temporaryLinksIn } from '../../src/service/links/temporary-links.ts';
 import { type Listener, startListener } from '../../src/service/listener.ts';
 import {
@@ -50,6 +51,7 @@ beforeAll(async () => {
     {
       storage: new Proxy({}, { get: () => () => next() }) as Storage,
       links: linksIn(database),
+      linkPasswords: linkPasswords(systemClock),
       temporaryLinks: temporaryLinksIn(database),
       ...registry,
       jobs: jobsOf(systemClock, log, new AbortController().signal),

@@ -117,6 +117,27 @@ describe('files/download_zip', () => {
     await answered.body?.cancel();
   });
 
+  test('one of 20 GB and more is too large', async () => {
+    const copy = (from_path: string, to_path: string) =>
+      rpc(service, 'files/copy_v2', { from_path, to_path });
+    await put(service, '/Heavy/0/file', new Uint8Array(128 * MIB));
+    // Copies cost no bytes: each step doubles what is there.
+    for (let step = 1; step <= 3; step++) {
+      await copy('/Heavy', '/Twin');
+      await rpc(service, 'files/move_v2', { from_path: '/Twin', to_path: `/Heavy/${step}` });
+    }
+    const twenty = Array.from({ length: 19 }, (_, index) => copy('/Heavy', `/Huge/${index}`));
+    expect((await Promise.all(twenty)).map(({ status }) => status)).toEqual(twenty.map(() => 200));
+    expect(refusalIn(await refusedZip('/Huge'))).toEqual(refusal(409, 'too_large', { '.tag': 'too_large' }));
+    await rpc(service, 'files/delete_v2', { path: '/Huge/0' });
+    const answered = await zipped('/Huge');
+    expect([answered.status, Number(answered.headers.get('content-length')) > 19_000_000_000]).toEqual([
+      200,
+      true,
+    ]);
+    await answered.body?.cancel();
+  });
+
   test('what is written meanwhile does not mix in', async () => {
     const old = pseudoRandomBytes(6 * MIB, 2);
     await put(service, '/Steady/a', old);

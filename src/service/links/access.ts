@@ -1,7 +1,7 @@
-import { isPassword } from '../accounts/secrets.ts';
-import { failure, refused } from '../failures.ts';
+import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
+import { failure, refused, tooManyRequests } from '../failures.ts';
 import { NO_REFUSALS, type RefusalTable } from '../refusals.ts';
-import type { Call, Caller } from '../route.ts';
+import type { Call, Caller, Rooms } from '../route.ts';
 import { optional, required, string } from '../schema.ts';
 import type { Link } from './links.ts';
 import { type OpenLink, openLink } from './sharing.ts';
@@ -38,7 +38,7 @@ export async function accessLink(
   const opened = address && openLink(call, { ...address, below: [...address.below, ...below] });
   if (!opened || typeof opened === 'string') throw refused(failure('shared_link_not_found'));
   const isOwner = opened.account.id === call.caller?.account.id;
-  if (!isOwner && !(await mayOpen(opened.link, password)))
+  if (!isOwner && !(await mayOpen(call, opened.link, password)))
     throw refused(failure('shared_link_access_denied'));
   return { ...opened, isOwner };
 }
@@ -53,8 +53,12 @@ export function ownLink({ links, caller }: Call<Caller>, url: string, malformed:
   return link;
 }
 
-async function mayOpen(link: Link, password: string | undefined): Promise<boolean> {
+/** Throws 429 for who guesses: by calls or on the page, all guesses at a link are counted together. */
+async function mayOpen({ linkPasswords }: Rooms, link: Link, password: string | undefined): Promise<boolean> {
   if (link.visibility === 'no_one') return false;
   if (!link.passwordHash) return true;
-  return password !== undefined && isPassword(password, link.passwordHash);
+  if (password === undefined) return false;
+  const verdict = await linkPasswords.check(link, password);
+  if (verdict === 'too-many') throw tooManyRequests(GUESSES_WAIT_SECONDS);
+  return verdict === 'right';
 }

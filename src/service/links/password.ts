@@ -1,8 +1,12 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
 import { guessesOf } from '../accounts/guesses.ts';
 import { isPassword } from '../accounts/secrets.ts';
 import type { Link } from './links.ts';
+
+const KEY_BYTES = 32;
+/** Links whose password is known again at once; the oldest is forgotten beyond that. */
+const OPENED_MAX = 10_000;
 
 /** Lets people into links that have a password, and keeps programs from trying many. */
 export interface LinkPasswords {
@@ -14,6 +18,21 @@ export interface LinkPasswords {
 
 export function linkPasswords(clock: Clock): LinkPasswords {
   const guesses = guessesOf(clock);
+  /** Digests by token: who has the password is held up neither by those who guess nor, call after call, by its hash. */
+  const opened = new Map<string, Buffer>();
+  const key = randomBytes(KEY_BYTES);
+
+  /** With the link's present password in it: another makes another. */
+  function digest({ token, passwordHash = new Uint8Array() }: Link, password: string): Buffer {
+    return createHmac('sha256', key).update(token).update(passwordHash).update(password).digest();
+  }
+
+  function remember(token: string, shown: Buffer): void {
+    opened.delete(token);
+    opened.set(token, shown);
+    const [oldest] = opened.keys();
+    if (opened.size > OPENED_MAX && oldest !== undefined) opened.delete(oldest);
+  }
 
   function pass(link: Link): string {
     return createHmac('sha256', link.passwordHash ?? '')
@@ -23,8 +42,14 @@ export function linkPasswords(clock: Clock): LinkPasswords {
 
   return {
     async check(link, password) {
+      const shown = digest(link, password);
+      const known = opened.get(link.token);
+      if (known && timingSafeEqual(known, shown)) return 'right';
       if (guesses.isTooMany(link.token)) return 'too-many';
-      return link.passwordHash && (await isPassword(password, link.passwordHash)) ? 'right' : 'wrong';
+      if (!link.passwordHash || !(await isPassword(password, link.passwordHash))) return 'wrong';
+      guesses.forget(link.token);
+      remember(link.token, shown);
+      return 'right';
     },
     pass,
     isPass(link, given) {

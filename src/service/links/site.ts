@@ -1,5 +1,6 @@
 import { filePage, folderPage, messagePage, passwordPage } from '../../web/link/pages.ts';
 import { LINK_PAGE_POLICY } from '../../web/link/shell.ts';
+import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
 import { folderZip } from '../content/folder-zip.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
 import type { Answer, Exchange } from '../exchange.ts';
@@ -18,13 +19,9 @@ import { type LinkAddress, parseLinkAddress } from './url.ts';
 const FORM_MAX_BYTES = 16 * 1024;
 
 /** Answers the address of a shared link: a page with `dl=0`, the bytes with `dl=1` and `raw=1`. */
-export async function answerLink(
-  exchange: Exchange,
-  rooms: Rooms,
-  passwords: LinkPasswords,
-): Promise<Answer> {
+export async function answerLink(exchange: Exchange, rooms: Rooms): Promise<Answer> {
   try {
-    return await answerOpen(exchange, rooms, passwords);
+    return await answerOpen(exchange, rooms);
   } catch (error) {
     // What was there when the link was looked up may be gone when it is read.
     if (error instanceof StorageError && error.refusal.kind === 'lookup') return page(404, NOT_FOUND);
@@ -32,7 +29,7 @@ export async function answerLink(
   }
 }
 
-async function answerOpen(exchange: Exchange, rooms: Rooms, passwords: LinkPasswords): Promise<Answer> {
+async function answerOpen(exchange: Exchange, rooms: Rooms): Promise<Answer> {
   const address = parseLinkAddress(exchange.path, exchange.query);
   const opened = address ? openLink(rooms, address) : 'not-found';
   if (opened === 'expired') return page(410, messagePage('This link has expired', 'Ask for a new one.'));
@@ -40,10 +37,8 @@ async function answerOpen(exchange: Exchange, rooms: Rooms, passwords: LinkPassw
   if (opened.link.visibility === 'no_one')
     return page(403, messagePage('This link is closed', 'Its owner lets no one in.'));
   const { method } = exchange.request;
-  if (opened.link.passwordHash && !hasPass(exchange, opened.link, passwords))
-    return method === 'POST'
-      ? await tryPassword(exchange, opened.link, passwords, rooms.webUrl().startsWith('https:'))
-      : page(403, passwordPage());
+  if (opened.link.passwordHash && !hasPass(exchange, opened.link, rooms.linkPasswords))
+    return method === 'POST' ? await tryPassword(exchange, opened.link, rooms) : page(403, passwordPage());
   if (method === 'POST') return seeOther(exchange);
   if (method !== 'GET' && method !== 'HEAD')
     return page(405, messagePage('Not like this', 'Links are opened with GET.'), {
@@ -116,17 +111,18 @@ function hasPass(exchange: Exchange, link: Link, passwords: LinkPasswords): bool
 async function tryPassword(
   exchange: Exchange,
   link: Link,
-  passwords: LinkPasswords,
-  isSecure: boolean,
+  { linkPasswords: passwords, webUrl }: Rooms,
 ): Promise<Answer> {
   const form = await formOf(exchange, FORM_MAX_BYTES);
   const password = form?.get('password');
   if (!password) return page(400, passwordPage('Type the password.'));
   const verdict = await passwords.check(link, password);
   if (verdict === 'too-many')
-    return page(429, passwordPage('Too many wrong passwords. Wait a minute.'), { 'retry-after': '60' });
+    return page(429, passwordPage('Too many wrong passwords. Wait a minute.'), {
+      'retry-after': String(GUESSES_WAIT_SECONDS),
+    });
   if (verdict === 'wrong') return page(403, passwordPage('That is not the password.'));
-  const flags = `Path=/scl/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+  const flags = `Path=/scl/; HttpOnly; SameSite=Lax${webUrl().startsWith('https:') ? '; Secure' : ''}`;
   const cookie = `${cookieName(link)}=${passwords.pass(link)}; ${flags}`;
   return seeOther(exchange, { 'set-cookie': cookie });
 }
