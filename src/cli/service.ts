@@ -42,6 +42,8 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
     faults: faultsOf(fault ?? []),
   });
   const { email, password, appKey, appSecret, token, refreshToken } = await service.provision();
+  // Listened for before anybody can read that it serves.
+  const stopped = untilAskedToStop();
   console.log(`
 The storage service is at  ${service.url}
   base_url, content_url and notify_url are all this address
@@ -55,7 +57,7 @@ A drive on it:  DAVGATE_TOKEN=${token} davgate --api-url ${service.url}
 
 Press Ctrl+C to stop.
 `);
-  await untilAskedToStop();
+  await stopped;
   await service.close();
 }
 

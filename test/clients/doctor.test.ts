@@ -34,7 +34,7 @@ test('without an account the embedded service is tested, and all of it is well',
 test('beside a davgate that runs it disturbs nothing', async () => {
   const program = await startProgram({ dataDirectory: data.path });
   const { code, output } = await runProgram(wordsFor(new URL(program.url).host));
-  expect(output).toMatch(/^ok +listener +127\.0\.0\.1:\d+ is in use, and a davgate is running/m);
+  expect(output).toMatch(/^ok +listener +127\.0\.0\.1:\d+ is in use by a davgate that is running/m);
   expect(output).toMatch(/^warn +service +the embedded one is in use by the running davgate/m);
   expect(code).toBe(0);
   const { authorization } = program;

@@ -1,4 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -263,6 +266,30 @@ describe('this machine', () => {
     expect((await examined(localOnly({}))).line('state')).toMatch(/^ok .*can be opened/);
     await writeFile(join(state, 'state.db'), 'no database '.repeat(1000));
     expect((await examined(localOnly({}))).line('state')).toMatch(/^FAIL .*is not a database of davgate/);
+  });
+
+  test('a port that another program has, and one that a davgate has', async () => {
+    const taken = async (handle: RequestListener) => {
+      const server = createServer(handle).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const { line } = await examined(localOnly({ listen: { host: '127.0.0.1', port } }));
+      server.close();
+      return line('listener');
+    };
+    const other = await taken((_request, response) => void response.end('another program'));
+    expect(other).toMatch(/^FAIL .*another program uses that port/);
+    const davgate = await taken((_request, response) => void response.end('{"status":"ok"}'));
+    expect(davgate).toMatch(/^ok .*in use by a davgate that is running/);
+  });
+
+  test('writes that the service refused', async () => {
+    const lost = join(directory, 'data', 'lost-and-found', 'default');
+    await mkdir(lost, { recursive: true });
+    for (const name of ['a', 'a.reason.txt']) await writeFile(join(lost, name), '');
+    expect((await examined(localOnly({}))).line('lost and found')).toMatch(
+      /^warn .*1 writes that the service refused/,
+    );
   });
 
   test('a listener that anybody can hear', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gigabytes, type Report } from './report.ts';
 
@@ -76,4 +76,15 @@ export async function checkSecretFile(file: string, report: Report): Promise<voi
   const found = await stat(file).catch(() => undefined);
   if (found && (found.mode & OTHERS) !== 0)
     report.warn('login file', `other users of this machine may read ${file}: chmod 600 ${file}`);
+}
+
+/** Writes that the service finally refused wait there for somebody to look at them. */
+export async function checkLostAndFound(directory: string, report: Report): Promise<void> {
+  const names = await readdir(directory, { recursive: true }).catch(() => []);
+  const count = names.filter((name) => name.endsWith('.reason.txt')).length;
+  if (count > 0)
+    report.warn(
+      'lost and found',
+      `${count} writes that the service refused are in ${directory}, each with its reason beside it: put them where they belong`,
+    );
 }

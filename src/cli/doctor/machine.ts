@@ -1,18 +1,18 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { type Config, isLoopback } from '../../config.ts';
-import { CertificateError, ListenError } from '../../http/errors.ts';
+import type { Config } from '../../config.ts';
+import { CertificateError } from '../../http/errors.ts';
 import { LISTENER_LIMITS } from '../../http/limits.ts';
-import { createHttpServer, listen } from '../../http/server.ts';
+import { createHttpServer } from '../../http/server.ts';
 import { loginFile } from '../../login-file.ts';
 import { StateInUse, StateUnavailable, StateUnwritable } from '../../state/errors.ts';
 import { openRedisState } from '../../state/redis/state.ts';
 import { openSqliteState } from '../../state/sqlite/state.ts';
 import type { Clock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
-import { checkDirectory, checkSecretFile } from './disk.ts';
+import { checkDirectory, checkLostAndFound, checkSecretFile } from './disk.ts';
+import { checkListener } from './listener.ts';
 import type { Report } from './report.ts';
 
 /** Long enough to get a new certificate without haste. */
@@ -42,32 +42,9 @@ export async function checkMachine(
     isPrivate: false,
   });
   const isRunning = isWritable && (await checkState(config, report, clock));
-  await checkListener(config, report, isRunning);
+  await checkListener(config, report);
+  await checkLostAndFound(join(config.dataDirectory, 'lost-and-found'), report);
   return { isRunning };
-}
-
-async function checkListener(config: Config, report: Report, isRunning: boolean): Promise<void> {
-  const { host, port } = config.listen;
-  const isOpen = config.users === undefined;
-  if (!isLoopback(host) && !config.tls)
-    report.warn(
-      'listener',
-      `${host} can be reached from outside, and passwords and files cross the network in clear: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with https`,
-    );
-  const login = isOpen ? 'everyone on this machine may use the drive (--no-auth)' : 'a login is needed';
-  const server = createServer();
-  try {
-    await listen(server, host, port);
-    report.ok('listener', `${host}:${port} is free; ${login}`);
-  } catch (error) {
-    if (!(error instanceof ListenError)) throw error;
-    const isInUse = (error.cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE';
-    if (isInUse && isRunning)
-      report.ok('listener', `${host}:${port} is in use, and a davgate is running; ${login}`);
-    else report.fail('listener', error.message);
-  } finally {
-    server.close();
-  }
 }
 
 function checkCertificate(tls: NonNullable<Config['tls']>, report: Report, clock: Clock): void {
