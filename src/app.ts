@@ -18,7 +18,6 @@ import { madeUpPassword } from './password-file.ts';
 import { startEmbeddedService } from './service/embedded.ts';
 import { ConfigError } from './settings.ts';
 import type { Journals } from './state/journal.ts';
-import { openRedisState } from './state/redis/state.ts';
 import { openSqliteJournals } from './state/sqlite/journal/journals.ts';
 import { openSqliteState } from './state/sqlite/state.ts';
 import type { State } from './state/state.ts';
@@ -145,8 +144,10 @@ async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyM
 }
 
 async function openState({ redisUrl, dataDirectory }: Config, log: Log): Promise<State> {
-  if (redisUrl !== undefined) return openRedisState({ url: redisUrl, clock: systemClock, log });
-  return openSqliteState({ directory: join(dataDirectory, 'state') });
+  if (redisUrl === undefined) return openSqliteState({ directory: join(dataDirectory, 'state') });
+  // Only when it is needed: the client library takes 17 MB of memory.
+  const { openRedisState } = await import('./state/redis/state.ts');
+  return openRedisState({ url: redisUrl, clock: systemClock, log });
 }
 
 /** `undefined`: writes are not to wait for the service, and none of an earlier run does. */

@@ -1,13 +1,8 @@
 #!/usr/bin/env node
 import { ConfigError, optionsHelp } from '../settings.ts';
-import { doctorCommand } from './doctor/doctor.ts';
 import { hashPasswordCommand } from './hash-password.ts';
-import { locksCommand } from './locks/locks.ts';
-import { loginCommand } from './login/login.ts';
 import { packageVersion } from './package.ts';
 import { serve } from './serve.ts';
-import { serviceCommand } from './service.ts';
-import { serviceCheckCommand } from './service-check.ts';
 import { isStartFailure } from './start-failure.ts';
 
 /** Exit code for a setting or a surrounding that davgate cannot start with. */
@@ -31,11 +26,13 @@ ${optionsHelp()}
 /** Returns the exit code. */
 async function main([command = 'serve', ...rest]: string[]): Promise<number> {
   const args = command.startsWith('-') ? [command, ...rest] : rest;
-  if (command === 'doctor') return doctorCommand(rest, process.env);
-  if (command === 'locks') return locksCommand(rest, process.env);
-  if (command === 'login') return loginCommand(rest, process.env);
-  if (command === 'service' && rest[0] === 'check') return serviceCheckCommand(rest.slice(1), process.env);
-  if (command === 'service') await serviceCommand(rest, process.env);
+  // Each command loads its own: serve is to run for months without the libraries of the others in memory.
+  if (command === 'doctor') return (await import('./doctor/doctor.ts')).doctorCommand(rest, process.env);
+  if (command === 'locks') return (await import('./locks/locks.ts')).locksCommand(rest, process.env);
+  if (command === 'login') return (await import('./login/login.ts')).loginCommand(rest, process.env);
+  if (command === 'service' && rest[0] === 'check')
+    return (await import('./service-check.ts')).serviceCheckCommand(rest.slice(1), process.env);
+  if (command === 'service') await (await import('./service.ts')).serviceCommand(rest, process.env);
   else if (command === 'hash-password') await hashPasswordCommand();
   else if (command === '--version') console.log(packageVersion());
   else if (args.includes('--help')) console.log(HELP);

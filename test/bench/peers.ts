@@ -19,12 +19,17 @@ export interface Peer {
 
 const LOGIN = { authorization: `Basic ${Buffer.from('bench:bench').toString('base64')}` };
 
+/** davgate's command as `npm start` has it. */
+export const DAVGATE: readonly string[] = [
+  ...['env', 'MALLOC_ARENA_MAX=2', 'MALLOC_MMAP_THRESHOLD_=131072'],
+  ...[process.execPath, '--max-semi-space-size=2', join(PROJECT_ROOT, 'dist/cli/main.js')],
+];
+
 export function startDavgate(home: string): Promise<Peer> {
   const folders = ['--data-dir', join(home, 'davgate'), '--cache-dir', join(home, 'davgate-cache')];
   const login = ['--user', 'bench', '--password', 'bench'];
   return start(home, 'davgate', LOGIN, (port) => [
-    process.execPath,
-    join(PROJECT_ROOT, 'dist/cli/main.js'),
+    ...DAVGATE,
     ...['--listen', `127.0.0.1:${port}`, ...folders, ...login],
   ]);
 }

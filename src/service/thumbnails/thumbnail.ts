@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import type { Storage, StoredFile } from '../storage/storage.ts';
-import { type NoThumbnail, renderThumbnail, type Wanted } from './render.ts';
+import type { NoThumbnail, Wanted } from './render.ts';
 
 const ENDINGS = new Set('jpg jpeg png tiff tif gif webp ppm bmp'.split(' '));
 
@@ -31,6 +31,8 @@ export async function thumbnailOf(
   return await renders.add(async () => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of storage.read(file, undefined)) chunks.push(chunk);
+    // Only when it is needed: libvips takes 25 MB of memory.
+    const { renderThumbnail } = await import('./render.ts');
     return renderThumbnail(Buffer.concat(chunks), wanted);
   });
 }

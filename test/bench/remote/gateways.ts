@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Peer, PROJECT_ROOT, start } from '../peers.ts';
+import { DAVGATE, type Peer, start } from '../peers.ts';
 import type { Upstream } from './upstream.ts';
 
 /** A way to put WebDAV before the service. */
@@ -20,8 +20,7 @@ export function davgate(...words: readonly string[]): Rival {
         'davgate',
         {},
         (port) => [
-          process.execPath,
-          join(PROJECT_ROOT, 'dist/cli/main.js'),
+          ...DAVGATE,
           ...['--listen', `127.0.0.1:${port}`, '--api-url', front.url, '--no-auth'],
           ...['--data-dir', join(home, 'data'), '--cache-dir', join(home, 'cache'), ...words],
         ],
