@@ -167,7 +167,7 @@ function cacheMetrics(registry: Registry): Pick<Meter, 'lookedUp' | 'blockRead' 
     'Entries and listings that were wanted; hit: known already, and so a call of the service saved.',
     ['result'],
   );
-  const reads = counter('davgate_block_cache_hits_total', 'Reads of files that the block cache answered.');
+  const reads = counter('davgate_block_cache_hits_total', 'Pieces of files that came from the block cache.');
   const readBytes = counter('davgate_block_cache_hit_bytes_total', 'Bytes of files from the block cache.');
   const kept = counter(
     'davgate_block_cache_stored_total',

@@ -16,7 +16,7 @@ export interface Meter {
   batched(commits: number): void;
   /** Metadata were wanted; `known`: no call was needed. */
   lookedUp(known: boolean): void;
-  /** So many bytes of a file came from the block cache, in one read that needed no call. */
+  /** So many bytes of a file came from the block cache, in one piece that needed no call. */
   blockRead(sizeBytes: number): void;
   /** A block that had to be fetched enters the cache. */
   blockKept(sizeBytes: number): void;

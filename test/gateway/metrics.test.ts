@@ -82,7 +82,8 @@ test('one PUT and two GETs, from the client’s request to the calls that they c
   expect(read.value('davgate_api_calls_total', { endpoint: 'files/download', outcome: 'ok' })).toBe(1);
   expect(read.value('davgate_block_cache_stored_bytes_total')).toBe(body.length);
   expect(read.value('davgate_block_cache_hit_bytes_total')).toBe(body.length);
-  expect(read.value('davgate_block_cache_hits_total')).toBe(1);
+  // However many pieces it is read in.
+  expect(read.value('davgate_block_cache_hits_total')).toBeGreaterThanOrEqual(1);
   const stored = await until('davgate_block_cache_bytes');
   expect(stored.value('davgate_block_cache_bytes')).toBeGreaterThanOrEqual(body.length);
   const received = { ...DRIVE, direction: 'received' };
