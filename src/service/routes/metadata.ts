@@ -9,6 +9,7 @@ import {
   sharedLink,
   storageCursor,
 } from '../links/listing.ts';
+import type { OpenLink } from '../links/sharing.ts';
 import { metadata } from '../metadata.ts';
 import { pathOrRoot, readPath } from '../path-schemas.ts';
 import { LISTING, LOOKUP } from '../refusals.ts';
@@ -23,7 +24,7 @@ import {
   unsupported,
   withDefault,
 } from '../schema.ts';
-import type { ListingScope, StoredPage } from '../storage/storage.ts';
+import type { CursorOwner, ListingScope, StoredPage } from '../storage/storage.ts';
 
 /** Media, sharing members and property groups are accepted and never there: nothing here has any. */
 const getMetadata = rpc({
@@ -72,12 +73,9 @@ const listFolder = openRpc('app-or-user', {
   refusals: LOOKUP,
   handle: async (call) => {
     const { argument, storage } = call;
-    if (argument.shared_link) {
-      const { owner, scope, opened } = await linkListing(call, argument.shared_link, plainScope(argument));
-      return linkPage(storage.list(owner, scope, argument.limit), opened);
-    }
-    const { owner, account } = userIn(call);
-    return listing(storage.list(owner, scopeOf(argument, account.namespace), argument.limit));
+    const { owner, scope, opened } = await listed(call, argument);
+    const page = storage.list(owner, scope, argument.limit);
+    return opened ? linkPage(page, opened) : listing(page);
   },
 });
 
@@ -87,13 +85,9 @@ const latestCursor = openRpc('app-or-user', {
   argument: listArgument,
   refusals: LOOKUP,
   handle: async (call) => {
-    const { argument, storage } = call;
-    if (argument.shared_link) {
-      const { owner, scope, opened } = await linkListing(call, argument.shared_link, plainScope(argument));
-      return { cursor: linkCursor(opened.link.token, storage.latestCursor(owner, scope)) };
-    }
-    const { owner, account } = userIn(call);
-    return { cursor: storage.latestCursor(owner, scopeOf(argument, account.namespace)) };
+    const { owner, scope, opened } = await listed(call, call.argument);
+    const cursor = call.storage.latestCursor(owner, scope);
+    return { cursor: opened ? linkCursor(opened.link.token, cursor) : cursor };
   },
 });
 
@@ -142,6 +136,16 @@ export const METADATA_ROUTES: readonly Route[] = [
   listContinue,
   longpoll,
 ];
+
+/** What is to be listed: a folder of the user's, or one that is shared by a link, which is `opened` then. */
+async function listed(
+  call: Call<Caller | undefined>,
+  argument: ListArgument,
+): Promise<{ readonly owner: CursorOwner; readonly scope: ListingScope; readonly opened?: OpenLink }> {
+  if (argument.shared_link) return await linkListing(call, argument.shared_link, plainScope(argument));
+  const { owner, account } = userIn(call);
+  return { owner, scope: scopeOf(argument, account.namespace) };
+}
 
 function scopeOf(argument: ListArgument, namespace: string): ListingScope {
   const scope = plainScope(argument);
