@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -151,20 +151,36 @@ describe('a full disk', () => {
     }
   }
 
-  test('that others have filled to the last byte', async () => {
+  test('that others have filled to the last byte refuses writes too, and loses none', async () => {
     const directory = smallDisk();
     const drive = await (await open(directory)).drive('d');
-    const bytes = pseudoRandomBytes(30_000, 1);
-    const staged = await drive.stage(pieces(bytes));
     const large = await drive.stage(pieces(pseudoRandomBytes(300_000, 2)));
     execFileSync('sh', ['-c', `cat /dev/zero > ${join(directory, 'filler')} 2>/dev/null || true`]);
-    await expect(drive.accept(pendingWrite('a', bytes), staged)).rejects.toThrow(JournalFull);
-    await expect(drive.stage(pieces(bytes))).rejects.toThrow(JournalFull);
+    await expect(drive.stage(pieces(pseudoRandomBytes(300_000, 3)))).rejects.toThrow(JournalFull);
+    const accepted = await fill(drive, 30_000);
+    expect((await drive.all()).map(({ id }) => id)).toEqual([...accepted.keys()]);
+    for (const [id, bytes] of accepted) expect((await bodyOf(drive, id)).equals(bytes)).toBe(true);
     await drive.discard(large);
-    expect(await drive.all()).toEqual([]);
     rmSync(join(directory, 'filler'));
-    await drive.accept(pendingWrite('a', bytes), staged);
-    expect((await bodyOf(drive, 'a')).equals(bytes)).toBe(true);
+    const bytes = pseudoRandomBytes(30_000, 999);
+    await accept(drive, pendingWrite('more', bytes), bytes);
+    for (const id of accepted.keys()) await drive.forget([id]);
+    expect((await drive.all()).map(({ id }) => id)).toEqual(['more']);
+    expect((await bodyOf(drive, 'more')).equals(bytes)).toBe(true);
+  });
+
+  test('is given back what a burst of writes took', async () => {
+    const directory = newDirectory();
+    const drive = await (await open(directory)).drive('d');
+    const size = () => statSync(join(directory, 'journal', 'state.db')).size;
+    const bytes = pseudoRandomBytes(60_000, 1);
+    const ids = Array.from({ length: 300 }, (_, index) => `${index}`);
+    await Promise.all(ids.map((id) => accept(drive, pendingWrite(id, bytes), bytes)));
+    await drive.forget(ids.slice(1));
+    expect((await bodyOf(drive, '0')).equals(bytes)).toBe(true);
+    await drive.forget(['0']);
+    await opened.splice(0)[0]?.close();
+    expect(size()).toBeLessThan(1_000_000);
   });
 
   test.each([30_000, 300_000])(

@@ -16,7 +16,7 @@ const SMALL_BYTES_MAX = 64 * 1024;
  */
 const RESERVED_BYTES = 16 * 1024 * 1024;
 
-/** A long body is stopped soon after there is no more room for it. */
+/** How much is taken between two looks at the disk: less than what is reserved. */
 const LOOK_EVERY_BYTES = 4 * 1024 * 1024;
 
 /** As `StagedBody`: in memory, or in a file that is on disk. */
@@ -28,6 +28,8 @@ export interface Staged extends StagedBody {
 /** The bodies of pending writes that are too large for the database, each in a file. */
 export class Bodies {
   readonly #sync: DirectorySync;
+  /** Taken since the disk was looked at. */
+  #unseenBytes = LOOK_EVERY_BYTES;
 
   private constructor(private readonly directory: string) {
     this.#sync = new DirectorySync(directory);
@@ -46,17 +48,13 @@ export class Bodies {
     const hasher = new ContentHasher();
     let sizeBytes = 0;
     let first: Uint8Array[] = [];
-    let nextLookBytes = LOOK_EVERY_BYTES;
     let large: LargeBody | undefined;
     try {
-      await this.#requireRoom();
+      await this.#requireRoom(0);
       for await (const piece of body) {
         hasher.update(piece);
         sizeBytes += piece.byteLength;
-        if (sizeBytes >= nextLookBytes) {
-          await this.#requireRoom();
-          nextLookBytes = sizeBytes + LOOK_EVERY_BYTES;
-        }
+        await this.#requireRoom(piece.byteLength);
         if (!large && sizeBytes > SMALL_BYTES_MAX) large = await LargeBody.create(this.directory, first);
         if (large) {
           first = [];
@@ -89,9 +87,13 @@ export class Bodies {
     await this.remove(orphans);
   }
 
-  async #requireRoom(): Promise<void> {
+  async #requireRoom(takenBytes: number): Promise<void> {
+    this.#unseenBytes += takenBytes;
+    if (this.#unseenBytes < LOOK_EVERY_BYTES) return;
     const { bavail, bsize } = await statfs(this.directory);
+    // A full disk is looked at again each time.
     if (bavail * bsize < RESERVED_BYTES) throw new JournalFull(DISK_FULL);
+    this.#unseenBytes = 0;
   }
 
   async *read(file: string, range?: ByteRange): AsyncIterable<Uint8Array> {

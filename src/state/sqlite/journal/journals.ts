@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Path } from '../../../util/path.ts';
-import { BodyGone, type Journal, type Journals, type PendingWrite } from '../../journal.ts';
+import { BodyGone, type Journal, JournalFull, type Journals, type PendingWrite } from '../../journal.ts';
 import { Commits } from '../commits.ts';
 import { openDatabase, type SqliteDatabase } from '../database.ts';
 import { asFull, Bodies, type Staged } from './bodies.ts';
@@ -21,6 +21,8 @@ export interface JournalDirectories {
 export async function openSqliteJournals(directories: JournalDirectories): Promise<Journals> {
   const database = openDatabase(directories.journal, JOURNAL_MIGRATIONS);
   try {
+    shrink(database);
+    lengthenLog(database);
     const bodies = await Bodies.open(join(directories.journal, 'bodies'));
     const rows = database.prepare<[], { file: string }>(
       'SELECT body_file AS file FROM writes WHERE body_file IS NOT NULL',
@@ -40,6 +42,42 @@ export async function openSqliteJournals(directories: JournalDirectories): Promi
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/** What the database may keep of the disk for bodies to come, once those are gone that made it large. */
+const SPARE_BYTES_MAX = 8 * 1024 * 1024;
+
+/** Gives room back. Costs what is left in the database: hardly anything once all has landed. */
+function shrink(database: SqliteDatabase): void {
+  const [pages, bytes] = ['freelist_count', 'page_size'].map((name) =>
+    Number(database.pragma(name, { simple: true })),
+  );
+  if ((pages ?? 0) * (bytes ?? 0) > SPARE_BYTES_MAX) orNoRoom(() => database.exec('VACUUM'));
+}
+
+/** As long as the log gets before its content goes into the database and it begins anew, and a bit more. */
+const LOG_BYTES = 6 * 1024 * 1024;
+
+/**
+ * Makes the log as long as it will ever be: a commit that does not lengthen its file costs one write to the disk, and
+ * not another one for the file system's own books. A disk without that much room has slower commits.
+ */
+function lengthenLog(database: SqliteDatabase): void {
+  orNoRoom(() => {
+    database.exec('DROP TABLE IF EXISTS ballast; CREATE TABLE ballast (bytes BLOB)');
+    database.exec(`INSERT INTO ballast VALUES (zeroblob(${LOG_BYTES}))`);
+    database.exec('DROP TABLE ballast');
+    database.pragma('wal_checkpoint(RESTART)');
+  });
+}
+
+/** What is only for the better is left out on a full disk. */
+function orNoRoom(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    if (!(asFull(error) instanceof JournalFull)) throw error;
   }
 }
 
@@ -107,6 +145,7 @@ class SqliteJournal implements Journal {
       return this.#drop(ids);
     });
     await this.parts.bodies.remove(files);
+    if (this.#statements.any.get() === undefined) shrink(this.parts.database);
   }
 
   async *read(
@@ -165,6 +204,7 @@ const COLUMNS = `id, path, file_id AS fileId, size_bytes AS sizeBytes, content_h
 function prepare(database: SqliteDatabase) {
   return {
     all: database.prepare<[string], Row>(`SELECT ${COLUMNS} FROM writes WHERE drive = ? ORDER BY position`),
+    any: database.prepare('SELECT 1 FROM writes LIMIT 1'),
     body: database.prepare<[string], BodyRow>(
       `SELECT body_file AS file, body AS small FROM writes LEFT JOIN small_bodies USING (position) WHERE id = ?`,
     ),

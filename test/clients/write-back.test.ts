@@ -1,0 +1,96 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
+import { configureRclone } from '../support/rclone.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const MIB = 1024 * 1024;
+
+async function startService(): Promise<TestService> {
+  const service = await startTestService();
+  onTestFinished(() => service.close());
+  return service;
+}
+
+async function startGateway(service: TestService, dataDirectory: string): Promise<Program> {
+  const program = await startProgram({
+    dataDirectory,
+    args: ['--write-mode', 'back', '--api-url', service.url, '--token', service.token],
+  });
+  onTestFinished(async () => {
+    await program.stop();
+  });
+  return program;
+}
+
+async function waitingFiles(program: Program): Promise<number> {
+  const health = (await (await fetch(`${program.url}.davgate/healthz`)).json()) as { journalFiles: number };
+  return health.journalFiles;
+}
+
+test('rclone copies in, checks what has not landed yet, and what has', async () => {
+  const service = await startService();
+  const [data, local] = await Promise.all([temporaryDirectory(), temporaryDirectory()]);
+  onTestFinished(async () => {
+    await Promise.all([data.remove(), local.remove()]);
+  });
+  const program = await startGateway(service, data.path);
+  const rclone = await configureRclone(program);
+  onTestFinished(() => rclone.remove());
+  const source = join(local.path, 'source');
+  await mkdir(join(source, 'sub folder'), { recursive: true });
+  for (const size of [0, 1, 64 * 1024, 64 * 1024 + 1, 4 * MIB + 1, 20 * MIB])
+    await writeFile(join(source, `${size} bytes`), pseudoRandomBytes(size, size % 97));
+  for (let index = 0; index < 60; index++)
+    await writeFile(join(source, 'sub folder', `#${index} % & ü.txt`), `content of ${index}`);
+  service.service.setFaults({ 'latency-write-ms': 300 });
+  await rclone.run('copy', source, 'drive:copied');
+  expect(await waitingFiles(program)).toBeGreaterThan(0);
+  await rclone.run('check', '--download', source, 'drive:copied');
+  service.service.setFaults({});
+  while ((await waitingFiles(program)) > 0) await setImmediate();
+  await rclone.run('check', '--download', source, 'drive:copied');
+  const { output } = await rclone.run('copy', source, 'drive:copied', '-v', '--stats-one-line');
+  expect(output).not.toMatch(/Copied/);
+});
+
+test('a full disk answers 507; what was acknowledged lands, and then there is room again', async () => {
+  const service = await startService();
+  const disk = await mkdtemp(join(tmpdir(), 'davgate-small-disk-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', disk], { stdio: 'pipe' });
+  } catch (failure) {
+    throw new Error(`this test needs root and the right to mount a tmpfs: ${failure}`);
+  }
+  onTestFinished(async () => {
+    execFileSync('umount', ['-l', disk]);
+    await rm(disk, { recursive: true });
+  });
+  const program = await startGateway(service, join(disk, 'data'));
+  const { authorization } = program;
+  const content = (index: number) => pseudoRandomBytes(index % 2 === 0 ? 30_000 : MIB, index);
+  const put = async (index: number) => {
+    const url = `${program.url}file%20${index}`;
+    const body = new Uint8Array(content(index));
+    return (await fetch(url, { method: 'PUT', headers: { authorization }, body })).status;
+  };
+  service.service.setFaults({ 'error-write-share': 1 });
+  let accepted = 0;
+  let status = await put(accepted);
+  for (; status === 201; status = await put(accepted)) accepted++;
+  expect(status).toBe(507);
+  expect(accepted).toBeGreaterThan(10);
+  service.service.setFaults({});
+  while ((await waitingFiles(program)) > 0) await setImmediate();
+  // Before the reads: their block cache is on the same disk.
+  expect(await put(accepted)).toBe(201);
+  for (let index = 0; index <= accepted; index++) {
+    const answer = await fetch(`${program.url}file%20${index}`, { headers: { authorization } });
+    expect(Buffer.from(await answer.arrayBuffer()).equals(content(index)), `file ${index}`).toBe(true);
+  }
+});
