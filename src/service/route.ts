@@ -9,6 +9,7 @@ import type { LinkPasswords } from './links/password.ts';
 import type { TemporaryLinks } from './links/temporary-links.ts';
 import type { RefusalTable } from './refusals.ts';
 import { type Fields, type StructOf, struct } from './schema.ts';
+import type { Searches } from './search/searches.ts';
 import type { CursorOwner, Incoming, Storage } from './storage/storage.ts';
 
 /** What the functions of the interface work with; one for the whole service. */
@@ -18,6 +19,7 @@ export interface Rooms extends Registry {
   readonly linkPasswords: LinkPasswords;
   readonly temporaryLinks: TemporaryLinks;
   readonly jobs: Jobs;
+  readonly searches: Searches;
   readonly clock: Clock;
   /** Bytes free on the disk that holds the data. */
   readonly freeBytes: () => Promise<number>;

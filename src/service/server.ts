@@ -18,6 +18,7 @@ import { linkPasswords } from './links/password.ts';
 import { temporaryLinksIn } from './links/temporary-links.ts';
 import { type Listener, startListener } from './listener.ts';
 import type { Rooms } from './route.ts';
+import { searchesOf } from './search/searches.ts';
 import { openStorage } from './storage/open.ts';
 import type { Storage } from './storage/storage.ts';
 
@@ -90,6 +91,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     temporaryLinks: temporaryLinksIn(database),
     ...registry,
     jobs,
+    searches: searchesOf(),
     clock,
     freeBytes: () => freeBytesOf(dataDirectory),
     accountWithId: (id) => withHome(accounts.withId(id)),

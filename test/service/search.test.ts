@@ -28,7 +28,9 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 interface Found {
-  readonly matches: { readonly metadata: { readonly metadata: { readonly name: string } } }[];
+  readonly matches: {
+    readonly metadata: { readonly metadata: { readonly name: string; readonly path_lower: string } };
+  }[];
   readonly has_more: boolean;
   readonly cursor?: string;
 }
@@ -138,7 +140,7 @@ describe('options', () => {
   );
 });
 
-test('pages, until there is no more', async () => {
+test('pages of one moment, until there is no more', async () => {
   const token = await otherToken();
   const paths = Array.from({ length: 2500 }, (_, index) => `/many/item ${index}`);
   const { json } = await rpc(service, 'files/create_folder_batch', { paths }, { token });
@@ -150,6 +152,9 @@ test('pages, until there is no more', async () => {
   const argument = { query: 'item', options: { max_results: 1000, file_categories: ['folder'] } };
   let page = (await rpc(service, 'files/search_v2', argument, { token })).json as Found;
   const found = [...page.matches];
+  // What goes meanwhile moves no match from one page to the next.
+  const path = found[0]?.metadata.metadata.path_lower;
+  expect((await rpc(service, 'files/delete_v2', { path }, { token })).status).toBe(200);
   while (page.has_more) {
     const next = await rpc(service, 'files/search/continue_v2', { cursor: page.cursor }, { token });
     page = next.json as Found;

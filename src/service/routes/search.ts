@@ -63,37 +63,53 @@ const search = rpc({
   scope: 'files.metadata.read',
   argument: searchFields,
   refusals: LISTING,
-  handle: (call) => page(call, call.argument, 0),
+  handle: (call) => page(call, call.argument, 0, undefined),
 });
 
-/** Searches again: what came or went meanwhile may move a match from one page to the next. */
+/** The rest of what was found; searched for again when that is not kept any more. */
 const searchContinue = rpc({
   name: 'files/search/continue_v2',
   scope: 'files.metadata.read',
   argument: { cursor: required(string({ minLength: 1 })) },
   refusals: LISTING,
   handle: (call) => {
-    const { start, argument } = fromCursor(call.argument.cursor);
-    return page(call, argument, start);
+    const { start, found, argument } = fromCursor(call.argument.cursor);
+    return page(call, argument, start, found);
   },
 });
 
 export const SEARCH_ROUTES: readonly Route[] = [search, searchContinue];
 
-async function page(call: Call<Caller>, argument: SearchArgument, start: number): Promise<object> {
-  const { storage, caller } = call;
+async function page(
+  call: Call<Caller>,
+  argument: SearchArgument,
+  start: number,
+  kept: string | undefined,
+): Promise<object> {
+  const { caller, searches } = call;
   if (argument.query.trim() === '') throw refused(failure('invalid_argument', invalidArgument));
-  const { account_id: author, max_results: limit } = argument.options;
-  // All files here were written by the account itself.
-  const isOthers = author !== undefined && author !== caller.account.id;
-  const found = isOthers ? [] : await matchesOf(storage, caller.owner, searchOf(argument, caller));
+  const { max_results: limit } = argument.options;
+  const known = kept === undefined ? undefined : searches.find(caller.account.id, kept);
+  const found = known ?? (await foundBy(call, argument));
   const end = start + limit;
   const hasMore = end < found.length;
   return {
     matches: found.slice(start, end).map((match) => matchOf(match, argument)),
     has_more: hasMore,
-    ...(hasMore && { cursor: toCursor(argument, end) }),
+    ...(hasMore && {
+      cursor: toCursor(argument, end, known && kept ? kept : searches.keep(caller.account.id, found)),
+    }),
   };
+}
+
+async function foundBy(
+  { storage, caller }: Call<Caller>,
+  argument: SearchArgument,
+): Promise<readonly Match[]> {
+  // All files here were written by the account itself.
+  const author = argument.options.account_id;
+  if (author !== undefined && author !== caller.account.id) return [];
+  return await matchesOf(storage, caller.owner, searchOf(argument, caller));
 }
 
 const invalidArgument = { invalid_argument: 'query must not be empty' };
@@ -120,18 +136,19 @@ function matchOf(match: Match, argument: SearchArgument): object {
 }
 
 /** The search itself and how far it has been shown; it needs no secret, as it finds only the caller's own. */
-function toCursor({ query, options: given, ...more }: SearchArgument, start: number): string {
+function toCursor({ query, options: given, ...more }: SearchArgument, start: number, found: string): string {
   const tags = {
     order_by: given.order_by.tag,
     file_status: given.file_status.tag,
     file_categories: given.file_categories.map(({ tag }) => tag),
   };
   const argument = { query, options: { ...given, ...tags }, ...more };
-  return Buffer.from(JSON.stringify({ start, argument })).toString('base64url');
+  return Buffer.from(JSON.stringify({ start, found, argument })).toString('base64url');
 }
 
 const cursorContent = struct({
   start: required(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+  found: required(string()),
   argument: required(searchArgument),
 });
 
