@@ -91,23 +91,23 @@ function statements(database: Database) {
       ...scoped(
         (where) => `
           INSERT OR IGNORE INTO doomed SELECT number, ns, content FROM revision WHERE id IN (
-            SELECT id FROM deletion WHERE ${where}
+            SELECT id FROM deletion WHERE ${where} AND NOT forgotten
               AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.id = deletion.id))`,
       ),
     ],
     dropDoomed: database.prepare('DELETE FROM revision WHERE number IN (SELECT number FROM doomed)'),
     forget: [
-      ...scoped((where) => `UPDATE deletion SET forgotten = 1 WHERE ${where} AND NOT forgotten`),
       // Where such a file was before it was moved there is nothing to bring back either.
       ...scoped(
         (where) => `
           UPDATE deletion SET forgotten = 1
-          WHERE id IN (SELECT id FROM deletion WHERE ${where}) AND NOT forgotten AND NOT was_folder
+          WHERE id IN (SELECT id FROM deletion WHERE ${where} AND NOT forgotten) AND NOT forgotten AND NOT was_folder
             AND NOT EXISTS (
               SELECT 1 FROM revision
               WHERE revision.ns = deletion.ns AND revision.parent = deletion.parent
                 AND revision.name_key = deletion.name_key)`,
       ),
+      ...scoped((where) => `UPDATE deletion SET forgotten = 1 WHERE ${where} AND NOT forgotten`),
     ],
     outdated: database.prepare<[before: number], { id: number }>(
       `SELECT id FROM namespace

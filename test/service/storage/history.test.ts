@@ -206,3 +206,16 @@ test('who reads a file that is removed for ever reads it to the end', async () =
   await storage.close();
   expect(await readdir(join(storage.dataDirectory, 'blocks'))).toEqual([]);
 });
+
+test('removing a folder for ever leaves alone what was once in it, was moved away and deleted elsewhere', async () => {
+  const storage = await opened();
+  await put(storage, '/folder/file', 'text');
+  await storage.relocate(HOME, '/folder/file', '/moved', { copy: false, autorename: false });
+  // The file lives elsewhere: only its old place is forgotten.
+  await storage.removeForever(HOME, '/folder/file');
+  const { rev } = storage.stat(HOME, '/moved', false) as { rev: string };
+  await storage.remove(HOME, '/moved');
+  await storage.removeForever(HOME, '/folder');
+  expect((await storage.restore(HOME, '/moved', rev)).pathDisplay).toBe('/moved');
+  expect(await textAt(storage, '/moved')).toBe('text');
+});

@@ -29,6 +29,17 @@ export class Model {
   #ids = 0;
   #revs = 0;
 
+  /** One that goes its own way from here. */
+  copy(): Model {
+    const copy = new Model();
+    copy.entries = new Map(this.entries);
+    copy.deleted = new Map(this.deleted);
+    copy.revisions = [...this.revisions];
+    copy.#ids = this.#ids;
+    copy.#revs = this.#revs;
+    return copy;
+  }
+
   upload(
     path: string,
     text: string,

@@ -1,0 +1,83 @@
+import { headerJson } from '../../support/service-client.ts';
+import type { ServiceProcess } from '../../support/service-process.ts';
+
+/** What an entry of a listing or an answer says, as far as the model knows it. */
+export interface Shown {
+  readonly '.tag'?: 'file' | 'folder' | 'deleted';
+  readonly id: string;
+  readonly path_lower: string;
+  readonly path_display: string;
+  readonly rev?: string;
+  readonly size?: number;
+  readonly content_hash?: string;
+}
+
+/** Calls over HTTP. A refusal is the tags of its error, joined: `path/conflict/file`. */
+export class Api {
+  constructor(private readonly victim: ServiceProcess) {}
+
+  async rpc<T = Record<string, unknown>>(name: string, argument: unknown): Promise<T | string> {
+    const body = JSON.stringify(argument);
+    return await this.#call<T>(name, { 'content-type': 'application/json' }, body);
+  }
+
+  async upload<T = Record<string, unknown>>(name: string, argument: unknown, text = ''): Promise<T | string> {
+    const headers = { 'content-type': 'application/octet-stream', 'dropbox-api-arg': headerJson(argument) };
+    return await this.#call<T>(name, headers, text);
+  }
+
+  /** The text of a download, or the refusal after an exclamation mark. */
+  async download(path: string, range?: string): Promise<string> {
+    const headers = { 'dropbox-api-arg': headerJson({ path }), ...(range && { range }) };
+    const response = await this.#send('files/download', headers, null);
+    const text = await response.text();
+    return response.ok ? text : `!${refusalOf(response.status, text)}`;
+  }
+
+  /** The entries of a batch, waited for. */
+  async batch(name: string, argument: unknown): Promise<(Record<string, unknown> | string)[]> {
+    type Launched = { '.tag': string; async_job_id: string; entries: unknown[] };
+    const check = name.endsWith('_v2') ? `${name.slice(0, -3)}/check_v2` : `${name}/check`;
+    let state = await this.rpc<Launched>(name, argument);
+    const job = typeof state === 'string' ? '' : state.async_job_id;
+    while (typeof state !== 'string' && state['.tag'] !== 'complete')
+      state = await this.rpc<Launched>(check, { async_job_id: job });
+    if (typeof state === 'string') throw new Error(`${name}: ${state}`);
+    return state.entries.map(entryOutcome);
+  }
+
+  async #call<T>(name: string, headers: Record<string, string>, body: string): Promise<T | string> {
+    const response = await this.#send(name, headers, body);
+    const text = await response.text();
+    return response.ok ? (JSON.parse(text) as T) : refusalOf(response.status, text);
+  }
+
+  #send(name: string, headers: Record<string, string>, body: string | null): Promise<Response> {
+    const { url, token } = this.victim;
+    return fetch(`${url}/2/${name}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, ...headers },
+      body,
+    });
+  }
+}
+
+function refusalOf(status: number, text: string): string {
+  if (status !== 409) return `${status} ${text}`;
+  return tagsOf((JSON.parse(text) as { error: Tagged }).error);
+}
+
+/** The entry of a batch: its metadata, or the tags of its refusal. */
+export function entryOutcome(entry: unknown): Record<string, unknown> | string {
+  const { '.tag': tag, failure, success, metadata, ...fields } = entry as Tagged;
+  if (tag === 'failure') return tagsOf(failure as Tagged);
+  return (success ?? metadata ?? fields) as Record<string, unknown>;
+}
+
+type Tagged = { readonly '.tag': string } & Readonly<Record<string, unknown>>;
+
+function tagsOf(error: Tagged): string {
+  const tag = error['.tag'];
+  const inner = (error[tag] ?? error['reason']) as Tagged | undefined;
+  return inner?.['.tag'] === undefined ? tag : `${tag}/${tagsOf(inner)}`;
+}
