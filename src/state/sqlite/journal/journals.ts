@@ -22,7 +22,7 @@ export async function openSqliteJournals(directories: JournalDirectories): Promi
   const database = openDatabase(directories.journal, JOURNAL_MIGRATIONS);
   try {
     shrink(database);
-    lengthenLog(database);
+    reserveRoom(database);
     const bodies = await Bodies.open(join(directories.journal, 'bodies'));
     const rows = database.prepare<[], { file: string }>(
       'SELECT body_file AS file FROM writes WHERE body_file IS NOT NULL',
@@ -56,14 +56,14 @@ function shrink(database: SqliteDatabase): void {
   if ((pages ?? 0) * (bytes ?? 0) > SPARE_BYTES_MAX) orNoRoom(() => database.exec('VACUUM'));
 }
 
-/** As long as the log gets before its content goes into the database and it begins anew, and a bit more. */
+/** More than the log grows to (4 MiB) before its content goes into the database and it begins anew. */
 const LOG_BYTES = 6 * 1024 * 1024;
 
 /**
- * Makes the log as long as it will ever be: a commit that does not lengthen its file costs one write to the disk, and
- * not another one for the file system's own books. A disk without that much room has slower commits.
+ * Makes log and database large enough beforehand: on a disk that others have filled, what has landed can then still
+ * be crossed out.
  */
-function lengthenLog(database: SqliteDatabase): void {
+function reserveRoom(database: SqliteDatabase): void {
   orNoRoom(() => {
     database.exec('DROP TABLE IF EXISTS ballast; CREATE TABLE ballast (bytes BLOB)');
     database.exec(`INSERT INTO ballast VALUES (zeroblob(${LOG_BYTES}))`);
