@@ -21,8 +21,8 @@ export interface JournalDirectories {
 export async function openSqliteJournals(directories: JournalDirectories): Promise<Journals> {
   const database = openDatabase(directories.journal, JOURNAL_MIGRATIONS);
   try {
-    shrink(database);
     reserveRoom(database);
+    shrink(database);
     const bodies = await Bodies.open(join(directories.journal, 'bodies'));
     const rows = database.prepare<[], { file: string }>(
       'SELECT body_file AS file FROM writes WHERE body_file IS NOT NULL',
@@ -48,12 +48,14 @@ export async function openSqliteJournals(directories: JournalDirectories): Promi
 /** What the database may keep of the disk for bodies to come, once those are gone that made it large. */
 const SPARE_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Gives room back. Costs what is left in the database: hardly anything once all has landed. */
+/** Gives room back if it is much. Costs what is left in the database: hardly anything once all has landed. */
 function shrink(database: SqliteDatabase): void {
   const [pages, bytes] = ['freelist_count', 'page_size'].map((name) =>
     Number(database.pragma(name, { simple: true })),
   );
-  if ((pages ?? 0) * (bytes ?? 0) > SPARE_BYTES_MAX) orNoRoom(() => database.exec('VACUUM'));
+  if ((pages ?? 0) * (bytes ?? 0) <= SPARE_BYTES_MAX) return;
+  orNoRoom(() => database.exec('VACUUM'));
+  reserveRoom(database);
 }
 
 /** More than the log grows to (4 MiB) before its content goes into the database and it begins anew. */
