@@ -188,11 +188,12 @@ export interface Remote {
   /**
    * A file or a folder with all below it: `permanently_delete`, or `delete_v2`, which can be undone.
    * With `permanent`, throws `not-allowed` when account or token may not use that call. `id`: of what is
-   * meant, so that after a lost answer nothing else is removed that has come to the same place.
+   * meant, so that after a lost answer nothing else is removed that has come to the same place. `rev`: of a file
+   * that is to be removed only while that is its revision; else throws `conflict-file`.
    */
   remove(
     path: Path,
-    options: { readonly permanent: boolean; readonly id?: string },
+    options: { readonly permanent: boolean; readonly id?: string; readonly rev?: string },
     signal?: AbortSignal,
   ): Promise<void>;
   /** `copy_v2`; never overwrites. */

@@ -52,10 +52,10 @@ async function createFolder(client: Client, path: Path, signal: Signal): Promise
 async function remove(
   client: Client,
   path: Path,
-  { permanent, id }: { readonly permanent: boolean; readonly id?: string },
+  { permanent, id, rev }: { readonly permanent: boolean; readonly id?: string; readonly rev?: string },
   signal: Signal,
 ): Promise<void> {
-  const arg: DeleteArg = { path: client.root.belowRoot(path) };
+  const arg: DeleteArg = { path: client.root.belowRoot(path), ...(rev !== undefined && { parent_rev: rev }) };
   return client.caller.call({
     request: slowRpcRequest(permanent ? 'files/permanently_delete' : 'files/delete_v2', arg),
     lane: 'commit',

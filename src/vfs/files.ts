@@ -23,6 +23,11 @@ export interface Written {
   readonly created: boolean;
 }
 
+export interface RemoveOptions {
+  readonly recoverable: boolean;
+  readonly rev?: string;
+}
+
 export interface WriteOptions {
   readonly mode: WriteMode;
   /** What the sender says of the body, in bytes; a body of another length is not committed. */
@@ -73,10 +78,10 @@ export interface Files {
   /** Throws `exists` or `parent-missing`. */
   createFolder(path: Path): Promise<FolderEntry>;
   /**
-   * A file, or a folder with all below it. `recoverable` insists on a deletion that can be undone.
-   * Throws `not-found`.
+   * A file, or a folder with all below it. `recoverable` insists on a deletion that can be undone. `rev`: of a
+   * file that is to be removed only while that is its revision. Throws `not-found`, and `changed` where `rev` is not.
    */
-  remove(path: Path, options: { readonly recoverable: boolean }): Promise<void>;
+  remove(path: Path, options: RemoveOptions): Promise<void>;
   /**
    * A file, or a folder: with all below it, or `shallow` without. Throws `exists` when something is at `to`
    * and `overwrite` is off, `parent-missing`, `into-itself`, `not-found`. On failure the old target is still there.

@@ -1,6 +1,7 @@
 import { join, nameOf, type Path, parentOf, ROOT } from '../util/path.ts';
 import { FileError, isApiFailure } from './errors.ts';
-import type { Entry } from './files.ts';
+import type { Entry, RemoveOptions } from './files.ts';
+import { heldEntry } from './holds.ts';
 import { appleDoubleName, isWithinWaiting } from './names.ts';
 import type { TreeParts } from './parts.ts';
 
@@ -22,10 +23,10 @@ export class Removal {
     return this.#isPermanent;
   }
 
-  async remove(path: Path, options: { readonly recoverable: boolean }): Promise<void> {
+  async remove(path: Path, options: RemoveOptions): Promise<void> {
     const { asides, held, metadata } = this.parts;
     if (path === ROOT) throw new FileError('forbidden', 'the root of the drive cannot be removed');
-    if (asides.keeps(path)) return this.#removeAside(path);
+    if (asides.keeps(path)) return this.#removeAside(path, options);
     const entry = isWithinWaiting(path) ? undefined : await metadata.stat(path);
     if (entry) return this.#removeEntry(entry, options);
     const hold = await held.get(path);
@@ -33,6 +34,7 @@ export class Removal {
     await held.keepBack(path, async () => {
       // Until now it may have been committed.
       if (!(await held.get(path))) return this.remove(path, options);
+      requireMeant(heldEntry(hold), options);
       await held.forget(path);
       await this.forgetKept(path, [hold.id]);
     });
@@ -58,43 +60,59 @@ export class Removal {
     return [entry.id, ...folders.flatMap((folder) => [...folder.entries()].map(({ id }) => id))];
   }
 
-  async #removeAside(path: Path): Promise<void> {
+  async #removeAside(path: Path, options: RemoveOptions): Promise<void> {
     const { asides } = this.parts;
-    if (!(await asides.stat(path))) throw new FileError('not-found', `${path} is not there`);
+    const entry = await asides.stat(path);
+    if (!entry) throw new FileError('not-found', `${path} is not there`);
+    requireMeant(entry, options);
     await asides.forget(path);
   }
 
-  async #removeEntry(entry: Entry, { recoverable }: { readonly recoverable: boolean }): Promise<void> {
+  async #removeEntry(entry: Entry, options: RemoveOptions): Promise<void> {
     const { held, space } = this.parts;
     const ids = this.idsWithin(entry);
     // A held file that is committed after its folder has gone would bring the folder back.
-    await held.keepBack(entry.path, () => this.#removeAndTell(entry, recoverable));
+    await held.keepBack(entry.path, () => this.#removeAndTell(entry, options));
     if (entry.kind === 'file') space.add(-entry.sizeBytes);
     await this.forgetKept(entry.path, ids);
   }
 
-  async #removeAndTell(entry: Entry, recoverable: boolean): Promise<void> {
+  async #removeAndTell(entry: Entry, options: RemoveOptions): Promise<void> {
     const { metadata } = this.parts;
     const change = metadata.begin([entry.path], { tree: entry.kind === 'folder' });
     let isGone = false;
     try {
-      await this.#removeAtService(entry, recoverable);
+      await this.#removeAtService(entry, options);
       isGone = true;
     } finally {
       change.end(isGone ? [[entry.path, 'absent']] : []);
     }
   }
 
-  async #removeAtService({ path, id }: Entry, recoverable: boolean): Promise<void> {
+  async #removeAtService(
+    { path, id }: Pick<Entry, 'path' | 'id'>,
+    { recoverable, rev }: RemoveOptions,
+  ): Promise<void> {
     const { remote, log } = this.parts;
     const permanent = this.#isPermanent && !recoverable;
+    const meant = { id, ...(rev !== undefined && { rev }) };
     try {
-      await remote.remove(path, { permanent, id });
+      await remote.remove(path, { ...meant, permanent });
     } catch (error) {
+      if (rev !== undefined && isApiFailure(error, 'conflict-file')) throw changed(path, error);
       if (!permanent || this.policy !== 'auto' || !isApiFailure(error, 'not-allowed')) throw error;
       log.info('the service does not allow permanent deletion here: deleted files go to its trash');
       this.#isPermanent = false;
-      await remote.remove(path, { permanent: false, id });
+      await this.#removeAtService({ path, id }, { recoverable: true, ...(rev !== undefined && { rev }) });
     }
   }
+}
+
+/** Of what is kept here, where nobody else changes it. */
+function requireMeant(entry: Entry, { rev }: RemoveOptions): void {
+  if (rev !== undefined && (entry.kind !== 'file' || entry.rev !== rev)) throw changed(entry.path);
+}
+
+function changed(path: Path, cause?: unknown): FileError {
+  return new FileError('changed', `${path} is not what was expected`, { cause });
 }

@@ -246,6 +246,22 @@ export function filesContract(name: string, open: () => Promise<OpenedFiles>): v
 
     describe('removing', () => {
       test.each([true, false])(
+        'a file only as long as it is what was meant (recoverable: %s)',
+        async (recoverable) => {
+          const at = join(await room(), 'f');
+          const rev = async (text: string) => {
+            const { entry } = await put(at, text);
+            return entry.kind === 'file' ? entry.rev : '';
+          };
+          const [first, second] = [await rev('x'), await rev('other')];
+          expect(await faultOf(files.remove(at, { recoverable, rev: first }))).toBe('changed');
+          expect(await files.stat(at)).toMatchObject({ rev: second });
+          await files.remove(at, { recoverable, rev: second });
+          expect(await files.stat(at)).toBeUndefined();
+        },
+      );
+
+      test.each([true, false])(
         'files, and folders with all in them (recoverable: %s)',
         async (recoverable) => {
           const folder = await room();

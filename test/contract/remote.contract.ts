@@ -324,6 +324,21 @@ export function remoteContract(name: string, open: () => Promise<OpenedRemote>):
         await expect(remote.remove(path(folder), how)).rejects.toMatchObject({ failure: 'not-found' });
       });
 
+      test.each([{ permanent: false }, { permanent: true }])(
+        'removes a file only as long as it is the revision that was meant: %o',
+        async (how) => {
+          const folder = await room();
+          const first = await remote.upload(path(`${folder}/f`), bytes('x'), ANY);
+          const second = await remote.upload(first.path, bytes('y'), ANY);
+          await expect(remote.remove(first.path, { ...how, rev: first.rev })).rejects.toMatchObject({
+            failure: 'conflict-file',
+          });
+          expect(await remote.stat(first.path)).toMatchObject({ rev: second.rev });
+          await remote.remove(first.path, { ...how, rev: second.rev });
+          expect(await remote.stat(first.path)).toBeUndefined();
+        },
+      );
+
       test('a move keeps the id, a copy makes a new one', async () => {
         const folder = await room();
         const file = await remote.upload(path(`${folder}/f`), bytes('x'), ANY);

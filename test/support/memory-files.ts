@@ -12,6 +12,7 @@ import type {
   FreeSpace,
   LinkSettings,
   Listing,
+  RemoveOptions,
   SharedLink,
   WriteMode,
   WriteOptions,
@@ -179,10 +180,12 @@ export class MemoryFiles implements Files {
     return folder;
   }
 
-  async remove(path: Path, options: { readonly recoverable: boolean }): Promise<void> {
+  async remove(path: Path, options: RemoveOptions): Promise<void> {
     this.#begin('remove', undefined, { path, options });
     notTheRoot(path);
-    this.#present(path);
+    const entry = this.#present(path);
+    if (options.rev !== undefined && (entry.kind !== 'file' || entry.rev !== options.rev))
+      throw new FileError('changed', `${path} is not what was expected`);
     const gone = this.#removeTree(path);
     await this.parts.properties?.forget(gone.map((entry) => entry.id));
   }

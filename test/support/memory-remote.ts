@@ -276,12 +276,18 @@ export class MemoryRemote implements Remote {
     });
   }
 
-  remove(path: Path, { permanent, id }: { permanent: boolean; id?: string }, signal?: AbortSignal) {
+  remove(
+    path: Path,
+    { permanent, id, rev }: { permanent: boolean; id?: string; rev?: string },
+    signal?: AbortSignal,
+  ) {
     return this.#call('remove', path, signal, () => {
       if (permanent && !this.permanentAllowed) throw new ApiError('not-allowed', 'not for this account');
       mustBeTaken(path);
       const stored = this.#existing(path);
       if (id !== undefined && stored.entry.id !== id) throw new ApiError('not-found', 'another one is there');
+      if (rev !== undefined && !(stored.entry.kind === 'file' && stored.entry.rev === rev))
+        throw new ApiError('conflict-file', 'it has changed');
       if (!permanent) this.trash.push(stored.entry);
       for (const entry of permanent ? [stored.entry, ...this.#within(path)] : [])
         if (entry.kind === 'file') this.#contents.delete(entry.rev);

@@ -13,9 +13,10 @@ export async function remove(context: Context): Promise<void> {
   const entry = await drive.files.stat(path, context.signal);
   if (!entry) throw new DavError(404, `there is nothing at ${path}`);
   if (entry.kind === 'folder') depthOf(request.headers, ['infinity'], 'infinity');
-  const { tokens } = await checkConditions(context, entry);
+  const { tokens, pinsRevision } = await checkConditions(context, entry);
   await requireLocks(context, tokens, [{ path, tree: true, membership: true }]);
-  await drive.files.remove(path, { recoverable: failedPuts.has(principal, path) });
+  const meant = entry.kind === 'file' && pinsRevision ? { rev: entry.rev } : {};
+  await drive.files.remove(path, { ...meant, recoverable: failedPuts.has(principal, path) });
   await drive.state.locks.forget(path);
   answerEmpty(context.response, 204);
 }

@@ -1,7 +1,7 @@
 import type { Journal } from '../../state/journal.ts';
 import type { Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
-import type { Files, WriteMode, WriteOptions, Written } from '../files.ts';
+import type { Files, RemoveOptions, WriteMode, WriteOptions, Written } from '../files.ts';
 import type { Gaps } from '../gaps.ts';
 import type { Accepting } from './accepting.ts';
 import type { Drain } from './drain.ts';
@@ -44,7 +44,7 @@ export function createJournaledFiles(parts: JournaledParts): Files {
     if (mode.if !== 'rev') return mode;
     const entry = await base.stat(path);
     if (entry?.kind === 'file' && tagOf(entry) === mode.rev) return { if: 'rev', rev: entry.rev };
-    throw new FileError('changed', `${path} is not what was expected`);
+    throw notAsExpected(path);
   };
 
   const writeThrough = (
@@ -121,21 +121,25 @@ export function createJournaledFiles(parts: JournaledParts): Files {
 async function remove(
   parts: JournaledParts,
   path: Path,
-  options: { readonly recoverable: boolean },
+  options: RemoveOptions,
   landed: (path: Path) => Promise<void>,
 ): Promise<void> {
   const { base, pending } = parts;
+  const { rev, recoverable } = options;
+  if (rev !== undefined) {
+    // The service is to compare, so it has to have what was meant.
+    await landed(path);
+    const entry = await base.stat(path);
+    if (entry?.kind !== 'file' || tagOf(entry) !== rev) throw notAsExpected(path);
+    return base.remove(path, { recoverable, rev: entry.rev });
+  }
   if (pending.files === 0 || pending.within(path).length === 0) return base.remove(path, options);
-  if (!options.recoverable && parts.isDeletionPermanent()) return cancel(parts, path, options);
+  if (!recoverable && parts.isDeletionPermanent()) return cancel(parts, path, options);
   await landed(path);
   return base.remove(path, options);
 }
 
-async function cancel(
-  parts: JournaledParts,
-  path: Path,
-  options: { readonly recoverable: boolean },
-): Promise<void> {
+async function cancel(parts: JournaledParts, path: Path, options: RemoveOptions): Promise<void> {
   const { base, journal, pending, drain } = parts;
   try {
     await keepBack(parts, path);
@@ -168,4 +172,8 @@ async function keepBack({ pending, drain }: JournaledParts, path: Path): Promise
     if (sending.length === 0) return;
     await drain.settled(sending);
   }
+}
+
+function notAsExpected(path: Path): FileError {
+  return new FileError('changed', `${path} is not what was expected`);
 }

@@ -113,6 +113,18 @@ describe('DELETE', () => {
     expect((await dav.send('DELETE', '/f/')).status).toBe(404);
   });
 
+  test('what a condition was true of is what is removed', async () => {
+    const tag = (await dav.send('HEAD', '/a')).headers.etag ?? '';
+    for (const headers of [{ 'If-Match': tag }, { If: `([${tag}])` }]) {
+      dav.files.failNext('remove', new FileError('changed', 'somebody else has written it'));
+      expect((await dav.send('DELETE', '/a', { headers })).status).toBe(412);
+      const { options } = dav.files.calls.findLast(({ what }) => what === 'remove') ?? {};
+      expect(options).toMatchObject({ rev: tag.slice(1, -1) });
+    }
+    expect((await dav.send('DELETE', '/a', { headers: { 'If-Match': '*' } })).status).toBe(204);
+    expect(dav.files.calls.at(-1)?.options).not.toHaveProperty('rev');
+  });
+
   test.each([
     ['/f', { Depth: '0' }, 400],
     ['/f', { Depth: '1' }, 400],
