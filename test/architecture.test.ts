@@ -5,13 +5,14 @@ import { describe, expect, test } from 'vitest';
 /** Which files a room may import from: `cli → app → {http, web, dav} → vfs → api → util`, `state` beside `api`. */
 const MAY_IMPORT: Record<string, RegExp> = {
   util: /^util\//,
+  config: /^(config|util)\//,
   state: /^(state|util)\//,
   api: /^(api|util)\//,
   service: /^(service|util|web)\/|^api\/wire(-account)?\.ts$/,
   vfs: /^(vfs|state|util)\/|^api\/(remote|errors)\.ts$/,
   web: /^(web|util)\//,
   dav: /^(dav|state|util|web)\/|^vfs\/(files|errors)\.ts$/,
-  http: /^(http|util|web)\/|^config\.ts$/,
+  http: /^(http|util|web)\/|^config(\.ts$|\/)/,
   cli: /./,
 };
 

@@ -1,4 +1,4 @@
-import { ConfigError, OPTIONS, type Setting, type SettingName, type Settings } from '../settings.ts';
+import { ConfigError, OPTIONS, type Setting, type SettingName, type Settings } from '../config/settings.ts';
 
 /** The settings on a command line, `--name value` or `--name=value`. Throws `ConfigError` for anything else. */
 export function settingsOfArguments(args: readonly string[]): Settings {

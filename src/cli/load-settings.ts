@@ -1,5 +1,5 @@
-import { type ConfigFile, readConfigFile } from '../config-file.ts';
-import { type Settings, settingsOfEnvironment } from '../settings.ts';
+import { type ConfigFile, readConfigFile } from '../config/file.ts';
+import { type Settings, settingsOfEnvironment } from '../config/settings.ts';
 
 /** All that a person has set, wherever it stands. */
 export interface LoadedSettings {

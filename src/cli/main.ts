@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { ConfigError, optionsHelp } from '../settings.ts';
+import { ConfigError, optionsHelp } from '../config/settings.ts';
 import { hashPasswordCommand } from './hash-password.ts';
 import { packageVersion } from './package.ts';
 import { serve } from './serve.ts';

@@ -1,8 +1,8 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { ConfigError } from '../config/settings.ts';
 import { type CheckProgress, checkService } from '../service/check.ts';
-import { ConfigError } from '../settings.ts';
 import { systemClock } from '../util/clock.ts';
 
 const HELP = `Looks at every block and every row of a storage service that is not running, and changes nothing.

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { parseAddress } from '../config.ts';
+import { parseAddress } from '../config/address.ts';
+import { ConfigError } from '../config/settings.ts';
 import {
   FaultSettingError,
   type FaultSettings,
@@ -7,7 +8,6 @@ import {
   parseFaults,
 } from '../service/faults/switches.ts';
 import { startService } from '../service/server.ts';
-import { ConfigError } from '../settings.ts';
 import { systemClock } from '../util/clock.ts';
 import { terminalLog } from './log.ts';
 import { ADMIN_WORDS, adminCommand } from './service-admin/admin.ts';

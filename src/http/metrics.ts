@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { isLoopback } from '../config.ts';
+import { isLoopback } from '../config/address.ts';
 import type { Meter } from '../util/meter.ts';
 import { Traffic } from './traffic.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { OPTIONS } from '../../src/settings.ts';
+import { OPTIONS } from '../../src/config/settings.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 

@@ -1,5 +1,5 @@
 import { createRemote, type HttpRemote } from '../../api/client.ts';
-import { type DriveConfig, PUBLIC_SERVICE, type ServiceConfig } from '../../config.ts';
+import { type DriveConfig, PUBLIC_SERVICE, type ServiceConfig } from '../../config/service.ts';
 import type { Clock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { pathOf, ROOT } from '../../util/path.ts';

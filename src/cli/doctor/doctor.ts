@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { type Config, type DriveConfig, resolveConfig, type ServiceConfig } from '../../config.ts';
+import type { DriveConfig, ServiceConfig } from '../../config/service.ts';
+import { type Config, resolveConfig } from '../../config.ts';
 import { startEmbeddedService } from '../../service/embedded.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';

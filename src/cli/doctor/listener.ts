@@ -1,7 +1,8 @@
 import { createServer, request } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { type Config, isLoopback } from '../../config.ts';
+import { isLoopback } from '../../config/address.ts';
+import type { Config } from '../../config.ts';
 import { ListenError } from '../../http/errors.ts';
 import { HEALTH_PATH } from '../../http/health.ts';
 import { listen } from '../../http/server.ts';

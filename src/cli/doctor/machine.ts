@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { loginFile } from '../../config/login-file.ts';
 import type { Config } from '../../config.ts';
 import { CertificateError } from '../../http/errors.ts';
 import { LISTENER_LIMITS } from '../../http/limits.ts';
 import { createHttpServer } from '../../http/server.ts';
-import { loginFile } from '../../login-file.ts';
 import { StateInUse, StateUnavailable, StateUnwritable } from '../../state/errors.ts';
 import { openRedisState } from '../../state/redis/state.ts';
 import { openSqliteState } from '../../state/sqlite/state.ts';

@@ -10,7 +10,6 @@ import {
 } from '../../api/authorization.ts';
 import { createRemote } from '../../api/client.ts';
 import { ApiError } from '../../api/errors.ts';
-import { addressesOf, dataDirectoryOf, PUBLIC_SERVICE, type ServiceAddresses } from '../../config.ts';
 import {
   loginFile,
   prepareForLogin,
@@ -18,8 +17,10 @@ import {
   removeLogin,
   type StoredLogin,
   writeLogin,
-} from '../../login-file.ts';
-import { ConfigError, type Setting, type SettingName, type Settings } from '../../settings.ts';
+} from '../../config/login-file.ts';
+import { addressesOf, PUBLIC_SERVICE, type ServiceAddresses } from '../../config/service.ts';
+import { ConfigError, type Setting, type SettingName, type Settings } from '../../config/settings.ts';
+import { dataDirectoryOf } from '../../config.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { type LoadedSettings, loadSettings } from '../load-settings.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { DEFAULT_DRIVE } from '../../config.ts';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../config/settings.ts';
+import { DEFAULT_DRIVE } from '../../config/users.ts';
 import { StateInUse } from '../../state/errors.ts';
 import { openRedisState } from '../../state/redis/state.ts';
 import { openSqliteJournals } from '../../state/sqlite/journal/journals.ts';

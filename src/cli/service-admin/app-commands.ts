@@ -1,5 +1,5 @@
+import { ConfigError } from '../../config/settings.ts';
 import { type App, LINKED_USERS_MAX, type NewApp } from '../../service/accounts/apps.ts';
-import { ConfigError } from '../../settings.ts';
 import { type AdminCommand, type Surroundings, table } from './command.ts';
 import { redirectUrisOf, requiredText, scopesOf, statusOf, textOf, type Values } from './values.ts';
 

@@ -1,6 +1,6 @@
+import { ConfigError } from '../../config/settings.ts';
 import type { App } from '../../service/accounts/apps.ts';
 import type { Grant } from '../../service/accounts/grants.ts';
-import { ConfigError } from '../../settings.ts';
 import { accountWith } from './account-commands.ts';
 import { appWith } from './app-commands.ts';
 import { type AdminCommand, type Surroundings, table } from './command.ts';

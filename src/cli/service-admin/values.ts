@@ -1,7 +1,7 @@
+import { ConfigError } from '../../config/settings.ts';
 import { type AppStatus, LINKED_USERS_MAX } from '../../service/accounts/apps.ts';
 import { redirectUriProblem } from '../../service/accounts/redirect-uri.ts';
 import { isScope, SCOPES, type Scope } from '../../service/accounts/scopes.ts';
-import { ConfigError } from '../../settings.ts';
 
 /** What stands behind the options of a command, by their names. */
 export type Values = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;

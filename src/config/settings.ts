@@ -181,3 +181,13 @@ export function optionsHelp(): string {
   const width = Math.max(...rows.map((row) => row.flag.length));
   return rows.map((row) => `  ${row.flag.padEnd(width)}  ${row.help}`).join('\n');
 }
+
+/** The one of `values` that is written there; the first where nothing is. Throws `ConfigError`. */
+export function oneOf<T extends string>(setting: Setting | undefined, values: readonly [T, ...T[]]): T {
+  if (!setting) return values[0];
+  const value = values.find((candidate) => candidate === setting.text);
+  if (!value) throw new ConfigError(`${setting.origin}: "${setting.text}" is none of ${values.join(', ')}`);
+  return value;
+}
+
+/** A write in one gateway's journal is not seen by the others. */

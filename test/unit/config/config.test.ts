@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { settingsOfArguments } from '../../src/cli/arguments.ts';
-import { type Config, resolveConfig } from '../../src/config.ts';
-import { readConfigFile } from '../../src/config-file.ts';
-import { ConfigError, OPTIONS, optionsHelp, settingsOfEnvironment } from '../../src/settings.ts';
+import { settingsOfArguments } from '../../../src/cli/arguments.ts';
+import { readConfigFile } from '../../../src/config/file.ts';
+import { ConfigError, OPTIONS, optionsHelp, settingsOfEnvironment } from '../../../src/config/settings.ts';
+import { type Config, resolveConfig } from '../../../src/config.ts';
 
 let folder: string;
 beforeAll(async () => {

@@ -1,0 +1,23 @@
+import { ConfigError, type Setting } from './settings.ts';
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Loopback is safe without a password and without encryption. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}
+
+/** Throws `ConfigError`. */
+export function parseAddress({ text, origin }: Setting): Address {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text);
+  const host = match?.[1] ?? match?.[2] ?? '';
+  const port = Number(match?.[3]);
+  if (!match || host === '' || port > 65535)
+    throw new ConfigError(
+      `${origin}: "${text}" is not HOST:PORT; write for example 127.0.0.1:8765 or [::1]:8765`,
+    );
+  return { host, port };
+}

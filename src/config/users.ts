@@ -1,0 +1,52 @@
+import { type Address, isLoopback } from './address.ts';
+import type { ConfigFile, UserConfig } from './file.ts';
+import type { DriveConfig } from './service.ts';
+import { ConfigError, type Setting, type Settings } from './settings.ts';
+
+/** The drive of a configuration that names none. */
+export const DEFAULT_DRIVE = 'default';
+const DEFAULT_USER = 'davgate';
+
+/** Who may come in; `undefined`: everyone. Throws `ConfigError`. */
+export function usersOf(
+  settings: Settings,
+  file: ConfigFile | undefined,
+  listen: Address,
+  drives: readonly DriveConfig[],
+): readonly UserConfig[] | undefined {
+  const open = settings.get('no-auth');
+  const user = settings.get('user');
+  const password = settings.get('password');
+  if (open && isOn(open)) {
+    const clash = user ?? password;
+    if (clash)
+      throw new ConfigError(
+        `${open.origin}: no user and no password, yet ${clash.origin} is given; leave one out`,
+      );
+    if (!isLoopback(listen.host))
+      throw new ConfigError(
+        `${open.origin}: ${listen.host} can be reached from outside; drop it, or listen on 127.0.0.1`,
+      );
+    return undefined;
+  }
+  if (file?.users) return file.users.map((row) => knownDrive(row, drives, file.origin));
+  if (user?.text.includes(':')) throw new ConfigError(`${user.origin}: a user's name may not hold a colon`);
+  if (password?.text === '')
+    throw new ConfigError(`${password.origin}: empty; write a password, or use --no-auth`);
+  const drive = drives[0]?.name ?? DEFAULT_DRIVE;
+  return [{ name: user?.text ?? DEFAULT_USER, drive, ...(password && { password: password.text }) }];
+}
+
+function isOn({ text, origin }: Setting): boolean {
+  if (text === 'true' || text === '1') return true;
+  if (text === 'false' || text === '0' || text === '') return false;
+  throw new ConfigError(`${origin}: "${text}" is neither true nor false`);
+}
+
+function knownDrive(user: UserConfig, drives: readonly DriveConfig[], origin: string): UserConfig {
+  if (drives.some((drive) => drive.name === user.drive)) return user;
+  const names = drives.map((drive) => drive.name).join(', ');
+  throw new ConfigError(
+    `users in ${origin}: the drive "${user.drive}" of user ${user.name} is none of ${names}`,
+  );
+}
