@@ -9,8 +9,8 @@ import { type Http, type HttpAnswer, type HttpHead, type HttpStream, LostConnect
 import type { CallQueue, Lane } from './queue.ts';
 import type { CallRequest } from './request.ts';
 import { retryVerdict, type Verdict } from './retry.ts';
-import type { CommitFlight } from './side-by-side.ts';
 import type { Tokens } from './token.ts';
+import type { CommitFlight } from './upload/side-by-side.ts';
 
 /** Tries that may follow at once on one that met another commit of ours. */
 const COLLISIONS_MAX = 3;

@@ -11,11 +11,11 @@ import { Http, type HttpTimeouts } from './http.ts';
 import { listingOf } from './listing.ts';
 import { CallQueue, type Lane, type LaneDepth } from './queue.ts';
 import type { Remote } from './remote.ts';
-import { sessionsOf } from './sessions.ts';
 import { sharingOf } from './sharing.ts';
 import { type Credentials, createTokens } from './token.ts';
 import { treeOf } from './tree.ts';
-import { uploadsOf } from './upload.ts';
+import { sessionsOf } from './upload/sessions.ts';
+import { uploadsOf } from './upload/upload.ts';
 
 export interface RemoteOptions {
   /** Without `/2`; access tokens are asked for at `{apiUrl}/oauth2/token`. */

@@ -1,7 +1,7 @@
 import PQueue from 'p-queue';
 import type { Clock } from '../util/clock.ts';
 import { ApiError } from './errors.ts';
-import { type CommitFlight, SideBySide } from './side-by-side.ts';
+import { type CommitFlight, SideBySide } from './upload/side-by-side.ts';
 
 /**
  * What a call is, and so what it may wait for:

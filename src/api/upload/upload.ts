@@ -1,9 +1,9 @@
-import { contentHashOf } from '../util/content-hash.ts';
+import { contentHashOf } from '../../util/content-hash.ts';
+import type { Client } from '../context.ts';
+import type { Remote } from '../remote.ts';
+import { parsed, uploadRequest } from '../request.ts';
+import type { FileMetadata, UploadArg } from '../wire.ts';
 import { checkContent, commitInfo, resolveCommit } from './commit.ts';
-import type { Client } from './context.ts';
-import type { Remote } from './remote.ts';
-import { parsed, uploadRequest } from './request.ts';
-import type { FileMetadata, UploadArg } from './wire.ts';
 
 const ROUTE = 'files/upload';
 

@@ -1,7 +1,7 @@
-import type { Client } from './context.ts';
-import type { UploadSession } from './remote.ts';
-import { parsed, rpcRequest } from './request.ts';
-import type { UploadSessionStartBatchArg, UploadSessionStartBatchResult } from './wire.ts';
+import type { Client } from '../context.ts';
+import type { UploadSession } from '../remote.ts';
+import { parsed, rpcRequest } from '../request.ts';
+import type { UploadSessionStartBatchArg, UploadSessionStartBatchResult } from '../wire.ts';
 
 const ROUTE = 'files/upload_session/start_batch';
 

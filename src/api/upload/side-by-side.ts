@@ -1,4 +1,4 @@
-import type { Clock } from '../util/clock.ts';
+import type { Clock } from '../../util/clock.ts';
 
 /** A commit under way, and whether another one of ours was at any time of it. */
 export interface CommitFlight {

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ShortContent } from '../../../src/api/remote.ts';
-import { contentHashOf } from '../../../src/util/content-hash.ts';
-import { openScripted, type Scripted } from '../../support/scripted-remote.ts';
-import { type Answer, lose, ok, text } from '../../support/scripted-service.ts';
+import type { ShortContent } from '../../../../src/api/remote.ts';
+import { contentHashOf } from '../../../../src/util/content-hash.ts';
+import { openScripted, type Scripted } from '../../../support/scripted-remote.ts';
+import { type Answer, lose, ok, text } from '../../../support/scripted-service.ts';
 
 const START = 'files/upload_session/start';
 const START_BATCH = 'files/upload_session/start_batch';

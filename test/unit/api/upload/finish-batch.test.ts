@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { SessionCommit } from '../../../src/api/remote.ts';
-import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
+import type { SessionCommit } from '../../../../src/api/remote.ts';
+import { at, openScripted, type Scripted } from '../../../support/scripted-remote.ts';
 import {
   type Answer,
   fileMetadata,
@@ -9,7 +9,7 @@ import {
   ok,
   tagged,
   text,
-} from '../../support/scripted-service.ts';
+} from '../../../support/scripted-service.ts';
 
 const BATCH = 'files/upload_session/finish_batch_v2';
 const STAT = 'files/get_metadata';

@@ -1,15 +1,15 @@
-import { contentHashOf } from '../util/content-hash.ts';
-import type { Client } from './context.ts';
-import { failureOfEntry } from './failure.ts';
-import type { ShortContent, UploadSession } from './remote.ts';
-import { parsed, uploadRequest } from './request.ts';
-import type { SpareSessions } from './spare-sessions.ts';
+import { contentHashOf } from '../../util/content-hash.ts';
+import type { Client } from '../context.ts';
+import { failureOfEntry } from '../failure.ts';
+import type { ShortContent, UploadSession } from '../remote.ts';
+import { parsed, uploadRequest } from '../request.ts';
 import type {
   UploadSessionAppendBatchArg,
   UploadSessionAppendBatchResult,
   UploadSessionStartArg,
   UploadSessionStartResult,
-} from './wire.ts';
+} from '../wire.ts';
+import type { SpareSessions } from './spare-sessions.ts';
 
 const START = 'files/upload_session/start';
 const APPEND_BATCH = 'files/upload_session/append_batch';

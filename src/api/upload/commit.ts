@@ -1,12 +1,12 @@
-import { nameOf, type Path } from '../util/path.ts';
-import type { Situation, Trouble } from './caller.ts';
-import type { Client } from './context.ts';
-import { timestampOf } from './drive-root.ts';
-import { ApiError } from './errors.ts';
-import { statOf } from './listing.ts';
-import type { CommitOptions, FileEntry, WriteMode } from './remote.ts';
-import { parsed, rpcRequest } from './request.ts';
-import type { CommitInfo, ListRevisionsArg, ListRevisionsResult, WriteMode as WireMode } from './wire.ts';
+import { nameOf, type Path } from '../../util/path.ts';
+import type { Situation, Trouble } from '../caller.ts';
+import type { Client } from '../context.ts';
+import { timestampOf } from '../drive-root.ts';
+import { ApiError } from '../errors.ts';
+import { statOf } from '../listing.ts';
+import type { CommitOptions, FileEntry, WriteMode } from '../remote.ts';
+import { parsed, rpcRequest } from '../request.ts';
+import type { CommitInfo, ListRevisionsArg, ListRevisionsResult, WriteMode as WireMode } from '../wire.ts';
 
 /** A commit of content as we asked for it: what tells it from somebody else's. */
 export interface Commit {

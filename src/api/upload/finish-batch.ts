@@ -1,17 +1,17 @@
-import type { Trouble } from './caller.ts';
-import { type Commit, checkContent, commitInfo, resolveCommit } from './commit.ts';
-import type { Client } from './context.ts';
-import { ApiError } from './errors.ts';
-import { CallFailure, failureOfEntry } from './failure.ts';
-import type { HttpAnswer } from './http.ts';
-import type { FileEntry, SessionCommit } from './remote.ts';
-import { type CallRequest, parsed, slowRpcRequest } from './request.ts';
+import type { Trouble } from '../caller.ts';
+import type { Client } from '../context.ts';
+import { ApiError } from '../errors.ts';
+import { CallFailure, failureOfEntry } from '../failure.ts';
+import type { HttpAnswer } from '../http.ts';
+import type { FileEntry, SessionCommit } from '../remote.ts';
+import { type CallRequest, parsed, slowRpcRequest } from '../request.ts';
 import type {
   UploadSessionFinishArg,
   UploadSessionFinishBatchArg,
   UploadSessionFinishBatchResult,
   UploadSessionFinishBatchResultEntry,
-} from './wire.ts';
+} from '../wire.ts';
+import { type Commit, checkContent, commitInfo, resolveCommit } from './commit.ts';
 
 const ROUTE = 'files/upload_session/finish_batch_v2';
 

@@ -1,19 +1,19 @@
-import { contentHashOf } from '../util/content-hash.ts';
-import { type Commit, checkContent, resolveCommit } from './commit.ts';
-import type { Client } from './context.ts';
-import { ApiError } from './errors.ts';
-import type { CallFailure } from './failure.ts';
-import { finishArg, finishBatch } from './finish-batch.ts';
-import type { FileEntry, Remote, SessionCommit, UploadPart, UploadSession } from './remote.ts';
-import { parsed, readNull, uploadRequest } from './request.ts';
-import { SpareSessions } from './spare-sessions.ts';
-import { stage } from './staging.ts';
+import { contentHashOf } from '../../util/content-hash.ts';
+import type { Client } from '../context.ts';
+import { ApiError } from '../errors.ts';
+import type { CallFailure } from '../failure.ts';
+import type { FileEntry, Remote, SessionCommit, UploadPart, UploadSession } from '../remote.ts';
+import { parsed, readNull, uploadRequest } from '../request.ts';
 import type {
   FileMetadata,
   UploadSessionAppendArg,
   UploadSessionStartArg,
   UploadSessionStartResult,
-} from './wire.ts';
+} from '../wire.ts';
+import { type Commit, checkContent, resolveCommit } from './commit.ts';
+import { finishArg, finishBatch } from './finish-batch.ts';
+import { SpareSessions } from './spare-sessions.ts';
+import { stage } from './staging.ts';
 
 const ROUTE = 'files/upload_session/finish';
 const EMPTY = new Uint8Array();
