@@ -159,6 +159,9 @@ export class Relocating {
   /** Gives the copy, and all below it, what we keep by id: dead properties and times that were set. */
   async #copyKept(source: Entry, copy: Entry, isShallow: boolean): Promise<Entry> {
     const { metadata, times, state } = this.parts;
+    const [noProperties, noTimes] = await Promise.all([state.properties.isEmpty(), state.times.isEmpty()]);
+    // Else all below the source is listed, which may cost calls.
+    if (noProperties && noTimes) return copy;
     const kept = await this.#withKept([source]);
     if (source.kind === 'folder' && !isShallow) kept.push(...(await this.#keptBelow(source.path)));
     for (const original of kept) {

@@ -102,6 +102,17 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect([...(await properties.of(['id:1', 'id:2', 'id:3'])).keys()]).toEqual(['id:2']);
     });
 
+    test('are empty until one is set, and again when the last one is removed', async () => {
+      const properties = await open();
+      expect(await properties.isEmpty()).toBe(true);
+      await properties.change('id:1', [{ set: property('a') }]);
+      await properties.copy('id:1', 'id:2');
+      await properties.forget(['id:1']);
+      expect(await properties.isEmpty()).toBe(false);
+      await properties.change('id:2', [{ remove: { namespace: 'urn:test', name: 'a' } }]);
+      expect(await properties.isEmpty()).toBe(true);
+    });
+
     test('each change makes the version grow; questions do not', async () => {
       const properties = await open();
       const versions = [await properties.version()];

@@ -23,5 +23,15 @@ export function timesContract(driver: string, open: () => Promise<Times>): void 
       await times.forget(['id:1', 'id:3', 'id:none']);
       expect([...(await times.of(['id:1', 'id:2', 'id:3'])).keys()]).toEqual(['id:2']);
     });
+
+    test('is empty until a time is set, and again when the last one is forgotten', async () => {
+      const times = await open();
+      expect(await times.isEmpty()).toBe(true);
+      for (const id of ['id:1', 'id:2']) await times.set(id, { rev: 'r', modifiedMs: 1 });
+      await times.forget(['id:1']);
+      expect(await times.isEmpty()).toBe(false);
+      await times.forget(['id:2']);
+      expect(await times.isEmpty()).toBe(true);
+    });
   });
 }

@@ -16,7 +16,7 @@ beforeEach(async () => {
   gateway = await startTestGateway({ service });
   client = new GatewayClient(gateway.url);
   expect((await client.send('MKCOL', '/d')).status).toBe(201);
-  expect((await client.send('PROPFIND', '/d/', { headers: { depth: '1' } })).status).toBe(207);
+  expect((await client.send('PROPFIND', '/d/', DEPTH_1)).status).toBe(207);
   upstream.take();
 });
 afterEach(async () => {
@@ -58,6 +58,8 @@ async function fill(folder: string, count: number): Promise<void> {
   expect(status).toBe(200);
 }
 
+const DEPTH_1 = { headers: { depth: '1' } };
+
 const to = (path: string) => ({ headers: { destination: `${gateway.url}${path}` } });
 
 describe('one request is at most one call', () => {
@@ -66,7 +68,7 @@ describe('one request is at most one call', () => {
     upstream.take();
     await ask(200, 'HEAD', '/d/a');
     await ask(404, 'HEAD', '/d/missing');
-    await ask(207, 'PROPFIND', '/d/', { headers: { depth: '1' } });
+    await ask(207, 'PROPFIND', '/d/', DEPTH_1);
     expect(upstream.take()).toEqual([]);
   });
 
@@ -89,7 +91,7 @@ describe('one request is at most one call', () => {
     await fill('/d/many', 1000);
     const isSeen = async () => (await client.send('HEAD', '/d/many/999')).status;
     await expect.poll(isSeen, { timeout: 20_000 }).toBe(200);
-    await ask(207, 'PROPFIND', '/d/many/', { headers: { depth: '1' } });
+    await ask(207, 'PROPFIND', '/d/many/', DEPTH_1);
     upstream.take();
     await ask(201, 'COPY', '/d/many', to('/d/copy'));
     expect(upstream.take()).toEqual(['copy_v2']);
@@ -98,6 +100,20 @@ describe('one request is at most one call', () => {
     await ask(204, 'DELETE', '/d/moved');
     expect(upstream.take()).toEqual(['permanently_delete']);
     expect((await ask(200, 'GET', '/d/copy/999')).body.toString()).toBe('999');
+  });
+
+  test('COPY of a folder that was never listed too, while nothing is kept beside the files', async () => {
+    await fill('/d/many', 20);
+    const isSeen = async () => String((await ask(207, 'PROPFIND', '/d/', DEPTH_1)).body).includes('/d/many/');
+    await expect.poll(isSeen, { timeout: 20_000 }).toBe(true);
+    upstream.take();
+    await ask(201, 'COPY', '/d/many', to('/d/copy'));
+    expect(upstream.take()).toEqual(['copy_v2']);
+    expect((await ask(200, 'GET', '/d/copy/19')).body.toString()).toBe('19');
+    await ask(207, 'PROPPATCH', '/d/many/7', { body: WIN32_TIMES });
+    await ask(201, 'COPY', '/d/many', to('/d/kept'));
+    const shown = await ask(207, 'PROPFIND', '/d/kept/7', { headers: { depth: '0' } });
+    expect(shown.body.toString()).toContain('Thu, 05 Mar 2026 10:00:00 GMT');
   });
 
   test('PROPPATCH of times is none', async () => {

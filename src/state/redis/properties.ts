@@ -19,6 +19,7 @@ export function redisProperties({ connection, key }: DriveStore): DeadProperties
       const found = await fieldsOf(connection, properties, ids);
       return new Map([...found].map(([id, text]) => [id, propertiesOf(text)]));
     },
+    isEmpty: async () => numberOf(await connection.command('HLEN', properties)) === 0,
     async change(id, changes) {
       const isDone = numberOf(await run(CHANGE, id, JSON.stringify(changes), String(PROPERTIES_BYTES_MAX)));
       if (isDone === 0)

@@ -27,6 +27,10 @@ export class ById<T extends object> {
     return this.#ids.has(id);
   }
 
+  get isEmpty(): boolean {
+    return this.#ids.size === 0;
+  }
+
   /** Of those ids that have a value. */
   of(ids: readonly string[]): Map<string, T> {
     const found = new Map<string, T>();

@@ -25,6 +25,7 @@ export function sqliteTimes(database: SqliteDatabase, drive: number, commits: Co
 
   return {
     of: async (wanted) => byId.of(wanted),
+    isEmpty: async () => byId.isEmpty,
     set: (id, time) =>
       commits.run(() => {
         set.run(drive, id, time.rev, time.modifiedMs);

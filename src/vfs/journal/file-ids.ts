@@ -29,6 +29,7 @@ export class FileIds {
         });
         return new Map(byAsked);
       },
+      isEmpty: () => properties.isEmpty(),
       change: (id, changes) => properties.change(now(id), changes),
       copy: (from, to) => properties.copy(now(from), now(to)),
       rename: (from, to) => properties.rename(now(from), now(to)),
