@@ -48,8 +48,17 @@ interface VisibilityPolicy {
   >;
 }
 
+type SharedLinkAccessFailureReason =
+  | 'login_required'
+  | 'email_verify_required'
+  | 'password_required'
+  | 'team_only'
+  | 'owner_only';
+
 export interface LinkPermissions {
   readonly can_revoke: boolean;
+  /** Where `can_revoke` is false. */
+  readonly revoke_failure_reason?: Tag<SharedLinkAccessFailureReason | 'other'>;
   readonly visibility_policies: readonly VisibilityPolicy[];
   readonly can_set_expiry: boolean;
   readonly can_remove_expiry: boolean;
@@ -59,6 +68,7 @@ export interface LinkPermissions {
   readonly allow_comments: boolean;
   readonly team_restricts_comments: boolean;
   readonly resolved_visibility?: Tag<ResolvedVisibility | 'other'>;
+  /** Only for the owner. */
   readonly requested_visibility?: Tag<RequestedVisibility>;
   readonly effective_audience?: Tag<LinkAudience | 'other'>;
   readonly require_password?: boolean;

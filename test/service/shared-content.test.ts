@@ -211,17 +211,19 @@ describe('list_folder with shared_link', () => {
     expect(JSON.stringify([first, second, since])).not.toContain('path_');
   });
 
-  test('for an app without a user; and a cursor that knows all', async () => {
+  test('for an app without a user; and for a user a cursor that knows all', async () => {
     await put(service, '/Listed by app/x', 'text');
     const { url } = await linkTo('/Listed by app');
-    const listed = await list({ path: '', shared_link: { url } }, asApp());
-    expect(listed.json).toMatchObject({ entries: [{ name: 'x' }] });
     const argument = { path: '', shared_link: { url } };
-    const latest = await list(argument, asApp(), 'list_folder/get_latest_cursor');
+    const listed = await list(argument, asApp());
+    expect(listed.json).toMatchObject({ entries: [{ name: 'x' }] });
+    expect((await list(argument, asApp(), 'list_folder/get_latest_cursor')).status).toBe(400);
+    const latest = await list(argument, asStranger(), 'list_folder/get_latest_cursor');
     const { cursor } = latest.json as Page;
-    expect((await list({ cursor }, asApp(), 'list_folder/continue')).json).toMatchObject({ entries: [] });
-    // It was not made for the user.
-    expect((await list({ cursor }, asStranger(), 'list_folder/continue')).status).toBe(400);
+    const next = (who: Record<string, string>) => list({ cursor }, who, 'list_folder/continue');
+    expect((await next(asStranger())).json).toMatchObject({ entries: [] });
+    // It was not made for the app.
+    expect((await next(asApp())).status).toBe(400);
     const plain = await list({ path: '' }, asApp());
     expect([plain.status, plain.text]).toEqual([400, expect.stringContaining('Only with shared_link')]);
   });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ManualClock } from '../support/manual-clock.ts';
+import { linkPermissions } from '../support/metadata-shapes.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, refusal, refusalIn, rpc } from '../support/service-client.ts';
 
@@ -39,33 +40,6 @@ const FILE_URL = expect.stringMatching(
   /^http:\/\/127\.0\.0\.1:\d+\/scl\/fi\/[0-9a-f]{32}\/[^/?]+\?rlkey=[0-9a-f]{32}&dl=0$/,
 );
 
-function permissions(visibility: 'public' | 'password' | 'no_one'): object {
-  return {
-    resolved_visibility: { '.tag': visibility },
-    requested_visibility: { '.tag': visibility === 'password' ? 'password' : 'public' },
-    effective_audience: { '.tag': visibility === 'no_one' ? 'no_one' : 'public' },
-    require_password: visibility === 'password',
-    can_revoke: true,
-    visibility_policies: [
-      { policy: { '.tag': 'public' }, resolved_policy: { '.tag': 'public' }, allowed: true },
-      {
-        policy: { '.tag': 'team_only' },
-        resolved_policy: { '.tag': 'team_only' },
-        allowed: false,
-        disallowed_reason: { '.tag': 'user_not_on_team' },
-      },
-      { policy: { '.tag': 'password' }, resolved_policy: { '.tag': 'password' }, allowed: true },
-    ],
-    can_set_expiry: true,
-    can_remove_expiry: true,
-    allow_download: true,
-    can_allow_download: true,
-    can_disallow_download: true,
-    allow_comments: false,
-    team_restricts_comments: false,
-  };
-}
-
 describe('create_shared_link_with_settings', () => {
   test('of a file', async () => {
     const file = await put(service, '/Shared/A b.txt', 'text');
@@ -78,7 +52,7 @@ describe('create_shared_link_with_settings', () => {
         id: file['id'],
         name: 'A b.txt',
         path_lower: '/shared/a b.txt',
-        link_permissions: permissions('public'),
+        link_permissions: linkPermissions('public'),
         client_modified: file['client_modified'],
         server_modified: file['server_modified'],
         rev: file['rev'],
@@ -99,7 +73,7 @@ describe('create_shared_link_with_settings', () => {
         id,
         name: 'Folder',
         path_lower: '/folder',
-        link_permissions: permissions('public'),
+        link_permissions: linkPermissions('public'),
       },
     ]);
   });
@@ -108,12 +82,12 @@ describe('create_shared_link_with_settings', () => {
     for (const name of ['password', 'expires', 'none', 'kept']) await put(service, `/Set/${name}`, 'text');
     const password = { requested_visibility: 'password', link_password: 'secret' };
     expect((await create({ path: '/Set/password', settings: password })).json).toMatchObject({
-      link_permissions: permissions('password'),
+      link_permissions: linkPermissions('password'),
     });
     const expires = '2030-01-01T00:00:00Z';
     expect((await create({ path: '/Set/expires', settings: { expires } })).json).toMatchObject({ expires });
     expect((await create({ path: '/Set/none', settings: { audience: 'no_one' } })).json).toMatchObject({
-      link_permissions: permissions('no_one'),
+      link_permissions: linkPermissions('no_one'),
     });
     expect((await create({ path: '/Set/kept', settings: { allow_download: false } })).json).toMatchObject({
       link_permissions: { allow_download: false },

@@ -25,3 +25,31 @@ export function fileShape(path: string, name: string): Record<string, unknown> {
 export function folderShape(path: string, name: string): Record<string, unknown> {
   return { name, path_lower: path.toLowerCase(), path_display: path, id: ID };
 }
+
+/** LinkPermissions as the owner of a link is told them. */
+export function linkPermissions(visibility: 'public' | 'password' | 'no_one'): object {
+  return {
+    resolved_visibility: { '.tag': visibility },
+    requested_visibility: { '.tag': visibility === 'password' ? 'password' : 'public' },
+    effective_audience: { '.tag': visibility === 'no_one' ? 'no_one' : 'public' },
+    require_password: visibility === 'password',
+    can_revoke: true,
+    visibility_policies: [
+      { policy: { '.tag': 'public' }, resolved_policy: { '.tag': 'public' }, allowed: true },
+      {
+        policy: { '.tag': 'team_only' },
+        resolved_policy: { '.tag': 'team_only' },
+        allowed: false,
+        disallowed_reason: { '.tag': 'user_not_on_team' },
+      },
+      { policy: { '.tag': 'password' }, resolved_policy: { '.tag': 'password' }, allowed: true },
+    ],
+    can_set_expiry: true,
+    can_remove_expiry: true,
+    allow_download: true,
+    can_allow_download: true,
+    can_disallow_download: true,
+    allow_comments: false,
+    team_restricts_comments: false,
+  };
+}

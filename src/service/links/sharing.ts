@@ -73,10 +73,11 @@ function permissions(link: Link, isOwner: boolean): LinkPermissions {
   const requested = link.visibility === 'password' ? 'password' : 'public';
   return {
     resolved_visibility: { '.tag': link.visibility },
-    requested_visibility: { '.tag': requested },
+    ...(isOwner && { requested_visibility: { '.tag': requested } }),
     effective_audience: { '.tag': link.visibility === 'no_one' ? 'no_one' : 'public' },
     require_password: link.visibility === 'password',
     can_revoke: isOwner,
+    ...(!isOwner && { revoke_failure_reason: { '.tag': 'owner_only' } }),
     visibility_policies: [
       { policy: { '.tag': 'public' }, resolved_policy: { '.tag': 'public' }, allowed: true },
       {

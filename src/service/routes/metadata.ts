@@ -79,7 +79,7 @@ const listFolder = openRpc('app-or-user', {
   },
 });
 
-const latestCursor = openRpc('app-or-user', {
+const latestCursor = rpc({
   name: 'files/list_folder/get_latest_cursor',
   scope: 'files.metadata.read',
   argument: listArgument,

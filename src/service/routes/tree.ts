@@ -1,5 +1,5 @@
 import { destination, itemAddress } from '../addresses.ts';
-import { BadCall } from '../failures.ts';
+import { BadCall, failure, refused } from '../failures.ts';
 import { fileMetadata, folderMetadata, metadata, wireTime } from '../metadata.ts';
 import { pathOrId, rev, writePath, writePathOrId } from '../path-schemas.ts';
 import { CREATE, DELETE, RELOCATE, RESTORE, REVISIONS } from '../refusals.ts';
@@ -92,6 +92,7 @@ const listRevisions = rpc({
   handle: ({ argument, caller, storage }) => {
     const { namespace } = caller.account;
     const { mode, limit, before_rev: beforeRev } = argument;
+    if (mode.tag === 'id' && beforeRev !== undefined) throw refused(failure('before_rev_not_supported'));
     const page = storage.revisions(namespace, itemAddress(argument.path, namespace), {
       by: mode.tag,
       limit,
