@@ -1,5 +1,5 @@
 import type { Change, Entry, FolderEntry, Page } from '../../api/remote.ts';
-import { keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import { keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
 import { isApiFailure } from '../errors.ts';
 import { type Fetch, takeChanges } from './fetches.ts';
 import type { InquiriesParts } from './inquiries.ts';
@@ -10,8 +10,11 @@ import { CachedFolder } from './listing.ts';
 /** Entries of one recursive listing; a larger tree is listed folder by folder. About 30 MB of memory. */
 const ENTRIES_MAX = 50_000;
 
-/** So many folders of one parent, listed cold within the time, are a client that walks the tree. */
-const WALKING = { folders: 3, withinMs: 10_000 };
+/** So many folders of one parent, listed cold within the time, are a client that walks the tree; `atOnce`: by a program. */
+const WALKING = { folders: 3, atOnce: 2, withinMs: 10_000 };
+
+/** A program goes from one folder to the next in less than this; a person who looks into two takes longer. */
+const PROGRAM_MS = 1_000;
 
 /** A tree that was too large is not tried again so soon. */
 const PAUSE_MS = 600_000;
@@ -23,9 +26,13 @@ const AHEAD_MS = 1_000;
 const WATCHED_MAX = 1_000;
 
 interface Watched {
-  /** The keys of those that were listed; no more once their parent is read. */
+  /** The keys of those that were listed. */
   readonly folders: Set<string>;
+  /** When the last of them was. */
+  lastMs: number;
   readonly untilMs: number;
+  /** Their parent has been read, or that was tried. */
+  readonly isRead: boolean;
 }
 
 /** A recursive listing under way for a client that walks. */
@@ -54,6 +61,7 @@ export class Subtrees {
     const askedMs = clock.now();
     try {
       const read = await this.#read(folder, how, signal);
+      if (!read) this.#leaveAlone(keyOf(folder.path));
       if (!read || fetch.isVoid) return false;
       this.#keep(folder, read, fetch, askedMs);
       return true;
@@ -69,19 +77,23 @@ export class Subtrees {
   notice(folder: FolderEntry): void {
     const { known, clock } = this.parts;
     if (folder.path === ROOT) return;
-    const parentKey = keyOf(parentOf(folder.path));
+    const key = keyOf(folder.path);
+    const parentKey = parentKeyOf(key);
     const nowMs = clock.now();
     const watched = this.#watched.get(parentKey);
     if (!watched || watched.untilMs <= nowMs) {
-      this.#watch(parentKey, { folders: new Set([keyOf(folder.path)]), untilMs: nowMs + WALKING.withinMs });
+      const untilMs = nowMs + WALKING.withinMs;
+      this.#watch(parentKey, { folders: new Set([key]), lastMs: nowMs, untilMs, isRead: false });
       return;
     }
-    if (watched.folders.size === WALKING.folders) return;
-    watched.folders.add(keyOf(folder.path));
-    if (watched.folders.size < WALKING.folders || this.#ahead || this.#stop.signal.aborted) return;
+    if (watched.isRead) return;
+    const enough = nowMs - watched.lastMs < PROGRAM_MS ? WALKING.atOnce : WALKING.folders;
+    if (watched.folders.size < WALKING.folders) watched.folders.add(key);
+    watched.lastMs = nowMs;
+    if (watched.folders.size < enough || this.#ahead || this.#stop.signal.aborted) return;
     const parent = known.peek(parentKey);
     if (parent === undefined || parent === 'absent' || parent.kind === 'file') return;
-    this.#watch(parentKey, { ...watched, untilMs: nowMs + PAUSE_MS });
+    this.#leaveAlone(parentKey);
     const done = this.fetch(parent, { ahead: true }, this.#stop.signal)
       // Nobody depends on it: whoever needs one of the folders asks for it.
       .catch(() => {})
@@ -111,6 +123,11 @@ export class Subtrees {
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#ahead?.done;
+  }
+
+  #leaveAlone(key: string): void {
+    const nowMs = this.parts.clock.now();
+    this.#watch(key, { folders: new Set(), lastMs: nowMs, untilMs: nowMs + PAUSE_MS, isRead: true });
   }
 
   #watch(key: string, watched: Watched): void {

@@ -106,8 +106,10 @@ describe('a walk through the whole tree', () => {
 describe('a client that lists folder after folder', () => {
   test('finds the rest known', async () => {
     await drive.files.list(at('/Tree'));
-    for (let index = 0; index < 3; index++) await drive.files.list(at(`/Tree/f${index}`));
+    for (let index = 0; index < 2; index++) await drive.files.list(at(`/Tree/f${index}`));
     await turn(20);
+    // Of /Tree, of each of the two, and of all.
+    expect(remote.count('list')).toBe(4);
     const before = remote.questions;
     for (let index = 0; index < 10; index++)
       expect(await drive.names(at(`/Tree/f${index}/deep`))).toEqual(['x']);
@@ -116,9 +118,9 @@ describe('a client that lists folder after folder', () => {
 
   test('waits for what is on its way and does not ask for it too', async () => {
     await drive.files.list(at('/Tree'));
-    for (let index = 0; index < 2; index++) await drive.files.list(at(`/Tree/f${index}`));
+    await drive.files.list(at('/Tree/f0'));
     const gate = remote.holdNext('list', 'end');
-    await drive.files.list(at('/Tree/f2'));
+    await drive.files.list(at('/Tree/f1'));
     await gate.reached;
     const before = remote.count('list');
     const waiting = Promise.all([3, 4, 5].map((index) => drive.names(at(`/Tree/f${index}`))));
@@ -130,9 +132,9 @@ describe('a client that lists folder after folder', () => {
 
   test('asks by itself when that takes long', async () => {
     await drive.files.list(at('/Tree'));
-    for (let index = 0; index < 2; index++) await drive.files.list(at(`/Tree/f${index}`));
+    await drive.files.list(at('/Tree/f0'));
     const gate = remote.holdNext('list', 'end');
-    await drive.files.list(at('/Tree/f2'));
+    await drive.files.list(at('/Tree/f1'));
     await gate.reached;
     const waiting = drive.names(at('/Tree/f3'));
     await turn(20);
@@ -144,9 +146,9 @@ describe('a client that lists folder after folder', () => {
 
   test('leaves when its client does', async () => {
     await drive.files.list(at('/Tree'));
-    for (let index = 0; index < 2; index++) await drive.files.list(at(`/Tree/f${index}`));
+    await drive.files.list(at('/Tree/f0'));
     const gate = remote.holdNext('list', 'end');
-    await drive.files.list(at('/Tree/f2'));
+    await drive.files.list(at('/Tree/f1'));
     await gate.reached;
     const client = new AbortController();
     const waiting = drive.files.list(at('/Tree/f3'), client.signal);
@@ -154,6 +156,18 @@ describe('a client that lists folder after folder', () => {
     client.abort(new Error('gone'));
     await expect(waiting).rejects.toThrow('gone');
     gate.release();
+  });
+
+  test('as slowly as a person is taken for a walk at the third', async () => {
+    await drive.files.list(at('/Tree'));
+    const counts: number[] = [];
+    for (let index = 0; index < 4; index++) {
+      await drive.files.list(at(`/Tree/f${index}`));
+      await turn(20);
+      counts.push(remote.count('list'));
+      await drive.clock.advance(2_000);
+    }
+    expect(counts).toEqual([2, 3, 5, 5]);
   });
 
   test('now and then is not taken for a walk', async () => {
