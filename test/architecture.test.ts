@@ -25,6 +25,7 @@ const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file:
     pattern: /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|(?<![.\w])setTimeout\(/,
     file: /^util\/clock\.ts$/,
   },
+  { what: 'joins signals', pattern: /\bAbortSignal\.any\b/, file: /^util\/linked-signal\.ts$/ },
 ];
 
 const LINES_MAX = 400;

@@ -1,5 +1,5 @@
-import { setMaxListeners } from 'node:events';
 import type { Clock } from '../util/clock.ts';
+import { type LinkedSignal, linkedSignal } from '../util/linked-signal.ts';
 import type { Log } from '../util/log.ts';
 import type { Meter } from '../util/meter.ts';
 import { counted } from './count.ts';
@@ -257,26 +257,8 @@ export class Caller {
   }
 
   /** A signal for as long as one call lives: aborted by the caller's, and by the client's end. */
-  #life(outer: AbortSignal | undefined): { readonly signal: AbortSignal; readonly release: () => void } {
-    // Not `AbortSignal.any`: on Node 20 it keeps what hangs on a signal that lives as long as the process.
-    const life = new AbortController();
-    const sources = outer ? [outer, this.world.signal] : [this.world.signal];
-    const release = () => {
-      for (const unlink of links.splice(0)) unlink();
-    };
-    const links = sources.map((source) => {
-      // Many calls may hang on one signal: that is no leak, as each lets go when it ends.
-      setMaxListeners(0, source);
-      const stop = () => {
-        life.abort(source.reason);
-        // A download that nobody began to read is released by nobody else.
-        release();
-      };
-      if (source.aborted) life.abort(source.reason);
-      source.addEventListener('abort', stop, { once: true });
-      return () => source.removeEventListener('abort', stop);
-    });
-    return { signal: life.signal, release };
+  #life(outer: AbortSignal | undefined): LinkedSignal {
+    return linkedSignal(...(outer ? [outer] : []), this.world.signal);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ListFolderResult } from '../../api/wire.ts';
+import { linkedSignal } from '../../util/linked-signal.ts';
 import { addressOf, exceptRoot } from '../addresses.ts';
 import { BadCall } from '../failures.ts';
 import {
@@ -117,14 +118,16 @@ const longpoll = openRpc('none', {
   },
   refusals: LISTING,
   handle: async ({ argument, storage, signal, closing }) => {
-    const stop = AbortSignal.any([signal, closing]);
     const cursor = storageCursor(argument.cursor);
+    const stop = linkedSignal(signal, closing);
     try {
-      return { changes: await storage.awaitChange(cursor, argument.timeout * 1000, stop) };
+      return { changes: await storage.awaitChange(cursor, argument.timeout * 1000, stop.signal) };
     } catch (error) {
       // A service that stops lets its listeners go with what is true: nothing has changed.
       if (closing.aborted) return { changes: false };
       throw error;
+    } finally {
+      stop.release();
     }
   },
 });

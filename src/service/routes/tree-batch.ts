@@ -18,7 +18,7 @@ const BATCH_MAX_FOLDERS = 10_000;
 const FOLDERS_AT_ONCE = 20;
 
 /** A call that is waited for goes on while the service closes. */
-const NEVER = AbortSignal.any([]);
+const NEVER = new AbortController().signal;
 
 const CREATE_FOLDERS = 'files/create_folder_batch';
 

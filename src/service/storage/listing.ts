@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../util/clock.ts';
+import { linkedSignal } from '../../util/linked-signal.ts';
 import { type CursorState, type Cursors, ownerDigest, refused } from './cursors.ts';
 import type { Database } from './database.ts';
 import { notFound } from './errors.ts';
@@ -76,11 +77,13 @@ export class Listings {
       woken ??= changed;
       done.abort();
     });
+    const stop = linkedSignal(signal, done.signal);
     try {
-      await this.clock.sleep(timeoutMs, AbortSignal.any([signal, done.signal]));
+      await this.clock.sleep(timeoutMs, stop.signal);
     } catch (failure) {
       if (woken === undefined) throw failure;
     } finally {
+      stop.release();
       forget();
     }
     return woken ?? false;

@@ -68,14 +68,6 @@ export function splitKey(key: string): { readonly parent: string; readonly nameK
   return { parent: key.slice(0, start), nameKey: key.slice(start) };
 }
 
-/** The keys of all folders above `key`, the root first. */
-export function ancestorsOf(key: string): string[] {
-  const keys: string[] = [];
-  for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1))
-    keys.push(key.slice(0, slash));
-  return keys;
-}
-
 /** The refusal of a path that can name nothing. */
 export function malformed(kind: 'lookup' | 'write'): StorageError {
   return new StorageError({ kind, tag: 'malformed_path' });

@@ -1,4 +1,5 @@
 import type { Change, Entry, FolderEntry, Page } from '../../api/remote.ts';
+import { linkedSignal } from '../../util/linked-signal.ts';
 import { keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
 import { isApiFailure } from '../errors.ts';
 import { type Fetch, takeChanges } from './fetches.ts';
@@ -113,9 +114,10 @@ export class Subtrees {
     const leftMs = this.#ahead.sinceMs + AHEAD_MS - clock.now();
     if (leftMs <= 0) return false;
     const over = new AbortController();
-    const stop = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
-    await Promise.race([this.#ahead.done, clock.sleep(leftMs, stop).catch(() => {})]);
+    const stop = linkedSignal(over.signal, ...(signal ? [signal] : []));
+    await Promise.race([this.#ahead.done, clock.sleep(leftMs, stop.signal).catch(() => {})]);
     over.abort();
+    stop.release();
     signal?.throwIfAborted();
     return true;
   }

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
 import type { ListingScope, Storage, StoredPage } from '../../../src/service/storage/storage.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -288,6 +289,16 @@ test('a wait ends with its client and with the storage', async () => {
   const waiting = storage.awaitChange(cursor, 30_000, never);
   await storage.close();
   expect(await waiting).toBe(false);
+});
+
+test('a wait that is over leaves nothing at the signal that could have ended it', async () => {
+  const storage = await opened();
+  const { signal } = new AbortController();
+  const waiting = storage.awaitChange(storage.latestCursor(OWNER, ROOT), 30_000, signal);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  await put(storage, '/a', 'a');
+  expect(await waiting).toBe(true);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
 test('thousands wait at once, and one change wakes those it is for', async () => {
