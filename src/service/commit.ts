@@ -1,16 +1,7 @@
 import { destination } from './addresses.ts';
 import { isUploadPath, rev } from './path-schemas.ts';
-import {
-  boolean,
-  optional,
-  required,
-  string,
-  struct,
-  timestamp,
-  union,
-  unsupported,
-  withDefault,
-} from './schema.ts';
+import { propertyGroups } from './properties.ts';
+import { boolean, optional, required, string, struct, timestamp, union, withDefault } from './schema.ts';
 import { type Commit, StorageError } from './storage/storage.ts';
 
 /**
@@ -23,7 +14,7 @@ export const commitFields = {
   autorename: withDefault(boolean, false),
   client_modified: optional(timestamp),
   mute: withDefault(boolean, false),
-  property_groups: optional(unsupported),
+  property_groups: optional(propertyGroups),
   strict_conflict: withDefault(boolean, false),
 };
 

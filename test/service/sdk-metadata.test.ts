@@ -84,6 +84,18 @@ describe('files/list_folder and its cursors', () => {
     expect(await sdkRefusal(sdk.filesListFolderGetLatestCursor({ path }))).toEqual(sdkRefused(summary));
   });
 
+  test('with properties of a template, of which there are none', async () => {
+    const ids = ['ptid:none'];
+    const include_property_groups = { '.tag': 'filter_some', filter_some: ids } as const;
+    const argument = { path: '', include_property_groups };
+    const refused = sdkRefused('template_error/template_not_found', { template_not_found: 'ptid:none' });
+    expect(await sdkRefusal(sdk.filesListFolder(argument))).toEqual(refused);
+    expect(await sdkRefusal(sdk.filesListFolderGetLatestCursor(argument))).toEqual(refused);
+    await put('/Plain');
+    const { result } = await sdk.filesGetMetadata({ path: '/Plain', include_property_groups });
+    expect(result).toEqual({ '.tag': 'file', ...fileShape('/Plain', 'Plain') });
+  });
+
   test('a cursor of a folder that went, and one of another service', async () => {
     await put('/Going/x');
     const { result } = await sdk.filesListFolder({ path: '/Going' });
@@ -112,6 +124,9 @@ describe('files/list_revisions and files/restore', () => {
     const second = await put(path, 'more');
     const { result: two } = await sdk.filesListRevisions({ path });
     expect(two).toEqual({ is_deleted: false, entries: [second, first], has_more: false });
+    const restorable = { path, include_restorable_info: true };
+    const { result: told } = await sdk.filesListRevisions(restorable);
+    expect(told.entries).toEqual([second, first].map((file) => ({ ...file, is_restorable: true })));
     const { result: page } = await sdk.filesListRevisions({ path, limit: 1 });
     expect(page).toEqual({ is_deleted: false, entries: [second], has_more: true });
     // The SDK sends fields that its types do not have yet.

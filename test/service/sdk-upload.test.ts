@@ -84,6 +84,42 @@ describe('files/upload', () => {
   });
 });
 
+describe('property groups, whose template is not here', () => {
+  const property_groups = [{ template_id: 'ptid:none', fields: [{ name: 'a', value: 'b' }] }];
+  const summary = 'properties_error/template_not_found';
+  const fields = { template_not_found: 'ptid:none' };
+  const isThere = async (path: string) =>
+    expect((await sdk.filesGetMetadata({ path })).result).toMatchObject({ '.tag': 'file', size: 4 });
+
+  test('the file is saved without them, and it is said so', async () => {
+    const uploaded = sdk.filesUpload({ path: '/Property/upload', property_groups, contents: 'text' });
+    expect(await sdkRefusal(uploaded)).toEqual(sdkRefused(summary, fields));
+    await isThere('/Property/upload');
+    const finished = sdk.filesUploadSessionFinish({
+      ...at(await started('text'), 4),
+      commit: { path: '/Property/finish', property_groups },
+      contents: '',
+    });
+    expect(await sdkRefusal(finished)).toEqual(sdkRefused(summary, fields));
+    await isThere('/Property/finish');
+    const { result } = await sdk.filesUploadSessionFinishBatchV2({
+      entries: [
+        {
+          ...at(await started('text', { close: true }), 4),
+          commit: { path: '/Property/batch', property_groups },
+        },
+      ],
+    });
+    expect(result).toEqual({ entries: [{ '.tag': 'failure', failure: sdkError(summary, fields) }] });
+    await isThere('/Property/batch');
+  });
+
+  test('no groups are none', async () => {
+    const { result } = await sdk.filesUpload({ path: '/Property/0', property_groups: [], contents: 'text' });
+    expect(result).toEqual(fileShape('/Property/0', '0'));
+  });
+});
+
 describe('a sequential session', () => {
   test('start, append in both versions, finish', async () => {
     const session_id = await started('t');

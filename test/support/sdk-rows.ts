@@ -15,9 +15,19 @@ const UNWRITABLE = [
 export const SDK_ROWS = {
   'sdk-metadata': {
     'files/get_metadata': ['path/malformed_path', 'path/not_found'],
-    'files/list_folder': ['path/malformed_path', 'path/not_folder', 'path/not_found'],
+    'files/list_folder': [
+      'path/malformed_path',
+      'path/not_folder',
+      'path/not_found',
+      'template_error/template_not_found',
+    ],
     'files/list_folder/continue': ['path/not_found', 'reset'],
-    'files/list_folder/get_latest_cursor': ['path/malformed_path', 'path/not_folder', 'path/not_found'],
+    'files/list_folder/get_latest_cursor': [
+      'path/malformed_path',
+      'path/not_folder',
+      'path/not_found',
+      'template_error/template_not_found',
+    ],
     'files/list_folder/longpoll': ['reset'],
     'files/list_revisions': [
       'before_rev_not_supported',
@@ -31,7 +41,7 @@ export const SDK_ROWS = {
     'files/search/continue_v2': [],
   },
   'sdk-upload': {
-    'files/upload': ['content_hash_mismatch', ...UNWRITABLE],
+    'files/upload': ['content_hash_mismatch', ...UNWRITABLE, 'properties_error/template_not_found'],
     'files/upload_session/append': ['closed', 'incorrect_offset', 'not_found'],
     'files/upload_session/append_v2': [
       'closed',
@@ -50,6 +60,7 @@ export const SDK_ROWS = {
       'lookup_failed/incorrect_offset',
       'lookup_failed/not_found',
       ...UNWRITABLE,
+      'properties_error/template_not_found',
     ],
     'files/upload_session/finish_batch': [],
     'files/upload_session/finish_batch/check': ['invalid_async_job_id'],

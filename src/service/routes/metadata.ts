@@ -1,7 +1,7 @@
 import type { ListFolderResult } from '../../api/wire.ts';
 import { linkedSignal } from '../../util/linked-signal.ts';
 import { addressOf, exceptRoot } from '../addresses.ts';
-import { BadCall } from '../failures.ts';
+import { BadCall, refused } from '../failures.ts';
 import {
   linkContinue,
   linkCursor,
@@ -13,21 +13,13 @@ import {
 import type { OpenLink } from '../links/sharing.ts';
 import { metadata } from '../metadata.ts';
 import { pathOrRoot, readPath } from '../path-schemas.ts';
+import { templateError, templateFilter } from '../properties.ts';
 import { LISTING, LOOKUP } from '../refusals.ts';
 import { type Call, type Caller, openRpc, type Route, rpc } from '../route.ts';
-import {
-  boolean,
-  integer,
-  optional,
-  required,
-  type StructOf,
-  string,
-  unsupported,
-  withDefault,
-} from '../schema.ts';
+import { boolean, integer, optional, required, type StructOf, string, withDefault } from '../schema.ts';
 import type { CursorOwner, ListingScope, StoredPage } from '../storage/storage.ts';
 
-/** Media, sharing members and property groups are accepted and never there: nothing here has any. */
+/** Media and property groups may be asked for, and are never told: nothing here has any. */
 const getMetadata = rpc({
   name: 'files/get_metadata',
   scope: 'files.metadata.read',
@@ -36,7 +28,7 @@ const getMetadata = rpc({
     include_media_info: withDefault(boolean, false),
     include_deleted: withDefault(boolean, false),
     include_has_explicit_shared_members: withDefault(boolean, false),
-    include_property_groups: optional(unsupported),
+    include_property_groups: optional(templateFilter),
   },
   refusals: LOOKUP,
   handle: ({ argument, caller, storage }) => {
@@ -59,7 +51,7 @@ const listArgument = {
   include_mounted_folders: withDefault(boolean, true),
   limit: withDefault(integer({ min: 1, max: LIST_LIMIT_MAX }), LIST_LIMIT_DEFAULT),
   shared_link: optional(sharedLink),
-  include_property_groups: optional(unsupported),
+  include_property_groups: optional(templateFilter),
   include_non_downloadable_files: withDefault(boolean, true),
   include_restorable_info: withDefault(boolean, false),
 };
@@ -145,6 +137,7 @@ async function listed(
   call: Call<Caller | undefined>,
   argument: ListArgument,
 ): Promise<{ readonly owner: CursorOwner; readonly scope: ListingScope; readonly opened?: OpenLink }> {
+  if (argument.include_property_groups) throw refused(templateError(argument.include_property_groups));
   if (argument.shared_link) return await linkListing(call, argument.shared_link, plainScope(argument));
   const { owner, account } = userIn(call);
   return { owner, scope: scopeOf(argument, account.namespace) };

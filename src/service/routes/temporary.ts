@@ -5,7 +5,7 @@ import { fileMetadata } from '../metadata.ts';
 import { readPath, writePathOrId } from '../path-schemas.ts';
 import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
 import { type Route, rpc } from '../route.ts';
-import { number, required, struct, withDefault } from '../schema.ts';
+import { number, optional, required, struct, unsupported, withDefault } from '../schema.ts';
 import { StorageError } from '../storage/storage.ts';
 
 /** Of a download link, and at most of an upload link: four hours. */
@@ -34,7 +34,14 @@ const temporaryUploadLink = rpc({
   name: 'files/get_temporary_upload_link',
   scope: 'files.content.write',
   argument: {
-    commit_info: required(struct({ ...commitFields, path: required(writePathOrId) })),
+    commit_info: required(
+      struct({
+        ...commitFields,
+        path: required(writePathOrId),
+        // Whoever uploads by the link could not be told that the file has none of them.
+        property_groups: optional(unsupported),
+      }),
+    ),
     duration: withDefault(number({ min: UPLOAD_LINK_SECONDS_MIN, max: LINK_SECONDS }), LINK_SECONDS),
   },
   refusals: NO_REFUSALS,

@@ -101,7 +101,11 @@ const listRevisions = rpc({
     return {
       is_deleted: page.deleted,
       server_deleted: page.deletedMs === undefined ? undefined : wireTime(page.deletedMs),
-      entries: page.entries.map(fileMetadata),
+      entries: page.entries.map((file) => ({
+        ...fileMetadata(file),
+        // Whatever is listed can be brought back: what cannot be any more is gone from the list.
+        ...(argument.include_restorable_info && { is_restorable: true }),
+      })),
       has_more: page.hasMore,
     };
   },

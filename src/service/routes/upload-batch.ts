@@ -1,8 +1,9 @@
-import { commitFields, commitOf } from '../commit.ts';
+import { type CommitInfo, commitFields, commitOf } from '../commit.ts';
 import { inChunks, outcomesOf } from '../jobs/batch.ts';
 import { checkRoute, launch } from '../jobs/job-routes.ts';
 import { fileMetadata } from '../metadata.ts';
 import { contentHash } from '../path-schemas.ts';
+import { propertiesError } from '../properties.ts';
 import { FINISH, failureOf, SESSION } from '../refusals.ts';
 import { type Route, rpc, upload } from '../route.ts';
 import { boolean, integer, list, optional, required, struct, union, withDefault } from '../schema.ts';
@@ -82,7 +83,7 @@ const finishBatch = rpc({
       prepare: (entry) => sessionCommit(entry, namespace),
       run: (commits) => storage.finishSessions(namespace, commits),
     });
-    return { entries: outcomes.map(finishResult) };
+    return { entries: finishResults(argument.entries, outcomes) };
   },
 });
 
@@ -102,7 +103,7 @@ const finishBatchV1 = rpc({
         prepare: (entry) => sessionCommit(entry, namespace),
         run: (commits) => storage.finishSessions(namespace, commits),
       });
-      return outcomes.map(finishResult);
+      return finishResults(argument.entries, outcomes);
     });
   },
 });
@@ -138,9 +139,13 @@ function sessionCommit(
   return { ...sessionAt(cursor), commit: commitOf(commit, namespace) };
 }
 
-function finishResult(outcome: Outcome<StoredFile>): object {
-  if (!(outcome instanceof StorageError)) return { '.tag': 'success', ...fileMetadata(outcome) };
-  const told = failureOf(outcome, FINISH);
-  if (!told) throw outcome;
-  return { '.tag': 'failure', failure: told.value };
+function finishResults(entries: readonly FinishEntry[], outcomes: readonly Outcome<StoredFile>[]): object[] {
+  return outcomes.map((outcome, index) => finishResult(outcome, entries[index]?.commit.property_groups));
+}
+
+function finishResult(outcome: Outcome<StoredFile>, groups: CommitInfo['property_groups']): object {
+  const told = outcome instanceof StorageError ? failureOf(outcome, FINISH) : propertiesError(groups);
+  if (told) return { '.tag': 'failure', failure: told.value };
+  if (outcome instanceof StorageError) throw outcome;
+  return { '.tag': 'success', ...fileMetadata(outcome) };
 }

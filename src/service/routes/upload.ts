@@ -1,11 +1,14 @@
-import { commitFields, commitOf } from '../commit.ts';
+import type { FileMetadata } from '../../api/wire.ts';
+import { type CommitInfo, commitFields, commitOf } from '../commit.ts';
 import { failure, refused } from '../failures.ts';
 import { fileMetadata } from '../metadata.ts';
 import { contentHash } from '../path-schemas.ts';
+import { propertiesError } from '../properties.ts';
 import { FINISH, SESSION, UPLOAD } from '../refusals.ts';
 import { type Route, upload } from '../route.ts';
 import { boolean, optional, required, struct, union, withDefault } from '../schema.ts';
 import { sessionAt, sessionCursor, sessionCursorFields } from '../session-cursor.ts';
+import type { StoredFile } from '../storage/storage.ts';
 
 /** One call, one commit: nothing is stored unless the whole body came and its hash is right. */
 const uploadFile = upload({
@@ -16,7 +19,8 @@ const uploadFile = upload({
   handle: async ({ argument, caller, storage, incoming }) => {
     const { namespace } = caller.account;
     const commit = commitOf(argument, namespace);
-    return fileMetadata(await storage.upload(namespace, commit, incoming(argument.content_hash)));
+    const file = await storage.upload(namespace, commit, incoming(argument.content_hash));
+    return committed(file, argument.property_groups);
   },
 });
 
@@ -84,8 +88,16 @@ const finish = upload({
     const { namespace } = caller.account;
     const commit = commitOf(argument.commit, namespace);
     const at = sessionAt(argument.cursor);
-    return fileMetadata(await storage.finishSession(namespace, at, commit, incoming(argument.content_hash)));
+    const file = await storage.finishSession(namespace, at, commit, incoming(argument.content_hash));
+    return committed(file, argument.commit.property_groups);
   },
 });
 
 export const UPLOAD_ROUTES: readonly Route[] = [uploadFile, start, append, appendV1, finish];
+
+/** The file is there either way: a refusal says that it has none of the groups. */
+function committed(file: StoredFile, groups: CommitInfo['property_groups']): FileMetadata {
+  const told = propertiesError(groups);
+  if (told) throw refused(told);
+  return fileMetadata(file);
+}
