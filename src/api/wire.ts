@@ -35,13 +35,18 @@ export interface FileMetadata extends MetadataBase {
   readonly size: number;
   readonly is_downloadable?: boolean;
   readonly content_hash?: string;
+  /** Where it was asked for. */
+  readonly has_explicit_shared_members?: boolean;
 }
 
 export interface FolderMetadata extends MetadataBase {
   readonly id: string;
 }
 
-type DeletedMetadata = MetadataBase;
+interface DeletedMetadata extends MetadataBase {
+  /** Where it was asked for. */
+  readonly is_restorable?: boolean;
+}
 
 /** As it stands where the declared type is the base; where a concrete type is declared, there is no tag. */
 export type Metadata =

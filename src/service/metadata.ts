@@ -27,11 +27,24 @@ export function folderMetadata(folder: StoredFolder): FolderMetadata {
   };
 }
 
+/** Fields that are there only where they were asked for. */
+export interface AskedFields {
+  readonly explicitMembers: boolean;
+  readonly restorable: boolean;
+}
+
+const NONE_ASKED: AskedFields = { explicitMembers: false, restorable: false };
+
 /** Metadata where the declared type is the base, and a `.tag` tells which of the three it is. */
-export function metadata(stored: Stored | StoredDeletion): Metadata {
+export function metadata(stored: Stored | StoredDeletion, asked: AskedFields = NONE_ASKED): Metadata {
   switch (stored.kind) {
     case 'file':
-      return { '.tag': 'file', ...fileMetadata(stored) };
+      return {
+        '.tag': 'file',
+        ...fileMetadata(stored),
+        // Files are shared by links here, and not with members.
+        ...(asked.explicitMembers && { has_explicit_shared_members: false }),
+      };
     case 'folder':
       return { '.tag': 'folder', ...folderMetadata(stored) };
     case 'deleted':
@@ -40,6 +53,7 @@ export function metadata(stored: Stored | StoredDeletion): Metadata {
         name: stored.name,
         path_lower: stored.pathLower,
         path_display: stored.pathDisplay,
+        ...(asked.restorable && { is_restorable: stored.restorable }),
       };
   }
 }

@@ -44,6 +44,11 @@ export const pathOrId: Schema<string> = string({
   },
 });
 
+/** get_shared_link_metadata, get_shared_link_file: a path inside a linked folder. */
+export const absolutePath: Schema<string> = string({
+  pattern: { shown: '/(.|[\\r\\n])*', test: /^\//s },
+});
+
 /** Whether an upload's destination has one of the three forms; if not, that is a 409 and no 400. */
 export function isUploadPath(path: string): boolean {
   return /^(?:\/.*|ns:[0-9]+(?:\/.*)?|id:.*)$/s.test(path);

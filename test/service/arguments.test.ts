@@ -90,6 +90,21 @@ describe('RPC arguments', () => {
     ['check/user', { query: 'x'.repeat(501) }, 'query: must be at most 500 characters, got 501'],
     ['users/get_current_account', { query: 1 }, "unknown field 'query'"],
     [
+      'sharing/get_shared_link_metadata',
+      { url: 'https://x/', path: 'a' },
+      "path: 'a' did not match pattern '/(.|[\\r\\n])*'",
+    ],
+    [
+      'files/list_folder',
+      { path: '', include_property_groups: { '.tag': 'filter_some', filter_some: [] } },
+      'include_property_groups: filter_some: must have at least 1 items, got 0',
+    ],
+    [
+      'files/get_temporary_upload_link',
+      { commit_info: { path: '/x', property_groups: [{ template_id: 'ptid:x', fields: [] }] } },
+      'commit_info: property_groups: not supported by this service; leave the field out',
+    ],
+    [
       'sharing/create_shared_link_with_settings',
       { path: '/file', settings: { color: 1 } },
       "settings: unknown field 'color'",

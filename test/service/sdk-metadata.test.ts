@@ -96,6 +96,45 @@ describe('files/list_folder and its cursors', () => {
     expect(result).toEqual({ '.tag': 'file', ...fileShape('/Plain', 'Plain') });
   });
 
+  test('what entries say only where it is asked for, also after a cursor', async () => {
+    await put('/Asked/deleted');
+    await sdk.filesDeleteV2({ path: '/Asked/deleted' });
+    await sdk.filesCreateFolderV2({ path: '/Asked/folder' });
+    await sdk.filesDeleteV2({ path: '/Asked/folder' });
+    const kept = await put('/Asked/kept');
+    const has_explicit_shared_members = false;
+    const include_has_explicit_shared_members = true;
+    const argument = { path: '/Asked', include_has_explicit_shared_members, include_restorable_info: true };
+    const deletion = (name: string, is_restorable: boolean) => {
+      const path_display = `/Asked/${name}`;
+      const path_lower = path_display.toLowerCase();
+      return { '.tag': 'deleted', name, path_lower, path_display, is_restorable };
+    };
+    const { result: first } = await sdk.filesListFolder({ ...argument, include_deleted: true, limit: 1 });
+    const { result: more } = await sdk.filesListFolderContinue({ cursor: first.cursor });
+    const { result: rest } = await sdk.filesListFolderContinue({ cursor: more.cursor });
+    expect([...first.entries, ...more.entries, ...rest.entries]).toEqual([
+      deletion('deleted', true),
+      deletion('folder', false),
+      { '.tag': 'file', ...kept, has_explicit_shared_members },
+    ]);
+    const { result: latest } = await sdk.filesListFolderGetLatestCursor(argument);
+    await sdk.filesDeleteV2({ path: '/Asked/kept' });
+    expect((await sdk.filesListFolderLongpoll(latest)).result).toEqual({ changes: true });
+    const { result: changes } = await sdk.filesListFolderContinue(latest);
+    expect(changes.entries).toEqual([deletion('kept', true)]);
+    await put('/Asked/kept');
+    const { result } = await sdk.filesGetMetadata({
+      path: '/Asked/kept',
+      include_has_explicit_shared_members,
+    });
+    expect(result).toEqual({
+      '.tag': 'file',
+      ...fileShape('/Asked/kept', 'kept'),
+      has_explicit_shared_members,
+    });
+  });
+
   test('a cursor of a folder that went, and one of another service', async () => {
     await put('/Going/x');
     const { result } = await sdk.filesListFolder({ path: '/Going' });

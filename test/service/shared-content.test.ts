@@ -236,6 +236,21 @@ describe('list_folder with shared_link', () => {
     expect(refusalIn(await list({ cursor }, asStranger(), 'list_folder/continue'))).toEqual(refused('reset'));
   });
 
+  test('says what it is asked for, also after a cursor', async () => {
+    await put(service, '/Asked in link/a', 'text');
+    await put(service, '/Asked in link/b', 'text');
+    const { url } = await linkTo('/Asked in link');
+    const include_has_explicit_shared_members = true;
+    const argument = { path: '', shared_link: { url }, limit: 1, include_has_explicit_shared_members };
+    const first = (await list(argument, asApp())).json as Page;
+    const second = (await list({ cursor: first.cursor }, asApp(), 'list_folder/continue')).json as Page;
+    const has_explicit_shared_members = false;
+    expect([...first.entries, ...second.entries]).toMatchObject([
+      { name: 'a', has_explicit_shared_members },
+      { name: 'b', has_explicit_shared_members },
+    ]);
+  });
+
   test('errors', async () => {
     await put(service, '/Listed file', 'text');
     await put(service, '/Listed guarded/x', 'text');

@@ -1,5 +1,6 @@
 import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
 import { failure, refused, tooManyRequests } from '../failures.ts';
+import { absolutePath } from '../path-schemas.ts';
 import { NO_REFUSALS, type RefusalTable } from '../refusals.ts';
 import type { Call, Caller, Rooms } from '../route.ts';
 import { optional, required, string } from '../schema.ts';
@@ -10,7 +11,7 @@ import { linkAddressIn } from './url.ts';
 /** GetSharedLinkMetadataArg. `path` leads on inside a linked folder. */
 export const linkFields = {
   url: required(string()),
-  path: optional(string()),
+  path: optional(absolutePath),
   link_password: optional(string()),
 };
 

@@ -1,6 +1,7 @@
 import type { ListFolderResult, Metadata } from '../../api/wire.ts';
+import { askedIn, withAsked } from '../asked-cursor.ts';
 import { BadCall, failure, nested, Refusal, refused } from '../failures.ts';
-import { metadata } from '../metadata.ts';
+import { type AskedFields, metadata } from '../metadata.ts';
 import type { Call, Caller } from '../route.ts';
 import { optional, required, string, struct } from '../schema.ts';
 import type { CursorOwner, ListingScope, StoredPage } from '../storage/storage.ts';
@@ -35,8 +36,16 @@ export async function linkListing(
 }
 
 /** A page of it, without the paths, which are the link owner's alone. */
-export function linkPage({ entries, cursor, hasMore }: StoredPage, { link }: OpenLink): ListFolderResult {
-  return { entries: entries.map(pathless), cursor: linkCursor(link.token, cursor), has_more: hasMore };
+export function linkPage(
+  { entries, cursor, hasMore }: StoredPage,
+  token: string,
+  asked: AskedFields,
+): ListFolderResult {
+  return {
+    entries: entries.map((entry) => pathless(entry, asked)),
+    cursor: withAsked(linkCursor(token, cursor), asked),
+    has_more: hasMore,
+  };
 }
 
 /** The cursor of a listing inside a link: the storage's own, and which link it needs to be open. */
@@ -48,23 +57,23 @@ const LINK_CURSOR = /^link\.([0-9a-f]+)\.(.+)$/;
 
 /** The storage's own part of a cursor, whatever it lists. */
 export function storageCursor(cursor: string): string {
-  return LINK_CURSOR.exec(cursor)?.[2] ?? cursor;
+  const { inner } = askedIn(cursor);
+  return LINK_CURSOR.exec(inner)?.[2] ?? inner;
 }
 
 /** The next page inside a link; `undefined` for any other cursor. Throws `reset` when the link is closed. */
-export function linkContinue(call: Someone, cursor: string): ListFolderResult | undefined {
+export function linkContinue(
+  call: Someone,
+  cursor: string,
+  asked: AskedFields,
+): ListFolderResult | undefined {
   const [, token, inner] = LINK_CURSOR.exec(cursor) ?? [];
   if (token === undefined || inner === undefined) return undefined;
   const link = call.links.withToken(token);
   const isOpen = link && !isExpired(link, call.clock.now()) && link.visibility !== 'no_one';
   if (!isOpen) throw refused(failure('reset'));
   const owner = ownerOf(call, { link, account: call.accountWithId(link.accountId) });
-  const page = call.storage.listContinue(owner, inner);
-  return {
-    entries: page.entries.map(pathless),
-    cursor: linkCursor(token, page.cursor),
-    has_more: page.hasMore,
-  };
+  return linkPage(call.storage.listContinue(owner, inner), token, asked);
 }
 
 /** A cursor made inside one link, by whoever had its password, works in no other. */
@@ -87,7 +96,7 @@ async function open(call: Someone, argument: Parameters<typeof accessLink>[1]): 
   }
 }
 
-function pathless(entry: StoredPage['entries'][number]): Metadata {
-  const { path_lower: _, path_display: __, ...rest } = metadata(entry);
+function pathless(entry: StoredPage['entries'][number], asked: AskedFields): Metadata {
+  const { path_lower: _, path_display: __, ...rest } = metadata(entry, asked);
   return rest;
 }

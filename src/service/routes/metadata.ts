@@ -1,6 +1,7 @@
 import type { ListFolderResult } from '../../api/wire.ts';
 import { linkedSignal } from '../../util/linked-signal.ts';
 import { addressOf, exceptRoot } from '../addresses.ts';
+import { askedIn, withAsked } from '../asked-cursor.ts';
 import { BadCall, refused } from '../failures.ts';
 import {
   linkContinue,
@@ -11,7 +12,7 @@ import {
   storageCursor,
 } from '../links/listing.ts';
 import type { OpenLink } from '../links/sharing.ts';
-import { metadata } from '../metadata.ts';
+import { type AskedFields, metadata } from '../metadata.ts';
 import { pathOrRoot, readPath } from '../path-schemas.ts';
 import { templateError, templateFilter } from '../properties.ts';
 import { LISTING, LOOKUP } from '../refusals.ts';
@@ -33,7 +34,11 @@ const getMetadata = rpc({
   refusals: LOOKUP,
   handle: ({ argument, caller, storage }) => {
     const { namespace } = caller.account;
-    return metadata(storage.stat(namespace, exceptRoot(argument.path, namespace), argument.include_deleted));
+    const item = storage.stat(namespace, exceptRoot(argument.path, namespace), argument.include_deleted);
+    return metadata(item, {
+      explicitMembers: argument.include_has_explicit_shared_members,
+      restorable: false,
+    });
   },
 });
 
@@ -68,7 +73,8 @@ const listFolder = openRpc('app-or-user', {
     const { argument, storage } = call;
     const { owner, scope, opened } = await listed(call, argument);
     const page = storage.list(owner, scope, argument.limit);
-    return opened ? linkPage(page, opened) : listing(page);
+    const asked = askedBy(argument);
+    return opened ? linkPage(page, opened.link.token, asked) : listing(page, asked);
   },
 });
 
@@ -80,7 +86,8 @@ const latestCursor = rpc({
   handle: async (call) => {
     const { owner, scope, opened } = await listed(call, call.argument);
     const cursor = call.storage.latestCursor(owner, scope);
-    return { cursor: opened ? linkCursor(opened.link.token, cursor) : cursor };
+    const ofLink = opened ? linkCursor(opened.link.token, cursor) : cursor;
+    return { cursor: withAsked(ofLink, askedBy(call.argument)) };
   },
 });
 
@@ -91,9 +98,9 @@ const listContinue = openRpc('app-or-user', {
   argument: { cursor: required(string({ minLength: 1 })) },
   refusals: LISTING,
   handle: (call) => {
-    const { argument, storage } = call;
-    const inLink = linkContinue(call, argument.cursor);
-    return inLink ?? listing(storage.listContinue(userIn(call).owner, argument.cursor));
+    const { inner, asked } = askedIn(call.argument.cursor);
+    const inLink = linkContinue(call, inner, asked);
+    return inLink ?? listing(call.storage.listContinue(userIn(call).owner, inner), asked);
   },
 });
 
@@ -157,6 +164,13 @@ function plainScope({ path, recursive, include_deleted: includeDeleted }: ListAr
 /** rclone 1.60 lists what is in the root as `//folder`, and the real service takes that here. */
 const SLASHES_AHEAD = /^\/\/+(?=[^/])/;
 
+function askedBy(argument: ListArgument): AskedFields {
+  return {
+    explicitMembers: argument.include_has_explicit_shared_members,
+    restorable: argument.include_restorable_info,
+  };
+}
+
 /** An app alone has no files. */
 function userIn({ caller }: Call<Caller | undefined>): Caller {
   if (!caller)
@@ -164,6 +178,10 @@ function userIn({ caller }: Call<Caller | undefined>): Caller {
   return caller;
 }
 
-function listing(page: StoredPage): ListFolderResult {
-  return { entries: page.entries.map(metadata), cursor: page.cursor, has_more: page.hasMore };
+function listing({ entries, cursor, hasMore }: StoredPage, asked: AskedFields): ListFolderResult {
+  return {
+    entries: entries.map((entry) => metadata(entry, asked)),
+    cursor: withAsked(cursor, asked),
+    has_more: hasMore,
+  };
 }

@@ -31,6 +31,8 @@ export interface StoredDeletion {
   readonly name: string;
   readonly pathLower: string;
   readonly pathDisplay: string;
+  /** `restore` can bring it back: it was a file, and its revisions are kept. */
+  readonly restorable: boolean;
 }
 
 export type Stored = StoredFile | StoredFolder;

@@ -105,7 +105,13 @@ export function storedRevision(row: RevisionRow, directoryTag: string): StoredFi
 }
 
 export function storedDeletion(row: DeletionRow): StoredDeletion {
-  return { kind: 'deleted', name: row.name, pathLower: keyOf(row), pathDisplay: row.path };
+  return {
+    kind: 'deleted',
+    name: row.name,
+    pathLower: keyOf(row),
+    pathDisplay: row.path,
+    restorable: !row.wasFolder && !row.forgotten,
+  };
 }
 
 /** Prepared statements over the tree of entries, what was deleted from it, and its history. */

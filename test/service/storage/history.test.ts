@@ -18,7 +18,13 @@ test('what is removed is still known, and gone from everywhere else', async () =
   const file = await put(storage, '/Dir/a.txt', 'x');
   expect(await storage.remove(HOME, '/dir/A.txt')).toEqual(file);
   expect(await refusal(() => storage.stat(HOME, '/Dir/a.txt', false))).toBe('lookup/not_found');
-  const deletion = { kind: 'deleted', name: 'a.txt', pathLower: '/dir/a.txt', pathDisplay: '/Dir/a.txt' };
+  const deletion = {
+    kind: 'deleted',
+    name: 'a.txt',
+    pathLower: '/dir/a.txt',
+    pathDisplay: '/Dir/a.txt',
+    restorable: true,
+  };
   expect(storage.stat(HOME, '/dir/a.txt', true)).toEqual(deletion);
   expect(storage.stat(HOME, file.id, true)).toEqual(deletion);
   const scope = { path: '/dir', recursive: false };
