@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { DeadProperty } from '../../state/properties.ts';
 import { namesOf } from '../../util/path.ts';
+import { FileError } from '../../vfs/errors.ts';
 import type { Entry, FolderEntry, Listing } from '../../vfs/files.ts';
 import { DavError } from '../errors.ts';
 import { depthOf } from '../headers.ts';
@@ -42,10 +43,13 @@ const NONE: readonly DeadProperty[] = [];
 export async function propfind(context: Context): Promise<void> {
   const depth = depthOf(context.request.headers, ['0', '1', 'infinity'], 'infinity');
   const set = await propertySetOf(context);
+  const listing = depth === '1' && context.namesCollection ? await listingAt(context) : undefined;
+  if (listing) return answerListing(context, set, listing);
   const entry = await context.drive.files.stat(context.path, context.signal);
   if (!entry) throw new DavError(404, `there is nothing at ${context.path}`);
   if (entry.kind === 'file' || depth === '0') await answerOne(context, set, entry);
-  else if (depth === '1') await answerListing(context, set, entry);
+  else if (depth === '1')
+    await answerListing(context, set, await context.drive.files.list(context.path, context.signal));
   else await answerTree(context, set, entry);
 }
 
@@ -72,13 +76,26 @@ async function answerOne(context: Context, set: PropertySet, entry: Entry): Prom
   await sendMultistatus(context.response, [[row]], { wholeLength: WHOLE_LENGTH, signal: context.signal });
 }
 
-async function answerListing(context: Context, set: PropertySet, folder: FolderEntry): Promise<void> {
+/**
+ * What is in the folder that a client names with a slash at the end: asked for first, since the drive can find out at
+ * the same time whether it is one. `undefined`: it is none.
+ */
+async function listingAt({ drive, path, signal }: Context): Promise<Listing | undefined> {
+  try {
+    return await drive.files.list(path, signal);
+  } catch (error) {
+    if (error instanceof FileError && (error.fault === 'not-found' || error.fault === 'not-a-folder'))
+      return undefined;
+    throw error;
+  }
+}
+
+async function answerListing(context: Context, set: PropertySet, listing: Listing): Promise<void> {
   const { drive, response, signal } = context;
-  const listing = await drive.files.list(context.path, signal);
   const facts = await factsOf(context, set, [listing.folder, ...listing.children]);
   // Asked for before the properties themselves: a change in between only makes the kept answer look old.
   const version = set.needsDead ? await drive.state.properties.version() : undefined;
-  const href = ownHref(context, folder);
+  const href = ownHref(context, listing.folder);
   const key = cache.key(listing, set, href, version);
   const isPlain = facts === NO_FACTS;
   const known = isPlain ? cache.answer(key) : undefined;

@@ -54,6 +54,15 @@ export class Inquiries {
     return this.#folders.run(flight, (stop) => this.#fetchFolder(folder, stop), signal);
   }
 
+  /**
+   * Begins to ask what is in `path` before it is known to be a folder; `entry` is on its way. Nobody waits for it:
+   * `folder` joins it, and a failure of it says nothing.
+   */
+  beginFolder(path: Path, entry: Promise<Known>, signal: AbortSignal | undefined): void {
+    const flight = `${this.parts.known.fetches.generation} ${keyOf(path)}`;
+    this.#folders.run(flight, (stop) => this.#fetchUnseen(path, entry, stop), signal).catch(() => {});
+  }
+
   /** Nobody waits for it: a folder may be large, and who asks for one name wants that one now. */
   #listBeside(key: string): void {
     const folder = this.parts.known.peek(key);
@@ -106,28 +115,49 @@ export class Inquiries {
   }
 
   async #fetchFolder(folder: FolderEntry, signal: AbortSignal): Promise<CachedFolder> {
+    try {
+      return await this.#readNow(folder.path, async () => folder, signal);
+    } catch (error) {
+      // The folder itself has changed: what was known of it is out of date.
+      if (isApiFailure(error, 'not-found', 'not-folder')) this.parts.known.forget(keyOf(folder.path));
+      throw error;
+    }
+  }
+
+  #fetchUnseen(path: Path, entry: Promise<Known>, signal: AbortSignal): Promise<CachedFolder> {
+    const folder = async () => {
+      const known = await entry;
+      if (known === 'absent' || known.kind === 'file') throw tooUnsteady(path);
+      return known;
+    };
+    return this.#readNow(path, folder, signal);
+  }
+
+  /** `theFolder`: how the name of what is read is written. */
+  async #readNow(
+    path: Path,
+    theFolder: () => Promise<FolderEntry>,
+    signal: AbortSignal,
+  ): Promise<CachedFolder> {
     const { known, clock } = this.parts;
-    const key = keyOf(folder.path);
+    const key = keyOf(path);
     const fetch = known.fetches.begin('folder', key);
     const askedMs = clock.now();
     try {
-      const found = await this.#readFolder(folder, signal);
+      const [folder, found] = await Promise.all([theFolder(), this.#readFolder(path, signal)]);
+      for (const [name, entry] of found) found.set(name, placedIn(folder.path, entry));
       await this.#settle(fetch, folder, found, signal);
       const before = known.folder(key);
       if (before) for (const [name, entry] of found) found.set(name, withTimeOf(before.get(name), entry));
       const listed = CachedFolder.whole(folder.path, askedMs, found);
       if (!fetch.isVoid) known.keepFolder(key, listed);
       return listed;
-    } catch (error) {
-      // The folder itself has changed: what was known of it is out of date.
-      if (isApiFailure(error, 'not-found', 'not-folder')) known.forget(key);
-      throw error;
     } finally {
       known.fetches.end(fetch);
     }
   }
 
-  async #readFolder(folder: FolderEntry, signal: AbortSignal, attempt = 1): Promise<Map<string, Entry>> {
+  async #readFolder(folder: Path, signal: AbortSignal, attempt = 1): Promise<Map<string, Entry>> {
     try {
       return await this.#readPages(folder, signal);
     } catch (error) {
@@ -136,14 +166,14 @@ export class Inquiries {
     }
   }
 
-  async #readPages(folder: FolderEntry, signal: AbortSignal): Promise<Map<string, Entry>> {
+  async #readPages(folder: Path, signal: AbortSignal): Promise<Map<string, Entry>> {
     const { remote, times, isHidden } = this.parts;
     const found = new Map<string, Entry>();
-    for await (const { changes } of remote.list(folder.path, { recursive: false }, signal)) {
+    for await (const { changes } of remote.list(folder, { recursive: false }, signal)) {
       const puts: Entry[] = [];
       for (const change of changes) {
         if (change.kind === 'deleted') found.delete(foldName(nameOf(change.path)));
-        else if (!isHidden(change.entry.name)) puts.push(placedIn(folder.path, change.entry));
+        else if (!isHidden(change.entry.name)) puts.push(change.entry);
       }
       for (const entry of await times.on(puts)) found.set(foldName(entry.name), entry);
     }

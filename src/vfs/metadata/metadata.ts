@@ -52,7 +52,7 @@ export class Metadata {
   async list(path: Path, signal?: AbortSignal): Promise<Listing> {
     this.#parts.meter.lookedUp(!this.isCold(path));
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const entry = await this.#entry(path, signal);
+      const entry = await this.#entryOfListed(path, signal);
       if (!entry) throw new FileError('not-found', `${path} is not there`);
       if (entry.kind === 'file') throw new FileError('not-a-folder', `${path} is not a folder`);
       const known = this.#parts.known.folder(keyOf(path));
@@ -128,6 +128,14 @@ export class Metadata {
   /** Forgets all: nothing says what has changed since it was learnt. */
   reset(): void {
     this.#parts.known.reset();
+  }
+
+  /** What is at `path`; where that is not known, what is in it is asked for at the same time. */
+  async #entryOfListed(path: Path, signal: AbortSignal | undefined): Promise<Entry | undefined> {
+    if (this.peek(path) !== undefined || this.subtrees.isComing(path)) return this.#entry(path, signal);
+    const asked = this.#inquiries.entry(path, signal);
+    this.#inquiries.beginFolder(path, asked, signal);
+    return present(await asked);
   }
 
   async #entry(path: Path, signal: AbortSignal | undefined): Promise<Entry | undefined> {

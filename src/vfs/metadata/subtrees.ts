@@ -104,13 +104,18 @@ export class Subtrees {
     this.#ahead = { key: parentKey, sinceMs: nowMs, done };
   }
 
+  /** Whether a recursive listing is under way that will tell what is at `path`. */
+  isComing(path: Path): boolean {
+    return this.#ahead !== undefined && isKeyWithin(keyOf(path), this.#ahead.key);
+  }
+
   /**
    * Waits, for a bounded time, for a recursive listing under way that will tell what is in `folder`: asking for it
    * too would be a call for nothing. Whether there was one.
    */
   async awaitAhead(folder: FolderEntry, signal?: AbortSignal): Promise<boolean> {
     const { clock } = this.parts;
-    if (!this.#ahead || !isKeyWithin(keyOf(folder.path), this.#ahead.key)) return false;
+    if (!this.#ahead || !this.isComing(folder.path)) return false;
     const leftMs = this.#ahead.sinceMs + AHEAD_MS - clock.now();
     if (leftMs <= 0) return false;
     const over = new AbortController();

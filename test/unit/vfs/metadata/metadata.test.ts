@@ -36,7 +36,7 @@ async function feedTold(): Promise<void> {
 
 describe('what is known is not asked for', () => {
   test('a listing answers for all names in it, there or not', async () => {
-    expect(await questionsOf(() => drive.files.list(at('/docs')))).toEqual(['stat /docs', 'list /Docs']);
+    expect(await questionsOf(() => drive.files.list(at('/docs')))).toEqual(['stat /docs', 'list /docs']);
     const warm = async () => {
       expect(await drive.names(at('/docs'))).toEqual(['a.txt', 'b.txt']);
       expect(await drive.files.stat(at('/DOCS/A.txt'))).toMatchObject({ path: '/Docs/a.txt', kind: 'file' });
@@ -104,6 +104,69 @@ describe('what is known is not asked for', () => {
     for (let index = 0; index < 100; index++) expect(await drive.names(at(`/f${index}`))).toEqual(['x']);
     expect(drive.files.status().metadataBytes).toBeLessThanOrEqual(20_000);
     expect((await drive.files.list(ROOT)).children).toHaveLength(101);
+  });
+});
+
+describe('a folder of which nothing is known', () => {
+  test('is asked for at the same time as what is in it', async () => {
+    const gate = remote.holdNext('stat', 'end');
+    const listing = drive.files.list(at('/docs'));
+    await gate.reached;
+    await turn(20);
+    expect(remote.count('list')).toBe(1);
+    gate.release();
+    expect((await listing).children.map(({ path }) => path)).toEqual(['/Docs/a.txt', '/Docs/b.txt']);
+    expect([remote.count('stat'), remote.count('list')]).toEqual([1, 1]);
+    expect(await questionsOf(() => drive.files.list(at('/Docs')))).toEqual([]);
+  });
+
+  test.each(['stat', 'list'] as const)('and is none, with %s answered last', async (late) => {
+    for (const [path, fault] of [
+      ['/none', 'not-found'],
+      ['/Docs/a.txt', 'not-a-folder'],
+    ] as const) {
+      const gate = remote.holdNext(late, 'begin');
+      const listing = drive.files.list(at(path)).catch((error: unknown) => error);
+      await gate.reached;
+      await turn(20);
+      gate.release();
+      expect(await listing).toMatchObject({ fault });
+      await turn(20);
+      expect(await questionsOf(() => drive.files.stat(at(path)))).toEqual([]);
+    }
+  });
+
+  test('is listed again when that failed before it was known to be one', async () => {
+    remote.failNext('list', 'offline');
+    const gate = remote.holdNext('stat', 'end');
+    const listing = drive.files.list(at('/docs'));
+    await gate.reached;
+    await turn(20);
+    gate.release();
+    expect((await listing).children).toHaveLength(2);
+    expect(remote.count('list')).toBe(2);
+  });
+
+  test('shows what we write into it meanwhile, and not what we remove', async () => {
+    const gate = remote.holdNext('list', 'end');
+    const listing = drive.names(at('/docs'));
+    await gate.reached;
+    await drive.write(at('/docs/c.txt'), 'c');
+    await drive.files.remove(at('/docs/a.txt'), { recoverable: true });
+    gate.release();
+    expect((await listing).sort()).toEqual(['b.txt', 'c.txt']);
+    expect((await drive.names(at('/docs'))).sort()).toEqual(['b.txt', 'c.txt']);
+  });
+
+  test('removed meanwhile and made again is told as it is now', async () => {
+    const gate = remote.holdNext('list', 'end');
+    const listing = drive.names(at('/docs')).catch((error: unknown) => error);
+    await gate.reached;
+    await drive.files.remove(at('/docs'), { recoverable: true });
+    await drive.files.createFolder(at('/docs'));
+    gate.release();
+    await listing;
+    expect(await drive.names(at('/docs'))).toEqual([]);
   });
 });
 

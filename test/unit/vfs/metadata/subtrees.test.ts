@@ -130,6 +130,20 @@ describe('a client that lists folder after folder', () => {
     expect(remote.count('list')).toBe(before);
   });
 
+  test('waits too for what is in a folder of which nothing is known yet', async () => {
+    await drive.files.list(at('/Tree'));
+    await drive.files.list(at('/Tree/f0'));
+    const gate = remote.holdNext('list', 'end');
+    await drive.files.list(at('/Tree/f1'));
+    await gate.reached;
+    const before = remote.count('list');
+    const waiting = drive.names(at('/Tree/f5/deep'));
+    await turn(20);
+    gate.release();
+    expect(await waiting).toEqual(['x']);
+    expect(remote.count('list')).toBe(before);
+  });
+
   test('asks by itself when that takes long', async () => {
     await drive.files.list(at('/Tree'));
     await drive.files.list(at('/Tree/f0'));
