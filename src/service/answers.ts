@@ -1,6 +1,6 @@
 import { encodeResult } from './argument.ts';
 import type { Answer } from './exchange.ts';
-import { BadCall, NoSuchCall, Refusal } from './failures.ts';
+import { BadCall, Refusal, WrongMethod } from './failures.ts';
 import type { Content, MadeContent, Result } from './route.ts';
 
 const JSON_TYPE = 'application/json';
@@ -53,7 +53,7 @@ function madeAnswer({ type, sizeBytes, result, bytes }: MadeContent): Answer {
  */
 export function failureAnswer(error: unknown, name: string, requestId: string): Answer | undefined {
   if (error instanceof BadCall) return text(400, `Error in call to API function "${name}": ${error.message}`);
-  if (error instanceof NoSuchCall) return text(error.status, error.message, error.headers);
+  if (error instanceof WrongMethod) return text(405, error.message, { allow: error.allow.join(', ') });
   if (!(error instanceof Refusal)) return undefined;
   const { tags, value } = error.failure;
   const body = { error_summary: summary(tags, requestId), error: value };

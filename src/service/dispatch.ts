@@ -2,7 +2,7 @@ import { authorize } from './accounts/authorization.ts';
 import { contentAnswer, resultAnswer } from './answers.ts';
 import { headerArgument, rpcArgument } from './argument.ts';
 import { type Answer, type Exchange, primed } from './exchange.ts';
-import { NoSuchCall } from './failures.ts';
+import { BadCall, WrongMethod } from './failures.ts';
 import { incomingOf } from './incoming.ts';
 import { checkPathRoot } from './path-root.ts';
 import { toldRefusal } from './refusals.ts';
@@ -26,7 +26,8 @@ export function functionName(path: string): string {
 export async function callFunction(exchange: Exchange, rooms: Rooms): Promise<Answer> {
   const name = functionName(exchange.path);
   const route = ROUTES.get(name);
-  if (!route) throw new NoSuchCall(400, `Unknown API function: "${name}"`);
+  // In the real service's words (orgzly-android #1011, maestral #754).
+  if (!route) throw new BadCall(`Unknown API function: ${exchange.path}`);
   checkMethod(exchange.request.method ?? '', route);
   try {
     return await callRoute(exchange, rooms, route);
@@ -62,7 +63,8 @@ async function callRoute(exchange: Exchange, rooms: Rooms, route: Route): Promis
 function checkMethod(method: string, route: Route): void {
   const allowed = route.style === 'download' ? ['POST', 'GET'] : ['POST'];
   if (!allowed.includes(method))
-    throw new NoSuchCall(405, `${method} is not a method of "${route.name}"; use ${allowed.join(' or ')}.`, {
-      allow: allowed.join(', '),
-    });
+    throw new WrongMethod(
+      `${method} is not a method of "${route.name}"; use ${allowed.join(' or ')}.`,
+      allowed,
+    );
 }

@@ -33,14 +33,13 @@ export class Refusal extends Error {
   }
 }
 
-/** An address or a method that is not ours: a plain sentence, no function's name. */
-export class NoSuchCall extends Error {
-  override readonly name = 'NoSuchCall';
+/** A call by a method that is not one of `allow`: 405 and a sentence. */
+export class WrongMethod extends Error {
+  override readonly name = 'WrongMethod';
 
   constructor(
-    readonly status: 400 | 405,
     message: string,
-    readonly headers: Readonly<Record<string, string>> = {},
+    readonly allow: readonly string[],
   ) {
     super(message);
   }

@@ -328,7 +328,10 @@ describe('Dropbox-API-Arg', () => {
 describe('addresses and methods', () => {
   test('an unknown function is 400, with an id', async () => {
     const answered = await rpc(service, 'files/no_such', {});
-    expect([answered.status, answered.text]).toEqual([400, 'Unknown API function: "files/no_such"']);
+    expect([answered.status, answered.text]).toEqual([
+      400,
+      'Error in call to API function "files/no_such": Unknown API function: /2/files/no_such',
+    ]);
     expect(answered.headers.get('x-dropbox-request-id')).toMatch(/^[0-9a-f]{32}$/);
   });
 

@@ -128,6 +128,6 @@ test.each([
   expect([answered.status, answered.headers.get('content-type'), answered.text]).toEqual([
     400,
     'text/plain; charset=utf-8',
-    `Unknown API function: "${name}"`,
+    `Error in call to API function "${name}": Unknown API function: /2/${name}`,
   ]);
 });

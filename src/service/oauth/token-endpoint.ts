@@ -3,7 +3,7 @@ import type { Exchanged } from '../accounts/codes.ts';
 import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';
 import { json } from '../answers.ts';
 import type { Answer, Exchange } from '../exchange.ts';
-import { NoSuchCall } from '../failures.ts';
+import { WrongMethod } from '../failures.ts';
 import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';
 import { OAuthRefusal, refuseUnknown, required, withoutRepeats } from './parameters.ts';
@@ -21,7 +21,7 @@ const BODY_MAX_BYTES = 64 * 1024;
 /** `POST /oauth2/token`: tokens for an authorization code or a refresh token. */
 export async function answerTokenRequest(exchange: Exchange, rooms: Rooms): Promise<Answer> {
   if (exchange.request.method !== 'POST')
-    throw new NoSuchCall(405, 'Only POST is a method of /oauth2/token.', { allow: 'POST' });
+    throw new WrongMethod('Only POST is a method of /oauth2/token.', ['POST']);
   // RFC 6749 §5.1: no cache may keep a token.
   const headers = { 'cache-control': 'no-store', pragma: 'no-cache' };
   try {
