@@ -111,6 +111,20 @@ describe('changes', () => {
     expect(page.has_more).toBe(false);
   });
 
+  test('come in pages of the length that the latest cursor was asked for with', async () => {
+    const argument = { path: '', recursive: true, limit: 2 };
+    const latest = await call('files/list_folder/get_latest_cursor', argument);
+    for (const name of ['one', 'two', 'three']) await put(service, `/Paged/${name}`, 'text');
+    const first = pageOf(
+      await call('files/list_folder/continue', { cursor: (latest.json as { cursor: string }).cursor }),
+    );
+    expect(namesOf(first)).toEqual(['folder /Paged', 'file /Paged/one']);
+    expect(first.has_more).toBe(true);
+    const second = pageOf(await call('files/list_folder/continue', { cursor: first.cursor }));
+    expect(namesOf(second)).toEqual(['file /Paged/two', 'file /Paged/three']);
+    expect(second.has_more).toBe(false);
+  });
+
   test('the folder went away: path/not_found', async () => {
     await put(service, '/Vanishing/file', 'text');
     const { cursor } = pageOf(await call('files/list_folder', { path: '/Vanishing' }));

@@ -85,7 +85,7 @@ const latestCursor = rpc({
   refusals: LOOKUP,
   handle: async (call) => {
     const { owner, scope, opened } = await listed(call, call.argument);
-    const cursor = call.storage.latestCursor(owner, scope);
+    const cursor = call.storage.latestCursor(owner, scope, call.argument.limit);
     const ofLink = opened ? linkCursor(opened.link.token, cursor) : cursor;
     return { cursor: withAsked(ofLink, askedBy(call.argument)) };
   },

@@ -15,7 +15,7 @@ import type { Store } from './writes.ts';
 /** Entries a page may have (service-api.md §6.1). */
 const PAGE_MAX = 2000;
 
-/** Entries a page has when only a latest cursor was asked for, which names no number. */
+/** Entries a page has when a latest cursor was asked for without a number. */
 const PAGE_DEFAULT = 500;
 
 /** Cursors whose quiet is remembered: those of the folders that are polled. */
@@ -55,8 +55,8 @@ export class Listings {
   }
 
   /** A cursor that knows all there is now. Throws `lookup/…`. */
-  latest(ns: number, owner: CursorOwner, scope: ListingScope): string {
-    return this.cursors.encode(ownerDigest(owner), this.#state(ns, scope, PAGE_DEFAULT));
+  latest(ns: number, owner: CursorOwner, scope: ListingScope, limit = PAGE_DEFAULT): string {
+    return this.cursors.encode(ownerDigest(owner), this.#state(ns, scope, limit));
   }
 
   /** The page after a cursor. Throws `cursor/…`, and `lookup/…` when the folder went away. */

@@ -63,7 +63,7 @@ export function localStorage(parts: Parts): Storage {
       revisionsOf(store, numberFor(namespace), address, options),
 
     list: (owner, scope, limit) => listings.first(at(owner), owner, scope, limit),
-    latestCursor: (owner, scope) => listings.latest(at(owner), owner, scope),
+    latestCursor: (owner, scope, limit) => listings.latest(at(owner), owner, scope, limit),
     listContinue: (owner, cursor) => listings.next(owner, cursor),
     awaitChange: (cursor, timeoutMs, signal) => listings.awaitChange(cursor, timeoutMs, signal),
 

@@ -166,7 +166,8 @@ export interface Storage {
   /** Whether something with this `id:…` is there, or could be brought back. */
   isKnown(namespace: string, id: string): boolean;
   list(owner: CursorOwner, scope: ListingScope, limit: number): StoredPage;
-  latestCursor(owner: CursorOwner, scope: ListingScope): string;
+  /** `limit`: the length of the pages that follow. */
+  latestCursor(owner: CursorOwner, scope: ListingScope, limit?: number): string;
   listContinue(owner: CursorOwner, cursor: string): StoredPage;
   /**
    * Resolves with whether something the cursor covers has changed, at once or when it does. Needs no owner,
