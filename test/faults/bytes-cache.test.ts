@@ -74,6 +74,20 @@ test('blocks are there after a restart', async () => {
   expect((await read(cache, last))?.equals(bytes.subarray(0, 12_345))).toBe(true);
 });
 
+test('a block is read into the buffer that is given, from any place in it', async () => {
+  await store(block);
+  const cache = await openCache();
+  const into = Buffer.alloc(BLOCK_BYTES);
+  for (const [start, end] of [
+    [0, BLOCK_BYTES],
+    [100_000, 3_000_001],
+  ] as const) {
+    const found = await cache.read(block, start, end, into);
+    expect(found?.buffer).toBe(into.buffer);
+    expect(Buffer.from(found ?? []).equals(bytes.subarray(start, end))).toBe(true);
+  }
+});
+
 test('parts of blocks are there after a restart', async () => {
   const from = 65_536;
   const first = await openCache();

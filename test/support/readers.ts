@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Log, silentLog } from '../../src/util/log.ts';
@@ -19,6 +19,8 @@ export interface ReaderSetUp {
   read(file: FileEntry, range?: ByteRange, signal?: AbortSignal): Promise<Buffer>;
   /** A reader that knows only what is on the disk. */
   restart(): Promise<Reader>;
+  /** Files of whole or half blocks, but for those that are being written. */
+  blocksOnDisk(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -45,6 +47,10 @@ export async function setUpReader(
       const next = await openBlockCache({ directory, sizeBytesMax, clock, log });
       caches.push(next);
       return createReader({ remote, cache: next, clock, log });
+    },
+    async blocksOnDisk() {
+      const entries = await readdir(directory, { recursive: true });
+      return entries.filter((path) => /^v1.[0-9a-f]{2}.[^/]+$/.test(path)).length;
     },
     async close() {
       for (const open of caches) await open.close();

@@ -1,16 +1,24 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
+import type { ByteRange } from '../../util/ranges.ts';
 
 /** Each run of this many bytes has its own checksum, so that a small read of a big block costs little. */
 export const PIECE_BYTES = 64 * 1024;
 
 const MAGIC = Buffer.from('DAVGBLK1');
 
-/** A checksum finds accidents, not enemies: who can write here can read the files as well. */
+/** Of what the header says of itself. */
 const CHECKSUM_BYTES = 8;
 
-/** Pieces that are hashed in one turn of the event loop, about half a millisecond. */
-const PIECES_PER_TURN = 16;
+/**
+ * Of a piece: its CRC-32. It finds accidents, not enemies: who can write here can read the files as well. A
+ * third of the time of a SHA-256, which was half of what a block from the disk cost.
+ */
+const PIECE_CHECKSUM_BYTES = 4;
+
+/** Pieces whose checksums are made in one turn of the event loop, about half a millisecond. */
+const PIECES_PER_TURN = 32;
 
 /** The bytes in a block's file are not what was written. */
 export class DamagedFileError extends Error {
@@ -22,12 +30,15 @@ export class DamagedFileError extends Error {
  * all that. The name is in it so that a file under another one's name is found out.
  */
 export async function encodeHeader(name: string, bytes: Uint8Array): Promise<Buffer> {
-  const checksums: Buffer[] = [];
-  for (let start = 0; start < bytes.length; start += PIECE_BYTES) {
-    checksums.push(checksumOf(bytes.subarray(start, start + PIECE_BYTES)));
-    if (checksums.length % PIECES_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+  const count = Math.ceil(bytes.length / PIECE_BYTES);
+  const checksums = Buffer.alloc(count * PIECE_CHECKSUM_BYTES);
+  for (let piece = 0; piece < count; piece++) {
+    const start = piece * PIECE_BYTES;
+    checksums.writeUInt32BE(crc32(bytes.subarray(start, start + PIECE_BYTES)), piece * PIECE_CHECKSUM_BYTES);
+    if (piece % PIECES_PER_TURN === PIECES_PER_TURN - 1)
+      await new Promise((resolve) => setImmediate(resolve));
   }
-  const head = Buffer.concat([MAGIC, checksumOf(Buffer.from(name)), ...checksums]);
+  const head = Buffer.concat([MAGIC, checksumOf(Buffer.from(name)), checksums]);
   return Buffer.concat([head, checksumOf(head)]);
 }
 
@@ -37,29 +48,28 @@ export function fileBytesOf(sizeBytes: number): number {
 }
 
 /**
- * The bytes from `start` up to `end` of the block in `file`, each piece compared with its checksum. Throws
- * `DamagedFileError`.
+ * The bytes from `start` up to `end` of the block in `file`, each piece compared with its checksum. They
+ * are in `into`, if it is given: as large as the block. Throws `DamagedFileError`.
  */
 export async function readBlockFile(
   file: FileHandle,
   name: string,
   sizeBytes: number,
-  start: number,
-  end: number,
+  { start, end }: ByteRange,
+  into?: Buffer,
 ): Promise<Buffer> {
   const headerBytes = headerBytesOf(sizeBytes);
   const firstPiece = Math.floor(start / PIECE_BYTES);
   const from = firstPiece * PIECE_BYTES;
   const to = Math.min(Math.ceil(end / PIECE_BYTES) * PIECE_BYTES, sizeBytes);
   const [header, bytes] = await Promise.all([
-    readExactly(file, 0, headerBytes),
-    readExactly(file, headerBytes + from, to - from),
+    readExactly(file, 0, Buffer.allocUnsafe(headerBytes)),
+    readExactly(file, headerBytes + from, into?.subarray(0, to - from) ?? Buffer.allocUnsafeSlow(to - from)),
   ]);
   checkHeader(header, name);
   for (let at = 0, piece = firstPiece; at < bytes.length; at += PIECE_BYTES, piece++) {
-    const checksum = checksumOf(bytes.subarray(at, at + PIECE_BYTES));
-    const position = MAGIC.length + CHECKSUM_BYTES * (1 + piece);
-    if (!checksum.equals(header.subarray(position, position + CHECKSUM_BYTES)))
+    const checksum = crc32(bytes.subarray(at, at + PIECE_BYTES));
+    if (checksum !== header.readUInt32BE(MAGIC.length + CHECKSUM_BYTES + PIECE_CHECKSUM_BYTES * piece))
       throw new DamagedFileError(`${name}: piece ${piece} has changed`);
   }
   return bytes.subarray(start - from, end - from);
@@ -74,10 +84,10 @@ function checkHeader(header: Buffer, name: string): void {
   if (!ok) throw new DamagedFileError(`${name}: its header has changed`);
 }
 
-async function readExactly(file: FileHandle, position: number, lengthBytes: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafeSlow(lengthBytes);
-  for (let filled = 0; filled < lengthBytes; ) {
-    const { bytesRead } = await file.read(buffer, filled, lengthBytes - filled, position + filled);
+/** Fills `buffer`. */
+async function readExactly(file: FileHandle, position: number, buffer: Buffer): Promise<Buffer> {
+  for (let filled = 0; filled < buffer.length; ) {
+    const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, position + filled);
     if (bytesRead === 0) throw new DamagedFileError('a block file ends early');
     filled += bytesRead;
   }
@@ -85,7 +95,7 @@ async function readExactly(file: FileHandle, position: number, lengthBytes: numb
 }
 
 function headerBytesOf(sizeBytes: number): number {
-  return MAGIC.length + CHECKSUM_BYTES * (2 + Math.ceil(sizeBytes / PIECE_BYTES));
+  return MAGIC.length + 2 * CHECKSUM_BYTES + PIECE_CHECKSUM_BYTES * Math.ceil(sizeBytes / PIECE_BYTES);
 }
 
 function checksumOf(bytes: Uint8Array): Buffer {

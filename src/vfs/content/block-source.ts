@@ -7,6 +7,7 @@ import type { BlockFlight } from './block-flight.ts';
 import { BlockRun, type RunKeeper } from './block-run.ts';
 import { blockAt, blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 import type { BlockCache } from './cache.ts';
+import { CachedSpans, type Span } from './cached-spans.ts';
 import { Held } from './held-flights.ts';
 import { Pace } from './pace.ts';
 import type { Upstream } from './upstream.ts';
@@ -25,9 +26,6 @@ const SEQUENCE_GAP_BYTES = 1024 * 1024;
 
 /** Files whose last read range is remembered. */
 const SEQUENCES_MAX = 1000;
-
-/** Read from the disk at a time: the first byte should not wait for a whole block. */
-const CACHED_READ_BYTES = 512 * 1024;
 
 /** Blocks of one read that enter the cache: more would push out what is read in parts, again and again. */
 export const KEPT_BLOCKS_MAX = 16;
@@ -68,6 +66,7 @@ export class BlockSource implements RunKeeper {
     keptMax = KEPT_BLOCKS_MAX,
   ): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = new Held();
+    const cached = new CachedSpans(this.cache, this.buffers, file, range.end);
     const pace = new Pace(() => this.upstream.clock.now());
     const keptEnd = blockAt(range.start) + keptMax;
     const lastIndex = blockAt(range.end - 1);
@@ -77,10 +76,12 @@ export class BlockSource implements RunKeeper {
       while (position < range.end) {
         const index = blockAt(position);
         if (isSequential && index === lastIndex && !reader.isAhead) this.#readAhead(file, index + 1, reader);
-        const cached = reader.reserved(index) ? undefined : await this.#cached(file, position, range.end);
-        if (cached) {
-          position += cached.length;
-          yield cached;
+        const isComing =
+          reader.reserved(index) || this.#underWay(file, index, position - index * BLOCK_BYTES);
+        const span = isComing ? undefined : await cached.take(position);
+        if (span) {
+          position += span.sizeBytes;
+          yield* ownPieces(span);
           continue;
         }
         pace.review();
@@ -100,6 +101,7 @@ export class BlockSource implements RunKeeper {
     } finally {
       this.#lastRanges.set(contentKeyOf(file), { start: range.start, end: position });
       this.#reservedCount -= reader.reservedCount;
+      cached.close();
       reader.leave(position >= range.end && !signal.aborted);
     }
   }
@@ -126,16 +128,6 @@ export class BlockSource implements RunKeeper {
 
   hasBlock(file: FileEntry, index: number): boolean {
     return this.#flights.has(flightKey(file, index)) || this.cache.has(blockKey(file, index));
-  }
-
-  async #cached(file: FileEntry, position: number, end: number) {
-    const index = blockAt(position);
-    const key = blockKey(file, index);
-    const block = rangeOfBlock(file, index);
-    const at = position - block.start;
-    if (this.#underWay(file, index, at) || !this.cache.has(key, at)) return undefined;
-    const to = Math.min(end, block.end, position + CACHED_READ_BYTES);
-    return await this.cache.read(key, at, to - block.start);
   }
 
   #underWay(file: FileEntry, index: number, at: number): BlockFlight | undefined {
@@ -222,6 +214,14 @@ export class BlockSource implements RunKeeper {
   #follows(file: FileEntry, { start }: ByteRange): boolean {
     const last = this.#lastRanges.get(contentKeyOf(file));
     return last !== undefined && start > last.start && Math.abs(start - last.end) <= SEQUENCE_GAP_BYTES;
+  }
+}
+
+function* ownPieces(span: Span): Generator<Uint8Array, void, undefined> {
+  try {
+    yield* span.pieces();
+  } finally {
+    span.release();
   }
 }
 

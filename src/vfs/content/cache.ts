@@ -20,9 +20,10 @@ export interface BlockCache {
   partAfter(block: BlockKey, at: number): number | undefined;
   /**
    * The bytes of the block from `start` up to `end`, or the first of them when it is not there up to `end`;
-   * `undefined` when the first is not, or is not what it was.
+   * `undefined` when the first is not, or is not what it was. They are the caller's own, or in `into`, which is as
+   * large as the block.
    */
-  read(block: BlockKey, start: number, end: number): Promise<Uint8Array | undefined>;
+  read(block: BlockKey, start: number, end: number, into?: Buffer): Promise<Uint8Array | undefined>;
   /** Keeps a block, or what of it begins at `from`. Returns at once. */
   keep(block: BlockKey, bytes: Uint8Array, options?: KeepOptions): void;
   forget(block: BlockKey): void;
@@ -144,7 +145,7 @@ class DiskCache implements BlockCache {
     return later.length > 0 ? Math.min(...later.map(({ from }) => from)) : undefined;
   }
 
-  async read(block: BlockKey, start: number, end: number): Promise<Uint8Array | undefined> {
+  async read(block: BlockKey, start: number, end: number, into?: Buffer): Promise<Uint8Array | undefined> {
     const part = this.#partWith(block, start);
     if (!part) return undefined;
     const { name, from } = part;
@@ -153,11 +154,14 @@ class DiskCache implements BlockCache {
     if (inMemory) {
       this.index.get(name);
       const bytes = inMemory.bytes.subarray(start - from, to - from);
-      return inMemory.lease ? Buffer.from(bytes) : bytes;
+      if (!inMemory.lease) return bytes;
+      if (!into) return Buffer.from(bytes);
+      into.set(bytes);
+      return into.subarray(0, bytes.length);
     }
     if (this.index.get(name) === undefined) return undefined;
     try {
-      return await this.#readFile(part, start, to);
+      return await this.#readFile(part, start, to, into);
     } catch (failure) {
       if (failure instanceof DamagedFileError)
         this.log.warn('a cached block was damaged and is fetched again', { block: name });
@@ -195,10 +199,15 @@ class DiskCache implements BlockCache {
     return this.writer.close();
   }
 
-  async #readFile({ name, from, to }: BlockPart, start: number, end: number): Promise<Buffer> {
+  async #readFile(
+    { name, from, to }: BlockPart,
+    start: number,
+    end: number,
+    into: Buffer | undefined,
+  ): Promise<Buffer> {
     const file = await open(filePath(this.root, name));
     try {
-      return await readBlockFile(file, name, to - from, start - from, end - from);
+      return await readBlockFile(file, name, to - from, { start: start - from, end: end - from }, into);
     } finally {
       await file.close();
     }

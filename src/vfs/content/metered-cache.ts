@@ -6,8 +6,8 @@ export function meteredCache(cache: BlockCache, meter: Meter): BlockCache {
   return {
     has: (block, at) => cache.has(block, at),
     partAfter: (block, at) => cache.partAfter(block, at),
-    async read(block, start, end) {
-      const bytes = await cache.read(block, start, end);
+    async read(block, start, end, into) {
+      const bytes = await cache.read(block, start, end, into);
       if (bytes) meter.blockRead(bytes.length);
       return bytes;
     },

@@ -192,6 +192,41 @@ describe('a range', () => {
   });
 });
 
+describe('what is on the disk', () => {
+  /** A file of some blocks that are nowhere but on the disk. */
+  async function stored() {
+    const { bytes, entry } = file(5 * BLOCK_BYTES + 77);
+    for (let index = 0; index < 6; index++) {
+      const at = index * BLOCK_BYTES;
+      await setUp.read(entry, { start: at, end: Math.min(at + BLOCK_BYTES, bytes.length) });
+      await vi.waitFor(async () => expect(await setUp.blocksOnDisk()).toBeGreaterThan(index));
+    }
+    return { bytes, entry, reader: await setUp.restart(), calls: asked().length };
+  }
+
+  test('comes without a call, and what a reader got stays as it is while it reads on', async () => {
+    const { bytes, entry, reader, calls } = await stored();
+    const range = { start: 1000, end: bytes.length };
+    const all = await Promise.all(
+      [undefined, range].map((part) => collect(reader.read(entry, part, signal))),
+    );
+    expect(all[0]?.equals(bytes)).toBe(true);
+    expect(all[1]?.equals(bytes.subarray(1000))).toBe(true);
+    expect(asked()).toHaveLength(calls);
+  });
+
+  test('is left at any place', async () => {
+    const { bytes, entry, reader, calls } = await stored();
+    for (const pieces of [1, 2, 9, 40]) {
+      const iterator = reader.read(entry, undefined, signal)[Symbol.asyncIterator]();
+      for (let count = 0; count < pieces; count++) await iterator.next();
+      await iterator.return?.();
+    }
+    expect((await collect(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
+    expect(asked()).toHaveLength(calls);
+  });
+});
+
 describe('readers at the same time', () => {
   test('of one block share one download', async () => {
     const { bytes, entry } = file(2 * BLOCK_BYTES);
