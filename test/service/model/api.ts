@@ -12,6 +12,12 @@ export interface Shown {
   readonly content_hash?: string;
 }
 
+export interface Page {
+  readonly entries: readonly Shown[];
+  readonly cursor: string;
+  readonly has_more: boolean;
+}
+
 /** Calls over HTTP. A refusal is the tags of its error, joined: `path/conflict/file`. */
 export class Api {
   constructor(private readonly victim: ServiceProcess) {}
@@ -32,6 +38,22 @@ export class Api {
     const response = await this.#send('files/download', headers, null);
     const text = await response.text();
     return response.ok ? text : `!${refusalOf(response.status, text)}`;
+  }
+
+  /** What a long poll comes to, which is asked for without a token. */
+  async changes(cursor: string, signal?: AbortSignal): Promise<'changed' | 'unchanged' | 'cut off'> {
+    const body = JSON.stringify({ cursor, timeout: 30 });
+    const headers = { 'content-type': 'application/json' };
+    const address = `${this.victim.url}/2/files/list_folder/longpoll`;
+    try {
+      const response = await fetch(address, { method: 'POST', headers, body, ...(signal && { signal }) });
+      const text = await response.text();
+      if (text !== '{"changes":true}' && text !== '{"changes":false}') throw new Error(`longpoll: ${text}`);
+      return text.includes('true') ? 'changed' : 'unchanged';
+    } catch (error) {
+      if (error instanceof TypeError || signal?.aborted) return 'cut off';
+      throw error;
+    }
   }
 
   /** The entries of a batch, waited for. */

@@ -1,16 +1,11 @@
 import { expect } from 'vitest';
 import type { ServiceProcess } from '../../support/service-process.ts';
 import { key, type ModelEntry } from '../storage/model.ts';
-import type { Shown } from './api.ts';
+import type { Page, Shown } from './api.ts';
+import { Follower } from './follower.ts';
 import { SessionRun } from './session-run.ts';
-import type { Restart, Step } from './steps.ts';
+import type { Change, Restart, Step } from './steps.ts';
 import { hashOf, prefixed, TreeRun } from './tree-run.ts';
-
-interface Page {
-  readonly entries: readonly Shown[];
-  readonly cursor: string;
-  readonly has_more: boolean;
-}
 
 type StepOf<Name extends Step['do']> = Extract<Step, { readonly do: Name }>;
 
@@ -20,9 +15,8 @@ export class Run {
   readonly #sessions: SessionRun;
   /** The model's ids of what has a link, and its address. */
   readonly #links: { readonly id: number; readonly url: string }[] = [];
-  /** What a client sees that only follows the changes. */
-  readonly #mirror = new Map<string, string>();
-  #cursor = '';
+  /** The first follows often, the last at the end alone. */
+  readonly #followers: readonly Follower[];
 
   constructor(
     private readonly victim: ServiceProcess,
@@ -30,21 +24,24 @@ export class Run {
   ) {
     this.#tree = new TreeRun(victim, folder);
     this.#sessions = new SessionRun(this.#tree);
+    this.#followers = [
+      { recursive: true, limit: 500 },
+      { recursive: true, limit: 2 },
+      { recursive: false, limit: 3 },
+      { recursive: true, limit: 1 },
+    ].map((scope) => new Follower(this.#tree, scope));
   }
 
   async begin(): Promise<void> {
     await this.#tree.begin();
-    const argument = { path: this.#tree.folder, recursive: true };
-    const answer = await this.#tree.api.rpc<Page>('files/list_folder/get_latest_cursor', argument);
-    if (typeof answer === 'string') throw new Error(answer);
-    this.#cursor = answer.cursor;
+    for (const follower of this.#followers) await follower.begin();
   }
 
   async take(step: Step | Restart): Promise<void> {
     const tree = this.#tree;
     switch (step.do) {
       case 'restart':
-        await this.victim.restart(step.signal);
+        await this.#followers[0]?.awaitAcross(() => this.victim.restart(step.signal));
         return await tree.expectState();
       case 'kill':
         return await this.#kill(step);
@@ -73,42 +70,30 @@ export class Run {
       case 'revisions':
         return await this.#revisions(step);
       case 'follow':
-        return await this.follow();
+        await this.#followers[step.follower]?.follow();
+        return;
+      case 'await':
+        return await this.#followers[step.follower]?.awaitDuring(() => this.#change(step.during));
       case 'link':
         return await this.#link(step);
       case 'show-link':
         return await this.#showLink(step);
       case 'revoke':
         return await this.#revoke(step);
-      default: {
-        const expected = tree.expected(step);
-        const actual = await tree.actual(step);
-        tree.expectSame(actual, expected);
-        return await tree.expectState();
-      }
+      default:
+        return await this.#change(step);
     }
   }
 
-  /** Applies all changes since the last time as service-api.md §9.4 tells clients to. */
+  /** Every client that follows the changes knows what there is. */
   async follow(): Promise<void> {
-    for (let hasMore = true; hasMore; ) {
-      const page = await this.#tree.api.rpc<Page>('files/list_folder/continue', { cursor: this.#cursor });
-      if (typeof page === 'string') throw new Error(`continue: ${page}`);
-      for (const entry of page.entries) this.#mirrorChange(entry);
-      this.#cursor = page.cursor;
-      hasMore = page.has_more;
-    }
-    const below = this.#tree.model.paths.filter((path) => path !== this.#tree.folder);
-    expect([...this.#mirror.values()].filter((path) => path !== this.#tree.folder).sort()).toEqual(below);
+    for (const follower of this.#followers) await follower.follow();
   }
 
-  #mirrorChange(entry: Shown): void {
-    const at = entry.path_lower;
-    if (entry['.tag'] !== 'folder')
-      for (const other of [...this.#mirror.keys()])
-        if (other.startsWith(`${at}/`)) this.#mirror.delete(other);
-    if (entry['.tag'] === 'deleted') this.#mirror.delete(at);
-    else this.#mirror.set(at, entry.path_display);
+  async #change(step: Change): Promise<void> {
+    const expected = this.#tree.expected(step);
+    this.#tree.expectSame(await this.#tree.actual(step), expected);
+    await this.#tree.expectState();
   }
 
   /** A kill in the middle of a change: it was made, or it was not. */

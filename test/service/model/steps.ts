@@ -14,6 +14,8 @@ const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => `/${n
 const text = fc.constantFrom(...TEXTS);
 const rev = fc.nat(60);
 const session = fc.nat(3);
+/** All but the last, which follows at the end. */
+const follower = fc.nat(2);
 const mode = fc.oneof(fc.constantFrom('add' as const, 'overwrite' as const), fc.record({ rev }));
 const commit = { path, mode, autorename: fc.boolean(), strict: fc.boolean() };
 const paths = fc.array(path, { minLength: 1, maxLength: 3 });
@@ -54,7 +56,8 @@ export const step = fc.oneof(
   as(1, 'download-rev', { rev }),
   as(2, 'list', { path, limit: fc.integer({ min: 1, max: 3 }) }),
   as(2, 'revisions', { path, limit: fc.integer({ min: 1, max: 4 }) }),
-  as(2, 'follow', {}),
+  as(3, 'follow', { follower }),
+  as(2, 'await', { follower, during: change }),
   as(2, 'link', { path }),
   as(2, 'show-link', { link: fc.nat(5) }),
   as(1, 'revoke', { link: fc.nat(5) }),

@@ -1,0 +1,80 @@
+import { expect } from 'vitest';
+import type { Page, Shown } from './api.ts';
+import type { TreeRun } from './tree-run.ts';
+
+interface Scope {
+  /** All that is below the run's folder, or its children alone. */
+  readonly recursive: boolean;
+  /** Entries of a page. */
+  readonly limit: number;
+}
+
+/** A client that only follows the changes, and what it so knows of the run's folder. */
+export class Follower {
+  readonly #mirror = new Map<string, string>();
+  #cursor = '';
+
+  constructor(
+    private readonly tree: TreeRun,
+    private readonly scope: Scope,
+  ) {}
+
+  async begin(): Promise<void> {
+    const argument = { path: this.tree.folder, ...this.scope };
+    const answer = await this.tree.api.rpc<Page>('files/list_folder/get_latest_cursor', argument);
+    if (typeof answer === 'string') throw new Error(answer);
+    this.#cursor = answer.cursor;
+  }
+
+  /** Applies all changes since the last time as service-api.md §9.4 tells clients to; how many there were. */
+  async follow(): Promise<number> {
+    let count = 0;
+    for (let hasMore = true; hasMore; ) {
+      const page = await this.tree.api.rpc<Page>('files/list_folder/continue', { cursor: this.#cursor });
+      if (typeof page === 'string') throw new Error(`continue: ${page}`);
+      expect(page.entries.length).toBeLessThanOrEqual(this.scope.limit);
+      for (const entry of page.entries) this.#apply(entry);
+      count += page.entries.length;
+      this.#cursor = page.cursor;
+      hasMore = page.has_more;
+    }
+    const { folder, model } = this.tree;
+    const isShown = (path: string) => path !== folder && (this.scope.recursive || isChild(path, folder));
+    expect([...this.#mirror.values()].filter(isShown).sort()).toEqual(model.paths.filter(isShown));
+    return count;
+  }
+
+  /** Waits for a change while `work` is done: whatever `follow` is told of must end the wait. */
+  async awaitDuring(work: () => Promise<void>): Promise<void> {
+    await this.follow();
+    const over = new AbortController();
+    const waiting = this.tree.api.changes(this.#cursor, over.signal);
+    await work();
+    if ((await this.follow()) === 0) over.abort();
+    else expect(await waiting).toBe('changed');
+    await waiting;
+  }
+
+  /** Waits while the service ends and starts again, which is no change. */
+  async awaitAcross(restart: () => Promise<void>): Promise<void> {
+    await this.follow();
+    const waiting = this.tree.api.changes(this.#cursor);
+    await restart();
+    // A service that is killed, or ends before it has taken the call in, says nothing.
+    expect(['unchanged', 'cut off']).toContain(await waiting);
+    expect(await this.follow()).toBe(0);
+  }
+
+  #apply(entry: Shown): void {
+    const at = entry.path_lower;
+    if (entry['.tag'] !== 'folder')
+      for (const other of [...this.#mirror.keys()])
+        if (other.startsWith(`${at}/`)) this.#mirror.delete(other);
+    if (entry['.tag'] === 'deleted') this.#mirror.delete(at);
+    else this.#mirror.set(at, entry.path_display);
+  }
+}
+
+function isChild(path: string, folder: string): boolean {
+  return path.lastIndexOf('/') === folder.length;
+}
