@@ -135,7 +135,9 @@ export class Metadata {
     if (this.peek(path) !== undefined || this.subtrees.isComing(path)) return this.#entry(path, signal);
     const asked = this.#inquiries.entry(path, signal);
     this.#inquiries.beginFolder(path, asked, signal);
-    return present(await asked);
+    const answered = present(await asked);
+    // An answer that cannot be remembered leaves the folder unknown, and with it what a client does in it.
+    return answered && this.#entry(path, signal);
   }
 
   async #entry(path: Path, signal: AbortSignal | undefined): Promise<Entry | undefined> {

@@ -136,6 +136,18 @@ describe('a folder of which nothing is known', () => {
     }
   });
 
+  test('is known afterwards, also when the feed lost its place meanwhile', async () => {
+    const gate = remote.holdNext('stat', 'end');
+    const listing = drive.names(at('/docs'));
+    await gate.reached;
+    remote.failNext('awaitChange', 'reset');
+    remote.putFile(at('/other'), '');
+    await turn(50);
+    gate.release();
+    expect(await listing).toEqual(['a.txt', 'b.txt']);
+    expect(await questionsOf(() => drive.files.stat(at('/docs')))).toEqual([]);
+  });
+
   test('is listed again when that failed before it was known to be one', async () => {
     remote.failNext('list', 'offline');
     const gate = remote.holdNext('stat', 'end');
