@@ -1,0 +1,104 @@
+import { basename } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Sqlite } from '../../src/util/sqlite.ts';
+import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+/** What a client that creates in two halves costs in commits of davgate's own state, through real HTTP. */
+let service: TestService;
+let gateway: TestGateway;
+let client: GatewayClient;
+
+beforeEach(async () => {
+  service = await startTestService();
+  gateway = await startTestGateway({ service });
+  client = new GatewayClient(gateway.url);
+  expect((await client.send('MKCOL', '/d')).status).toBe(201);
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  client.close();
+  await gateway.close();
+  await service.close();
+});
+
+/** How many transactions changed something in davgate's state while `work` went on: each costs one fsync. */
+async function commitsOf(work: () => Promise<unknown>): Promise<number> {
+  const exec = Sqlite.prototype.exec;
+  const changesBefore = new Map<object, number>();
+  let commits = 0;
+  const spy = vi.spyOn(Sqlite.prototype, 'exec').mockImplementation(function (this: Database, sql) {
+    const isState = basename(this.name) === 'state.db';
+    if (isState && sql.startsWith('BEGIN')) changesBefore.set(this, changesOf(this));
+    if (isState && sql === 'COMMIT' && changesBefore.get(this) !== changesOf(this)) commits++;
+    return exec.call(this, sql);
+  });
+  await work();
+  spy.mockRestore();
+  return commits;
+}
+
+type Database = InstanceType<typeof Sqlite>;
+
+function changesOf(database: Database): number {
+  return Number(database.prepare('SELECT total_changes()').pluck().get());
+}
+
+const FINDER = { 'user-agent': 'WebDAVFS/3.0.0 (03008000) Darwin/23.4.0 (arm64)' };
+const LOCK = `<?xml version="1.0"?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>
+<D:locktype><D:write/></D:locktype></D:lockinfo>`;
+
+async function ask(status: number, method: string, headers: Record<string, string>, body = '') {
+  const answer = await client.send(method, '/d/new', {
+    headers: { ...FINDER, ...headers },
+    body: Buffer.from(body),
+  });
+  expect([method, answer.status]).toEqual([method, status]);
+  return answer;
+}
+
+async function lock(status: number): Promise<string> {
+  const headers = { depth: '0', timeout: 'Second-600', 'content-type': 'text/xml' };
+  return String((await ask(status, 'LOCK', headers, LOCK)).headers['lock-token']);
+}
+
+test("Finder's create in two halves", async () => {
+  let token = '';
+  const steps: [string, () => Promise<unknown>][] = [
+    ['PROPFIND', () => ask(404, 'PROPFIND', { depth: '0' })],
+    ['empty PUT', () => ask(201, 'PUT', {})],
+    [
+      'LOCK',
+      async () => {
+        token = await lock(200);
+      },
+    ],
+    ['PUT', () => ask(204, 'PUT', { if: `(${token})` }, 'the body')],
+    ['UNLOCK', () => ask(204, 'UNLOCK', { 'lock-token': token })],
+  ];
+  const counts: [string, number][] = [];
+  for (const [name, step] of steps) counts.push([name, await commitsOf(step)]);
+  expect(counts).toEqual([
+    ['PROPFIND', 0],
+    ['empty PUT', 1],
+    // The lock, and how long the empty file waits for its body.
+    ['LOCK', 2],
+    // That the empty file does not wait any more.
+    ['PUT', 1],
+    ['UNLOCK', 1],
+  ]);
+});
+
+test('the create of a client that locks first', async () => {
+  let token = '';
+  const whole = async () => {
+    token = await lock(201);
+    await ask(204, 'PUT', { if: `(${token})` }, 'the body');
+    await ask(204, 'UNLOCK', { 'lock-token': token });
+  };
+  expect(await commitsOf(whole)).toBe(4);
+});
+
+test('a PUT of a whole file needs none', async () => {
+  expect(await commitsOf(() => ask(201, 'PUT', {}, 'the body'))).toBe(0);
+});
