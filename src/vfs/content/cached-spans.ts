@@ -3,8 +3,8 @@ import type { BlockBuffers } from './block-buffers.ts';
 import { blockAt, blockKey, rangeOfBlock } from './blocks.ts';
 import type { BlockCache } from './cache.ts';
 
-/** Read from the disk at first: the first byte should not wait for a whole block. */
-const FIRST_SPAN_BYTES = 512 * 1024;
+/** Read from the disk at first, as the first byte should not wait for a whole block, and when many readers do. */
+const SHORT_SPAN_BYTES = 512 * 1024;
 
 /** Given out at a time: what a reader gets is its own, as a buffer is used again; small enough to be cheap to make. */
 const PIECE_BYTES = 64 * 1024;
@@ -41,7 +41,7 @@ export class CachedSpans {
     if (!span) return undefined;
     this.#isFirst = false;
     const after = position + span.sizeBytes;
-    if (after < this.end) this.#next = { position: after, span: this.#read(after) };
+    if (after < this.end && !this.buffers.isBusy) this.#next = { position: after, span: this.#read(after) };
     return span;
   }
 
@@ -55,8 +55,9 @@ export class CachedSpans {
     const block = rangeOfBlock(this.file, blockAt(position));
     const at = position - block.start;
     if (!this.cache.has(key, at)) return undefined;
-    const to = Math.min(this.end, block.end, this.#isFirst ? position + FIRST_SPAN_BYTES : block.end);
-    if (to - position <= FIRST_SPAN_BYTES) {
+    const isShort = this.#isFirst || this.buffers.isBusy;
+    const to = Math.min(this.end, block.end, isShort ? position + SHORT_SPAN_BYTES : block.end);
+    if (to - position <= SHORT_SPAN_BYTES) {
       const bytes = await this.cache.read(key, at, to - block.start);
       return bytes && { sizeBytes: bytes.length, pieces: () => [bytes], release: () => {} };
     }
