@@ -95,7 +95,7 @@ function contentOf(client: number, file: number, version: number): Buffer {
 
 describe(`a gateway with a journal is killed ${KILLS} times at random moments`, () => {
   test('every write that was acknowledged is at the service afterwards, and nothing half-made', async () => {
-    expect(await ask('MKCOL', 'work')).toBe(201);
+    expect(await ask('MKCOL', 'busy')).toBe(201);
     const known = new Map<string, Known>();
     let isOver = false;
     let version = 0;
@@ -104,7 +104,7 @@ describe(`a gateway with a journal is killed ${KILLS} times at random moments`, 
       for (let turn = 0; !isOver; turn++) {
         await isUp;
         const file = turn % FILES_EACH;
-        const path = `work/${client}-${file}`;
+        const path = `busy/${client}-${file}`;
         const its = known.get(path) ?? { acknowledged: 0, doubtful: [] };
         known.set(path, its);
         const number = ++version;
@@ -130,7 +130,7 @@ describe(`a gateway with a journal is killed ${KILLS} times at random moments`, 
     expect(await health()).toMatchObject({ journalFiles: 0, journalBytes: 0, lostFiles: 0 });
     const files = await stored();
     for (const [path, { acknowledged, doubtful }] of known) {
-      const [client = 0, file = 0] = path.slice('work/'.length).split('-').map(Number);
+      const [client = 0, file = 0] = path.slice('busy/'.length).split('-').map(Number);
       const found = files.get(`/${path}`);
       const versions = [acknowledged, ...doubtful].filter((number) => number > 0);
       if (!found) expect(acknowledged, path).toBe(0);
@@ -148,11 +148,11 @@ describe(`a gateway with a journal is killed ${KILLS} times at random moments`, 
   test('SIGTERM sends what waits, and says how much it is', async () => {
     service.service.setFaults({ 'latency-write-ms': 100 });
     await Promise.all(
-      Array.from({ length: 30 }, (_, index) => ask('PUT', `work/last ${index}`, Buffer.from('x'))),
+      Array.from({ length: 30 }, (_, index) => ask('PUT', `busy/last ${index}`, Buffer.from('x'))),
     );
     expect(await program.stop()).toBe(0);
     const files = await stored();
-    expect([...files.keys()].filter((path) => path.startsWith('/work/last'))).toHaveLength(30);
+    expect([...files.keys()].filter((path) => path.startsWith('/busy/last'))).toHaveLength(30);
     await start();
   });
 });
