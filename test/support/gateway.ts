@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { createRemote } from '../../src/api/client.ts';
+import type { HttpTimeouts } from '../../src/api/http.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
 import { startListener } from '../../src/http/listener.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
@@ -36,11 +37,20 @@ export interface GatewayOptions {
   readonly deadlineMs?: number;
   /** Of the waits between two tries. */
   readonly random?: () => number;
-  /** Of the gateway itself; its connections go by the real one. */
+  /** Of the gateway itself. Its connections go by the real one, and wait as long as a test takes. */
   readonly clock?: Clock;
   /** Writes are acknowledged when they are in a journal. */
   readonly writeBack?: boolean;
 }
+
+/** A minute by a test's clock may take anything by the real one. */
+const TEST_MS = 10 * 60_000;
+const PATIENT: HttpTimeouts = {
+  connectMs: TEST_MS,
+  answerMs: TEST_MS,
+  slowAnswerMs: TEST_MS,
+  silenceMs: TEST_MS,
+};
 
 /** The gateway as `src/app.ts` composes it, in this process, open to all, over a service that runs already. */
 export async function startTestGateway(options: GatewayOptions): Promise<TestGateway> {
@@ -68,6 +78,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     log,
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(random && { random }),
+    ...(options.clock && { timeouts: PATIENT }),
   });
   const spill = await openSpill({ directory: join(directory, 'spill'), clock, log });
   const journals = await openSqliteJournals({
