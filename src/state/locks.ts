@@ -15,7 +15,8 @@ export interface Lock {
 }
 
 /**
- * The write locks of one drive (RFC 4918 §6 and §7). Durable: a lock that was given outlives a kill.
+ * The write locks of one drive (RFC 4918 §6 and §7). A lock that was given outlives a kill of
+ * davgate; after a power cut the last ones may be gone, as a client has to expect of any lock (§6.6).
  * Time is handed in; a lock whose `expiresMs` has come counts nowhere and is dropped on the way.
  */
 export interface Locks {

@@ -1,7 +1,14 @@
 import { Sqlite } from '../../util/sqlite.ts';
 import { asStateError, type SqliteDatabase } from './database.ts';
 
+/**
+ * What a change outlives once it was acknowledged: everything, or the end of davgate but not a power cut, for what
+ * may be lost without harm. The order stays: what is on disk holds all that was before it.
+ */
+export type Outlives = 'power-cut' | 'kill';
+
 interface Waiting {
+  readonly outlives: Outlives;
   readonly change: () => unknown;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -20,6 +27,8 @@ export class Commits {
   readonly #alone: (change: () => unknown) => unknown;
   readonly #reloads: (() => void)[] = [];
   #mirrorsDoubtful = false;
+  /** As `openDatabase` has set it. */
+  #demanded: Outlives = 'power-cut';
   #waiting: Waiting[] = [];
   #closed = false;
 
@@ -35,12 +44,12 @@ export class Commits {
     this.#reloads.push(reload);
   }
 
-  /** Resolves with what `change` returns once it is on disk. Throws what it throws, or `StateUnwritable`. */
-  run<T>(change: () => T): Promise<T> {
+  /** Resolves with what `change` returns once that is safe. Throws what it throws, or `StateUnwritable`. */
+  run<T>(change: () => T, outlives: Outlives = 'power-cut'): Promise<T> {
     if (this.#closed) return Promise.reject(new Error('the state is closed'));
     return new Promise<T>((resolve, reject) => {
       // `flush` gives each change its own result back.
-      this.#waiting.push({ change, resolve: (value) => resolve(value as T), reject });
+      this.#waiting.push({ outlives, change, resolve: (value) => resolve(value as T), reject });
       if (this.#waiting.length === 1) setImmediate(() => this.#flush());
     });
   }
@@ -69,6 +78,7 @@ export class Commits {
 
   #commit(batch: readonly Waiting[]): readonly Outcome[] {
     this.#reloadIfDoubtful();
+    this.#demand(batch.some(({ outlives }) => outlives === 'power-cut') ? 'power-cut' : 'kill');
     try {
       this.#database.exec('BEGIN IMMEDIATE');
       const outcomes = batch.map(({ change }) => this.#outcomeOf(change));
@@ -81,6 +91,13 @@ export class Commits {
       this.#reloadIfDoubtful();
       throw error;
     }
+  }
+
+  /** Without its flush a commit in the log outlives the process only, whose pages the system keeps. */
+  #demand(outlives: Outlives): void {
+    if (outlives === this.#demanded) return;
+    this.#database.pragma(`synchronous = ${outlives === 'power-cut' ? 'FULL' : 'NORMAL'}`);
+    this.#demanded = outlives;
   }
 
   #outcomeOf(change: () => unknown): Outcome {

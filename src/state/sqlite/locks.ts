@@ -14,7 +14,12 @@ interface Row {
   readonly expires_ms: number;
 }
 
-/** Locks are few and asked for with each request: all are in memory, and the table only outlives it. */
+const OUTLIVES = 'kill';
+
+/**
+ * Locks are few and asked for with each request: all are in memory, and the table only outlives it. None waits for
+ * the disk: a client whose lock a power cut took away is told so when it names it, and has lost nothing.
+ */
 export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Commits): Locks {
   const statements = prepare(database, drive);
   const table = new LockTable();
@@ -34,7 +39,7 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
         statements.insert(wanted);
         table.put(wanted);
         return wanted;
-      }),
+      }, OUTLIVES),
     refresh: (nowMs, token, span) =>
       commits.run(() => {
         const old = table.get(token);
@@ -43,17 +48,17 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
         statements.refresh(lock);
         table.put(lock);
         return lock;
-      }),
+      }, OUTLIVES),
     release: (token) =>
       commits.run(() => {
         const lock = table.get(token);
         if (lock) drop([lock]);
         return lock !== undefined;
-      }),
+      }, OUTLIVES),
     covering: async (nowMs, path) => table.covering(path).filter((lock) => !isExpired(lock, nowMs)),
     within: async (nowMs, path) => table.within(path).filter((lock) => !isExpired(lock, nowMs)),
     all: async (nowMs) => table.within(ROOT).filter((lock) => !isExpired(lock, nowMs)),
-    forget: (path) => commits.run(() => drop(table.within(path))),
+    forget: (path) => commits.run(() => drop(table.within(path)), OUTLIVES),
   };
 }
 
