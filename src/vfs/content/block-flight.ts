@@ -17,6 +17,8 @@ export class BlockFlight {
   #waiting = new Set<() => void>();
   /** Whether the block goes into the cache. */
   isWanted = false;
+  /** Whether the cache's disk was too far behind to take it. */
+  isRefused = false;
 
   /** `start`, `end`: within the block. Whoever makes it holds it. */
   constructor(

@@ -27,8 +27,8 @@ const SEQUENCE_GAP_BYTES = 1024 * 1024;
 /** Files whose last read range is remembered. */
 const SEQUENCES_MAX = 1000;
 
-/** Blocks of one read that enter the cache: more would push out what is read in parts, again and again. */
-export const KEPT_BLOCKS_MAX = 16;
+/** Blocks of a long range that enter the cache: more would push out what is read in parts, again and again. */
+const KEPT_BLOCKS_MAX = 16;
 
 /** What lies so little before the first byte wanted of a block comes with it: sooner than a call of its own. */
 const LEAD_BYTES_MAX = 256 * 1024;
@@ -57,18 +57,18 @@ export class BlockSource implements RunKeeper {
 
   /**
    * The bytes of `range`, as they come. When `signal` is aborted, what only this reader wanted is aborted too.
-   * `keptMax`: how many of its blocks enter the cache.
+   * Of its blocks the first enter the cache, or all when it `isWhole` and there is room.
    */
   async *read(
     file: FileEntry,
     range: ByteRange,
     signal: AbortSignal,
-    keptMax = KEPT_BLOCKS_MAX,
+    isWhole = false,
   ): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = new Held();
     const cached = new CachedSpans(this.cache, this.buffers, file, range.end);
     const pace = new Pace(() => this.upstream.clock.now());
-    const keptEnd = blockAt(range.start) + keptMax;
+    let keptEnd = isWhole ? this.#wholeKeptEnd(file) : blockAt(range.start) + KEPT_BLOCKS_MAX;
     const lastIndex = blockAt(range.end - 1);
     const isSequential = this.#follows(file, range);
     let position = range.start;
@@ -97,6 +97,8 @@ export class BlockSource implements RunKeeper {
           if (piece.length > 0) yield piece;
           else await pace.waitFor(flight.change(signal));
         }
+        // Read as a whole again, each hole would cost a call.
+        if (flight.isRefused && isWhole) keptEnd = index;
       }
     } finally {
       this.#lastRanges.set(contentKeyOf(file), { start: range.start, end: position });
@@ -112,13 +114,14 @@ export class BlockSource implements RunKeeper {
   }
 
   landed(flight: BlockFlight, run: BlockRun, complete: boolean): void {
-    const key = flightKey(run.file, flight.index);
-    const others = this.#flights.get(key)?.filter((other) => other !== flight) ?? [];
-    if (others.length > 0) this.#flights.set(key, others);
-    else this.#flights.delete(key);
+    const flights = flightKey(run.file, flight.index);
+    const others = this.#flights.get(flights)?.filter((other) => other !== flight) ?? [];
+    if (others.length > 0) this.#flights.set(flights, others);
+    else this.#flights.delete(flights);
     if (!complete || !(flight.isWanted || run.keepsAll)) return;
     const { buffer, start } = flight;
-    this.cache.keep(blockKey(run.file, flight.index), buffer.bytes, { from: start, lease: buffer });
+    const key = blockKey(run.file, flight.index);
+    flight.isRefused = !this.cache.keep(key, buffer.bytes, { from: start, lease: buffer });
   }
 
   closed(run: BlockRun): void {
@@ -132,6 +135,12 @@ export class BlockSource implements RunKeeper {
 
   #underWay(file: FileEntry, index: number, at: number): BlockFlight | undefined {
     return this.#flights.get(flightKey(file, index))?.find((flight) => flight.has(at));
+  }
+
+  /** All or nothing: of a file that is read as a whole the first blocks are of no more use than the last. */
+  #wholeKeptEnd(file: FileEntry): number {
+    const count = blockCount(file.sizeBytes);
+    return count <= KEPT_BLOCKS_MAX || this.cache.hasRoomFor(file.sizeBytes) ? count : 0;
   }
 
   /** The flight that brings the byte at `position`, followed: one that was reserved, or as `#flight` finds it. */

@@ -57,14 +57,15 @@ export class BlockWriter {
     return this.#waiting.get(name);
   }
 
-  /** Writes the block soon, or not at all when the disk is behind. */
-  add(block: WaitingBlock): void {
-    if (!this.#mayWrite() || this.#waiting.has(block.name)) return;
-    if (this.#waitingBytes + block.bytes.length > WAITING_BYTES_MAX) return;
+  /** Writes the block soon, or not at all when the disk is behind: whether it is to be written. */
+  add(block: WaitingBlock): boolean {
+    if (this.#waiting.has(block.name)) return true;
+    if (!this.#mayWrite() || this.#waitingBytes + block.bytes.length > WAITING_BYTES_MAX) return false;
     block.lease?.hold();
     this.#waiting.set(block.name, block);
     this.#waitingBytes += block.bytes.length;
     this.#running ??= this.#run();
+    return true;
   }
 
   drop(name: string): void {

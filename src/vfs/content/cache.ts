@@ -24,8 +24,10 @@ export interface BlockCache {
    * large as the block.
    */
   read(block: BlockKey, start: number, end: number, into?: Buffer): Promise<Uint8Array | undefined>;
-  /** Keeps a block, or what of it begins at `from`. Returns at once. */
-  keep(block: BlockKey, bytes: Uint8Array, options?: KeepOptions): void;
+  /** Whether a file of this size may be kept whole: that leaves most of the room to others. */
+  hasRoomFor(sizeBytes: number): boolean;
+  /** Keeps a block, or what of it begins at `from`. Returns at once: whether the disk is to get it, or is too far behind. */
+  keep(block: BlockKey, bytes: Uint8Array, options?: KeepOptions): boolean;
   forget(block: BlockKey): void;
   /** Resolves when everything kept is on the disk or was given up; keeps nothing afterwards. */
   close(): Promise<void>;
@@ -52,6 +54,9 @@ const HOT_BYTES_MAX = 10 * 1024 * 1024;
 
 /** Beside a block's bytes, what it takes in memory; keeps tiny ones from being too many. */
 const HOT_OVERHEAD_BYTES = 512;
+
+/** The share of the room that one file may take. */
+const FILE_SHARE_MAX = 0.25;
 
 /** About 16 MB of memory for the index. */
 const FILES_MAX = 100_000;
@@ -170,13 +175,17 @@ class DiskCache implements BlockCache {
     }
   }
 
-  keep(block: BlockKey, bytes: Uint8Array, { from = 0, lease }: KeepOptions = {}): void {
+  hasRoomFor(sizeBytes: number): boolean {
+    return sizeBytes <= this.index.maxSize * FILE_SHARE_MAX;
+  }
+
+  keep(block: BlockKey, bytes: Uint8Array, { from = 0, lease }: KeepOptions = {}): boolean {
     const { name } = this.parts.add(block, from, from + bytes.length);
     lease?.hold();
     this.#hot.set(name, { bytes, lease }, { size: bytes.length + HOT_OVERHEAD_BYTES });
     const fits = diskBytesOf(fileBytesOf(bytes.length)) <= this.index.maxSize;
-    if (!fits || this.index.has(name)) return;
-    this.writer.add({ name, path: filePath(this.root, name), bytes, lease });
+    if (!fits || this.index.has(name)) return fits;
+    return this.writer.add({ name, path: filePath(this.root, name), bytes, lease });
   }
 
   forget(block: BlockKey): void {

@@ -11,9 +11,10 @@ export function meteredCache(cache: BlockCache, meter: Meter): BlockCache {
       if (bytes) meter.blockRead(bytes.length);
       return bytes;
     },
+    hasRoomFor: (sizeBytes) => cache.hasRoomFor(sizeBytes),
     keep(block, bytes, options) {
       meter.blockKept(bytes.length);
-      cache.keep(block, bytes, options);
+      return cache.keep(block, bytes, options);
     },
     forget: (block) => cache.forget(block),
     close: () => cache.close(),

@@ -1,7 +1,7 @@
 import type { FileEntry } from '../../api/remote.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
 import { FileError } from '../errors.ts';
-import { type BlockSource, KEPT_BLOCKS_MAX } from './block-source.ts';
+import type { BlockSource } from './block-source.ts';
 import { blockCount, blockKey, rangeOfBlock } from './blocks.ts';
 import type { BlockCache } from './cache.ts';
 import { type Upstream, upstreamBytes } from './upstream.ts';
@@ -53,11 +53,9 @@ async function* readLong(
   const count = blockCount(file.sizeBytes);
   const lastBlockStart = rangeOfBlock(file, count - 1).start;
   const all = { start: 0, end: file.sizeBytes };
-  // All or nothing: of a file that is read as a whole the first blocks are of no more use than the last.
-  const keptMax = count <= KEPT_BLOCKS_MAX ? count : 0;
   const held: Uint8Array[] = [];
   let position = 0;
-  for await (const chunk of sources.blocks.read(file, all, signal, keptMax)) {
+  for await (const chunk of sources.blocks.read(file, all, signal, true)) {
     check.add(chunk);
     const free = check.isPossible ? Math.max(0, lastBlockStart - position) : chunk.length;
     position += chunk.length;

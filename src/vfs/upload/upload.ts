@@ -20,8 +20,11 @@ export interface UploadLimits {
   readonly buffersMax: number;
 }
 
-/** 8 MiB: each call to the service costs time and may count against a monthly number; memory stays at 32 MiB an upload. */
-export const UPLOAD_LIMITS: UploadLimits = { partBytes: 2 * BLOCK_BYTES, inFlightMax: 3, buffersMax: 8 };
+/**
+ * 8 MiB, as each call may count against a monthly number, and enough of them at a time to hide the 100 ms that each
+ * takes; memory stays at 56 MiB an upload, and at 64 MiB for all that want more than one.
+ */
+export const UPLOAD_LIMITS: UploadLimits = { partBytes: 2 * BLOCK_BYTES, inFlightMax: 6, buffersMax: 8 };
 
 /** A body of unknown length begins in a buffer of this size. */
 const FIRST_BUFFER_BYTES = 64 * 1024;
