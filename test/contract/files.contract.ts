@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DriveState } from '../../src/state/state.ts';
 import { join, type Path, pathOf, ROOT } from '../../src/util/path.ts';
-import { type Fault, FileError } from '../../src/vfs/errors.ts';
 import type { Entry, FileEntry, Files, WriteMode } from '../../src/vfs/files.ts';
+import { faultOf } from '../support/fault-of.ts';
 
 /** A drive that is empty. */
 export interface OpenedFiles {
@@ -18,17 +18,6 @@ const ABSENT = { if: 'absent' } as const;
 
 async function* body(...texts: string[]): AsyncIterable<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
-}
-
-/** The fault with which `work` fails. */
-async function faultOf(work: Promise<unknown>): Promise<Fault | 'none'> {
-  try {
-    await work;
-    return 'none';
-  } catch (error) {
-    if (error instanceof FileError) return error.fault;
-    throw error;
-  }
 }
 
 /** What every `Files` does, whatever is behind it: each promise of `vfs/files.ts`. */

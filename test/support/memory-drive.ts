@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Journals } from '../../src/state/journal.ts';
@@ -9,7 +9,7 @@ import { type Log, silentLog } from '../../src/util/log.ts';
 import type { Path } from '../../src/util/path.ts';
 import { openBlockCache } from '../../src/vfs/content/cache.ts';
 import { type DriveOptions, type OpenDrive, openDrive } from '../../src/vfs/drive.ts';
-import type { Written } from '../../src/vfs/files.ts';
+import type { FileEntry, WriteMode, Written } from '../../src/vfs/files.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryRemote } from './memory-remote.ts';
 
@@ -56,10 +56,6 @@ export class MemoryDrive {
   /** From the next start on. */
   use(settings: Settings): void {
     this.#settings = { ...this.#settings, ...settings };
-  }
-
-  get lostAndFound(): string {
-    return join(this.#directory, 'lost-and-found', 'd');
   }
 
   get #journalDirectories() {
@@ -110,13 +106,38 @@ export class MemoryDrive {
     while (!this.files.status().isFeedAlive) await turn();
   }
 
-  write(path: Path, text: string): Promise<Written> {
-    return this.files.write(path, bodyOf(text), { mode: { if: 'any' }, sizeBytes: Buffer.byteLength(text) });
+  /** Resolves when nothing is pending any more; the test's own time limit ends it. */
+  async untilLanded(): Promise<void> {
+    while (this.files.depth().files > 0) await turn();
+  }
+
+  /** What lies in the lost-and-found folder: the text of each file, and the reason beside it. */
+  lost(): { text: string; reason: string }[] {
+    const folder = join(this.#directory, 'lost-and-found', 'd');
+    const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+    const names = readdirSync(folder).filter((name) => !name.endsWith('.reason.txt'));
+    return names.map((name) => ({ text: read(name), reason: read(`${name}.reason.txt`) }));
+  }
+
+  write(path: Path, text: string, mode: WriteMode = { if: 'any' }): Promise<Written> {
+    return this.files.write(path, bodyOf(text), { mode, sizeBytes: Buffer.byteLength(text) });
+  }
+
+  /** Writes a file. Returns what it is then. */
+  async put(path: Path, text: string, mode?: WriteMode): Promise<FileEntry> {
+    const { entry } = await this.write(path, text, mode);
+    if (entry.kind !== 'file') throw new Error(`${path} is no file`);
+    return entry;
+  }
+
+  async fileAt(path: Path): Promise<FileEntry> {
+    const entry = await this.files.stat(path);
+    if (entry?.kind !== 'file') throw new Error(`${path} is no file`);
+    return entry;
   }
 
   async text(path: Path): Promise<string> {
-    const entry = await this.files.stat(path);
-    if (entry?.kind !== 'file') throw new Error(`${path} is no file`);
+    const entry = await this.fileAt(path);
     const chunks: Uint8Array[] = [];
     for await (const chunk of this.files.read(entry, undefined, new AbortController().signal))
       chunks.push(chunk);
@@ -128,6 +149,8 @@ export class MemoryDrive {
   }
 
   async close(): Promise<void> {
+    // A call that the close itself makes must not wait for who has gone.
+    this.remote.forgetGates();
     await this.#files?.close();
     await this.#state.close();
     await this.#journals?.close();

@@ -1,0 +1,129 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { faultOf } from '../../../support/fault-of.ts';
+import { MemoryDrive } from '../../../support/memory-drive.ts';
+import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+beforeEach(async () => {
+  drive = await MemoryDrive.open(undefined, { writeBack: true });
+  ({ remote } = drive);
+});
+
+afterEach(() => drive.close());
+
+describe('what is done to a file that waits', () => {
+  test('DELETE: it is never sent', async () => {
+    const gate = remote.holdNext('upload', 'begin');
+    await drive.put(at('/other'), 'x');
+    await gate.reached;
+    await drive.put(at('/a'), '');
+    await drive.files.remove(at('/a'), { recoverable: false });
+    expect(await drive.files.stat(at('/a'))).toBeUndefined();
+    expect(await faultOf(drive.files.remove(at('/a'), { recoverable: false }))).toBe('not-found');
+    gate.release();
+    await drive.untilLanded();
+    await drive.clock.advance(60_000);
+    expect(remote.paths).toEqual(['/other']);
+    expect(remote.count('remove')).toBe(0);
+  });
+
+  test('DELETE while it is on its way: it is gone at the service too', async () => {
+    const gate = remote.holdNext('upload', 'begin');
+    await drive.put(at('/a'), 'one');
+    await gate.reached;
+    await drive.put(at('/a'), 'two');
+    const removed = drive.files.remove(at('/a'), { recoverable: false });
+    gate.release();
+    await removed;
+    expect(remote.paths).toEqual([]);
+    expect(drive.files.depth().files).toBe(0);
+  });
+
+  test('DELETE of a new version takes the old one along', async () => {
+    remote.putFile(at('/a'), 'old');
+    await drive.put(at('/a'), '');
+    await drive.files.remove(at('/a'), { recoverable: false });
+    expect(remote.paths).toEqual([]);
+  });
+
+  test('DELETE that must be recoverable: what was written is in the trash', async () => {
+    await drive.put(at('/a'), 'text');
+    await drive.files.remove(at('/a'), { recoverable: true });
+    expect(remote.trash.map(({ path }) => path)).toEqual(['/a']);
+  });
+
+  test('DELETE that fails: the write is not lost', async () => {
+    remote.putFile(at('/a'), 'old');
+    await drive.files.hold(at('/b'), drive.clock.now() + 60_000);
+    const gate = remote.holdNext('upload', 'begin');
+    await drive.put(at('/c'), 'x');
+    await gate.reached;
+    await drive.put(at('/a'), 'new');
+    remote.failNext('remove', 'no-permission');
+    const removed = faultOf(drive.files.remove(at('/a'), { recoverable: false }));
+    gate.release();
+    expect(await removed).toBe('forbidden');
+    await drive.files.settle(at('/b'));
+    await drive.untilLanded();
+    expect(remote.text(at('/a'))).toBe('new');
+  });
+
+  test('DELETE of a folder: nothing of it comes back', async () => {
+    await drive.files.createFolder(at('/f'));
+    const gate = remote.holdNext('upload', 'begin');
+    await drive.put(at('/f/a'), 'x');
+    await gate.reached;
+    await Promise.all([drive.put(at('/f/b'), 'x'), drive.put(at('/f/c'), '')]);
+    const removed = drive.files.remove(at('/f'), { recoverable: false });
+    gate.release();
+    await removed;
+    await drive.clock.advance(60_000);
+    expect([remote.paths, drive.files.depth().files]).toEqual([[], 0]);
+    expect(await faultOf(drive.put(at('/f/d'), 'x'))).toBe('parent-missing');
+  });
+
+  test('MOVE and COPY: what was written is what is moved', async () => {
+    await drive.files.createFolder(at('/f'));
+    await Promise.all([drive.put(at('/f/a'), 'x'), drive.put(at('/f/b'), '')]);
+    await drive.files.copy(at('/f'), at('/copy'), { overwrite: false, shallow: false });
+    await drive.files.move(at('/f'), at('/moved'), { overwrite: false });
+    expect(remote.paths).toEqual(['/copy', '/copy/a', '/copy/b', '/moved', '/moved/a', '/moved/b']);
+    await drive.put(at('/target'), 'old');
+    await drive.put(at('/source'), 'new');
+    expect(await faultOf(drive.files.move(at('/source'), at('/target'), { overwrite: false }))).toBe(
+      'exists',
+    );
+    expect(await drive.files.move(at('/source'), at('/target'), { overwrite: true })).toMatchObject({
+      created: false,
+    });
+    expect(remote.text(at('/target'))).toBe('new');
+  });
+
+  test('MOVE while the service is away: told so, and the write stays', async () => {
+    await drive.put(at('/a'), '');
+    remote.failNext('upload', 'offline');
+    expect(await faultOf(drive.files.move(at('/a'), at('/b'), { overwrite: false }))).toBe('offline');
+    expect(await drive.fileAt(at('/a'))).toBeDefined();
+    await drive.clock.advance(60_000);
+    await drive.untilLanded();
+    expect(remote.paths).toEqual(['/a']);
+  });
+
+  test('MKCOL: there is a file already', async () => {
+    await drive.put(at('/a'), '');
+    expect(await faultOf(drive.files.createFolder(at('/a')))).toBe('exists');
+    expect(await faultOf(drive.files.createFolder(at('/a/b')))).toBe('parent-missing');
+    expect(await faultOf(drive.put(at('/a/b'), 'x'))).toBe('parent-missing');
+    expect(await faultOf(drive.files.list(at('/a')))).toBe('not-a-folder');
+  });
+
+  test('a shared link: it is sent first', async () => {
+    await drive.put(at('/a'), '');
+    expect(await drive.files.sharedLink(at('/a'))).toBeUndefined();
+    await drive.files.unshareLink(at('/a'));
+    const link = await drive.files.shareLink(at('/a'), {});
+    expect(await drive.files.sharedLink(at('/a'))).toEqual(link);
+  });
+});

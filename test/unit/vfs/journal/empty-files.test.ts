@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
+import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+beforeEach(async () => {
+  drive = await MemoryDrive.open(undefined, { writeBack: true });
+  ({ remote } = drive);
+});
+
+afterEach(() => drive.close());
+
+describe('empty files', () => {
+  test('wait for their body, and cost no commit of their own', async () => {
+    await drive.put(at('/a'), '');
+    await turn(20);
+    expect(remote.count('upload')).toBe(0);
+    await drive.put(at('/a'), 'body');
+    await drive.untilLanded();
+    expect(remote.count('upload')).toBe(1);
+    expect(remote.text(at('/a'))).toBe('body');
+  });
+
+  test('are sent when no body came', async () => {
+    await drive.put(at('/a'), '');
+    await drive.clock.advance(5_000);
+    await drive.untilLanded();
+    expect(remote.text(at('/a'))).toBe('');
+  });
+
+  test('are held for as long as they are locked', async () => {
+    const { clock } = drive;
+    const held = await drive.files.hold(at('/a'), clock.now() + 60_000);
+    expect(held.created).toBe(true);
+    expect(await drive.files.hold(at('/a'), clock.now() + 120_000)).toEqual({ ...held, created: false });
+    await clock.advance(110_000);
+    expect(remote.paths).toEqual([]);
+    await drive.files.settle(at('/a'));
+    await drive.untilLanded();
+    expect(remote.paths).toEqual(['/a']);
+  });
+
+  test('give way to what somebody else put there', async () => {
+    await drive.put(at('/a'), '');
+    remote.putFile(at('/a'), 'theirs');
+    await drive.clock.advance(5_000);
+    await drive.untilLanded();
+    expect([remote.paths, remote.text(at('/a'))]).toEqual([['/a'], 'theirs']);
+  });
+});

@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
+import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+beforeEach(async () => {
+  drive = await MemoryDrive.open(undefined, { writeBack: true });
+  ({ remote } = drive);
+});
+
+afterEach(() => drive.close());
+
+describe('a service that fails', () => {
+  test('the write is sent again when it is back, others with it', async () => {
+    remote.failNext('upload', 'unavailable');
+    await drive.put(at('/a'), 'x');
+    while (drive.warnings.length === 0) await turn();
+    await drive.put(at('/b'), 'y');
+    await turn(20);
+    expect(remote.paths).toEqual([]);
+    expect(await drive.text(at('/b'))).toBe('y');
+    await drive.clock.advance(1_000);
+    await drive.untilLanded();
+    expect(remote.paths).toEqual(['/a', '/b']);
+  });
+
+  test('a full account: it waits until there is room', async () => {
+    remote.failNext('upload', 'insufficient-space');
+    await drive.put(at('/a'), 'x');
+    while (drive.warnings.length === 0) await turn();
+    expect(drive.files.depth()).toEqual({ files: 1, bytes: 1, lostFiles: 0 });
+    await drive.clock.advance(1_000);
+    await drive.untilLanded();
+    expect(remote.paths).toEqual(['/a']);
+  });
+
+  test.each(['no-permission', 'too-large'] as const)(
+    'a refusal for good (%s): the write is kept',
+    async (failure) => {
+      remote.failNext('upload', failure);
+      await drive.put(at('/a'), 'precious');
+      await drive.untilLanded();
+      expect(drive.lost().map(({ text }) => text)).toEqual(['precious']);
+      expect(drive.files.depth()).toEqual({ files: 0, bytes: 0, lostFiles: 1 });
+      expect(await drive.files.stat(at('/a'))).toBeUndefined();
+    },
+  );
+
+  test('an answer without sense, again and again: after ten times it is kept here', async () => {
+    for (let count = 0; count < 10; count++) remote.failNext('upload', 'hash-mismatch');
+    await drive.put(at('/a'), 'precious');
+    await drive.clock.during(drive.untilLanded());
+    expect(drive.lost().map(({ text }) => text)).toEqual(['precious']);
+    expect(drive.warnings).toHaveLength(9);
+  });
+});

@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { FileEntry } from '../../../../src/vfs/files.ts';
+import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
+import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+beforeEach(async () => {
+  drive = await MemoryDrive.open(undefined, { writeBack: true });
+  ({ remote } = drive);
+});
+
+afterEach(() => drive.close());
+
+/** What a client could compare before and after the write has landed. */
+const seen = ({ path, name, rev, sizeBytes, modifiedMs }: FileEntry) => ({
+  ...{ path, name, rev, sizeBytes, modifiedMs },
+});
+
+describe('a kill', () => {
+  async function restart(): Promise<void> {
+    drive.kill();
+    remote.forgetGates();
+    await drive.start();
+  }
+
+  test('all that was acknowledged is there afterwards, and lands', async () => {
+    remote.putFile(at('/replaced'), 'old');
+    const gate = remote.holdNext('upload', 'begin');
+    await drive.put(at('/first'), 'x');
+    await gate.reached;
+    const text = 'y'.repeat(100_000);
+    const written = await drive.put(at('/large'), text);
+    await drive.put(at('/replaced'), 'new');
+    await drive.put(at('/empty'), '');
+    await restart();
+    expect(seen(await drive.fileAt(at('/large')))).toEqual(seen(written));
+    await drive.untilLanded();
+    expect(remote.paths).toEqual(['/empty', '/first', '/large', '/replaced']);
+    expect(remote.text(at('/large'))).toBe(text);
+    expect(remote.text(at('/replaced'))).toBe('new');
+  });
+
+  test.each(['new', 'replaced'])(
+    'after the commit, before it was crossed out: it is one file (%s)',
+    async (what) => {
+      if (what === 'replaced') remote.putFile(at('/a'), 'old');
+      const gate = remote.holdNext('upload', 'end');
+      const { id } = await drive.put(at('/a'), 'text');
+      await drive.state.properties.change(id, [{ set: { namespace: 'n', name: 'p', xml: '<p/>' } }]);
+      await gate.reached;
+      await drive.put(at('/a'), 'next');
+      await restart();
+      await drive.untilLanded();
+      expect([remote.paths, remote.text(at('/a'))]).toEqual([['/a'], 'next']);
+      const now = await drive.fileAt(at('/a'));
+      expect((await drive.state.properties.of([now.id])).get(now.id)).toHaveLength(1);
+    },
+  );
+
+  test('SIGTERM sends what waits', async () => {
+    await drive.put(at('/a'), '');
+    await drive.put(at('/b'), 'text');
+    await drive.files.close();
+    expect(remote.paths).toEqual(['/a', '/b']);
+    await drive.start();
+  });
+
+  test('SIGTERM while the service is away leaves it for the next start', async () => {
+    for (let count = 0; count < 3; count++) remote.failNext('upload', 'offline');
+    await drive.put(at('/a'), 'text');
+    while (drive.warnings.length === 0) await turn();
+    await drive.files.close();
+    expect(remote.paths).toEqual([]);
+    await drive.start();
+    expect(await drive.text(at('/a'))).toBe('text');
+    await drive.clock.during(drive.untilLanded());
+    expect(remote.text(at('/a'))).toBe('text');
+  });
+
+  test('SIGTERM does not wait for a service that hangs', async () => {
+    const gate = remote.holdNext('upload', 'begin');
+    await drive.put(at('/a'), 'text');
+    await gate.reached;
+    await drive.clock.during(drive.files.close());
+    remote.forgetGates();
+    await drive.start();
+    await drive.untilLanded();
+    expect(remote.text(at('/a'))).toBe('text');
+  });
+});
