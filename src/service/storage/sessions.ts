@@ -30,6 +30,13 @@ export interface Part {
 export interface Joined {
   readonly start: number;
   readonly block: StagedBlock;
+  /** Those that are there already; a part's first block may come after them. */
+  readonly pieces: readonly PieceRow[];
+}
+
+/** Since a block was joined of pieces, others have been added or they have gone: it has to be joined again. */
+export class PiecesChanged extends Error {
+  override readonly name = 'PiecesChanged';
 }
 
 /**
@@ -72,12 +79,13 @@ export class Sessions {
     if (offset > FILE_BYTES_MAX) throw refused('too_large');
   }
 
-  /** Adds a part, with the block it completes if that was in pieces. Throws why it may not. */
+  /** Adds a part, with the block it completes if that was in pieces. Throws why it may not, and `PiecesChanged`. */
   append(transaction: Transaction, session: SessionRow, part: Part, joined?: Joined): void {
     this.checkOffset(session, part.offset);
     const end = part.offset + part.sizeBytes;
     if (end > FILE_BYTES_MAX) throw refused('too_large');
     if (session.concurrent) this.#checkConcurrent(session, part);
+    if (!isOf(joined, this.piecesBefore(session.ns, session.id, part))) throw new PiecesChanged();
     let start = part.offset;
     for (const block of part.blocks) {
       this.#putPieces(transaction, session.id, start, start + block.sizeBytes, block);
@@ -96,10 +104,37 @@ export class Sessions {
     return this.#sql.pieces.all(session, start, start + BLOCK_BYTES);
   }
 
-  /** The blocks of a session that is complete at `offset`; `joined` stands for a tail in pieces. Throws why it is not. */
+  /** The pieces that a part's first block makes a whole block with; none where it does not, or is not the next one. */
+  piecesBefore(
+    ns: number,
+    id: string,
+    { offset, blocks: [first] }: Pick<Part, 'offset' | 'blocks'>,
+  ): PieceRow[] {
+    const inBlock = offset % BLOCK_BYTES;
+    if (inBlock === 0 || !first || inBlock + first.sizeBytes < BLOCK_BYTES) return [];
+    return this.#endsAt(ns, id, offset) ? this.piecesAround(id, offset) : [];
+  }
+
+  /** The pieces of the last block of a session that has `sizeBytes`; none where it is whole already. */
+  tailPieces(ns: number, id: string, sizeBytes: number): PieceRow[] {
+    const pieces = this.#endsAt(ns, id, sizeBytes) ? this.piecesAround(id, sizeBytes) : [];
+    return pieces.length > 1 ? pieces : [];
+  }
+
+  #endsAt(ns: number, id: string, offset: number): boolean {
+    const session = this.#sql.find.get(id);
+    return session?.ns === ns && session.sizeBytes === offset;
+  }
+
+  /**
+   * The blocks of a session that is complete at `offset`; `joined` stands for a tail in pieces. Throws why it is not,
+   * and `PiecesChanged`.
+   */
   complete(session: SessionRow, offset: number, joined?: Joined): StagedBlock[] {
     if (session.concurrent && !session.closed) throw refused('concurrent_session_not_closed');
     checkSize(session, offset);
+    // A file's block in pieces would end at the first of them.
+    if (!isOf(joined, this.tailPieces(session.ns, session.id, offset))) throw new PiecesChanged();
     const pieces = this.#sql.pieces.all(session.id, 0, joined?.start ?? offset);
     const blocks: StagedBlock[] = joined ? [...pieces, joined.block] : pieces;
     if (blocks.reduce((sum, block) => sum + block.sizeBytes, 0) !== offset)
@@ -170,6 +205,22 @@ export function refused(
   correctOffset?: number,
 ): StorageError {
   return new StorageError({ kind: 'session', tag, ...(correctOffset !== undefined && { correctOffset }) });
+}
+
+/** Whether `joined` was made of just these pieces; of none, there is none. */
+function isOf(joined: Joined | undefined, pieces: readonly PieceRow[]): boolean {
+  return arePieces(joined?.pieces ?? [], pieces);
+}
+
+/** Whether these are the same pieces: the same bytes at the same places. */
+export function arePieces(ones: readonly PieceRow[], others: readonly PieceRow[]): boolean {
+  return (
+    ones.length === others.length &&
+    ones.every(({ start, hash }, index) => {
+      const other = others[index];
+      return other?.start === start && other.hash.equals(hash);
+    })
+  );
 }
 
 /** A client that lost an answer learns here where to go on. */

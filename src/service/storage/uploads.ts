@@ -3,10 +3,11 @@ import { BLOCK_BYTES } from '../../util/content-hash.ts';
 import type { BlockFiles, StagedBlock } from './blocks.ts';
 import { type Committer, eachInSavepoint, type Transaction } from './committer.ts';
 import type { Database } from './database.ts';
+import { DamagedBlockError } from './errors.ts';
 import { stagePieces } from './pieces.ts';
 import { readBlock } from './reading.ts';
 import type { PieceRow } from './session-rows.ts';
-import { type Joined, refused, type Sessions } from './sessions.ts';
+import { arePieces, type Joined, PiecesChanged, refused, type Sessions } from './sessions.ts';
 import { release, type Staged, stage } from './staging.ts';
 import {
   type Commit,
@@ -122,23 +123,34 @@ export class Uploads {
       await this.#append(ns, { session, offset }, staged, false);
       return offset + staged.sizeBytes;
     });
-    const joined = await this.#joinTail(session, end);
-    return await this.#releasing(joined, () =>
-      this.committer.run((transaction) =>
-        this.#finish(transaction, ns, { session, offset: end }, commit, joined),
-      ),
-    );
+    return await untilUnchanged(async () => {
+      const joined = await this.#joinTail(ns, { session, offset: end });
+      return await this.#releasing(joined, () =>
+        this.committer.run((transaction) =>
+          this.#finish(transaction, ns, { session, offset: end }, commit, joined),
+        ),
+      );
+    });
   }
 
   /** Closed sessions only; each entry succeeds or fails by itself, all in one transaction. */
-  async finishBatch(
+  finishBatch(
     ns: number,
     entries: readonly (SessionPoint & { readonly commit: Commit })[],
   ): Promise<Outcome<StoredFile>[]> {
-    const tails = new Map<string, Joined | undefined>();
+    return untilUnchanged(() => this.#finishAll(ns, entries));
+  }
+
+  async #finishAll(
+    ns: number,
+    entries: readonly (SessionPoint & { readonly commit: Commit })[],
+  ): Promise<Outcome<StoredFile>[]> {
+    const tails = new Map<string, Joined>();
     try {
-      for (const { session, offset } of entries)
-        if (!tails.has(session)) tails.set(session, await this.#joinTail(session, offset));
+      for (const at of entries) {
+        const joined = tails.has(at.session) ? undefined : await this.#joinTail(ns, at);
+        if (joined) tails.set(at.session, joined);
+      }
       return await this.committer.run((transaction) =>
         eachInSavepoint(this.database, transaction, entries, ({ commit, ...at }) => {
           if (!this.sessions.find(ns, at.session, transaction.nowMs).closed) throw refused('not_closed');
@@ -146,7 +158,7 @@ export class Uploads {
         }),
       );
     } finally {
-      for (const joined of tails.values()) if (joined) await release(this.files, [joined.block]);
+      for (const { block } of tails.values()) await release(this.files, [block]);
     }
   }
 
@@ -168,19 +180,17 @@ export class Uploads {
   }
 
   /** Commits a part whose bytes are durable. */
-  async #append(
-    ns: number,
-    { session, offset }: SessionPoint,
-    staged: Staged,
-    close: boolean,
-  ): Promise<void> {
-    const joined = await this.#joinCompleted(session, offset, staged);
-    await this.#releasing(joined, () =>
-      this.committer.run((transaction) => {
-        const found = this.sessions.find(ns, session, transaction.nowMs);
-        this.sessions.append(transaction, found, { offset, ...staged, close }, joined);
-      }),
-    );
+  async #append(ns: number, at: SessionPoint, staged: Staged, close: boolean): Promise<void> {
+    const { session, offset } = at;
+    await untilUnchanged(async () => {
+      const joined = await this.#joinCompleted(ns, at, staged);
+      await this.#releasing(joined, () =>
+        this.committer.run((transaction) => {
+          const found = this.sessions.find(ns, session, transaction.nowMs);
+          this.sessions.append(transaction, found, { offset, ...staged, close }, joined);
+        }),
+      );
+    });
   }
 
   /** A session that holds the bytes of an upload. */
@@ -193,36 +203,44 @@ export class Uploads {
   }
 
   /** The block that the first bytes of a part complete, if earlier pieces of it are there. */
-  async #joinCompleted(session: string, offset: number, staged: Staged): Promise<Joined | undefined> {
-    const inBlock = offset % BLOCK_BYTES;
-    const [first] = staged.blocks;
-    if (inBlock === 0 || !first || inBlock + first.sizeBytes < BLOCK_BYTES) return undefined;
-    const pieces = this.sessions.piecesAround(session, offset);
-    return await this.#join(offset - inBlock, pieces, first);
+  async #joinCompleted(
+    ns: number,
+    { session, offset }: SessionPoint,
+    { blocks }: Staged,
+  ): Promise<Joined | undefined> {
+    const pieces = this.sessions.piecesBefore(ns, session, { offset, blocks });
+    return await this.#join(session, pieces, blocks[0]);
   }
 
-  /** The last block of a session of `sizeBytes`, when it is in pieces. */
-  async #joinTail(session: string, sizeBytes: number): Promise<Joined | undefined> {
-    const pieces = this.sessions.piecesAround(session, sizeBytes);
-    const [first] = pieces;
-    return first && pieces.length > 1 ? await this.#join(first.start, pieces, undefined) : undefined;
+  /** The last block of a session that ends at `offset`, when it is in pieces. */
+  async #joinTail(ns: number, { session, offset }: SessionPoint): Promise<Joined | undefined> {
+    return await this.#join(session, this.sessions.tailPieces(ns, session, offset), undefined);
   }
 
-  /** One block made of pieces that follow each other. */
+  /** One block made of pieces that follow each other, if there are some. Throws `PiecesChanged`. */
   async #join(
-    start: number,
+    session: string,
     pieces: readonly PieceRow[],
     last: StagedBlock | undefined,
   ): Promise<Joined | undefined> {
+    const [first] = pieces;
+    if (!first) return undefined;
     const { files } = this;
     const { contents } = this.store;
     const bytes = async function* () {
       for (const piece of pieces) yield await readBlock(files, contents, piece);
       if (last) yield last.bytes ?? (await files.read(last));
     };
-    const { blocks } = await stage(files, { bytes: bytes(), maxBytes: BLOCK_BYTES });
-    const [block] = blocks;
-    return block && { start, block };
+    try {
+      const { blocks } = await stage(files, { bytes: bytes(), maxBytes: BLOCK_BYTES });
+      const [block] = blocks;
+      return block && { start: first.start, block, pieces };
+    } catch (failure) {
+      // Somebody else has joined them, or ended the session: they went while they were read.
+      const isGone = !arePieces(pieces, this.sessions.piecesAround(session, first.start));
+      if (isGone && failure instanceof DamagedBlockError) throw new PiecesChanged();
+      throw failure;
+    }
   }
 
   /** Takes in a body, and lets go of what `use` did not commit. */
@@ -240,6 +258,17 @@ export class Uploads {
       return await use();
     } finally {
       if (joined) await release(this.files, [joined.block]);
+    }
+  }
+}
+
+/** Runs `attempt` until no other call has changed the pieces of its session meanwhile; each such call got further. */
+async function untilUnchanged<T>(attempt: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (failure) {
+      if (!(failure instanceof PiecesChanged)) throw failure;
     }
   }
 }
