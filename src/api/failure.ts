@@ -29,6 +29,17 @@ export class CallFailure extends Error implements RetryableFailure {
   }
 }
 
+/**
+ * The longest wait that is believed. What stands in front of a service may ask for years, and a timer holds 24 days; a
+ * service that still wants no calls after an hour says so again.
+ */
+const ASKED_WAIT_MS_MAX = 3_600_000;
+
+/** A wait that the service asked for, as far as it is believed. */
+export function askedWaitMs(ms: number): number {
+  return Math.min(ASKED_WAIT_MS_MAX, Math.max(0, ms));
+}
+
 /** How much of a plain text answer goes into a message. */
 const TEXT_CHARACTERS_MAX = 300;
 
@@ -55,7 +66,7 @@ export function failureOfAnswer(answer: HttpAnswer, route: string, nowMs: number
   if (status >= 500 || status === 408) return serverFailure(answer, route, retryAfterMs);
   if (status === 429) {
     const contention = body?.tags.includes('too_many_write_operations');
-    const waitMs = retryAfterMs ?? (body ? (body.retryAfterSeconds ?? 1) * 1000 : undefined);
+    const waitMs = retryAfterMs ?? (body ? askedWaitMs((body.retryAfterSeconds ?? 1) * 1000) : undefined);
     const error = apiError('rate-limited', answer, route, body);
     return new CallFailure(contention ? 'contention' : 'rate-limited', error, { retryAfterMs: waitMs });
   }
@@ -150,9 +161,9 @@ function requestIdOf(head: HttpHead): { requestId?: string } {
 function retryAfterOf(head: HttpHead, nowMs: number): number | undefined {
   const value = head.header('retry-after');
   if (value === undefined) return undefined;
-  if (/^\d{1,6}$/.test(value)) return Number(value) * 1000;
+  if (/^\d+$/.test(value)) return askedWaitMs(Number(value) * 1000);
   const atMs = Date.parse(value);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+  return Number.isNaN(atMs) ? undefined : askedWaitMs(atMs - nowMs);
 }
 
 /** `undefined` when the text is no error body. */

@@ -2,6 +2,7 @@ import { keyOf, type Path, PathError, ROOT } from '../util/path.ts';
 import type { Trouble } from './caller.ts';
 import type { Client } from './context.ts';
 import { ApiError } from './errors.ts';
+import { askedWaitMs } from './failure.ts';
 import type { Lane } from './queue.ts';
 import type { Change, Entry, Page, Remote } from './remote.ts';
 import { parsed, rpcRequest } from './request.ts';
@@ -177,7 +178,7 @@ function changeWaiter({ caller, clock }: Client): Remote['awaitChange'] {
         return read;
       },
     });
-    if (result.backoff !== undefined) notBeforeMs = clock.now() + result.backoff * 1000;
+    if (result.backoff !== undefined) notBeforeMs = clock.now() + askedWaitMs(result.backoff * 1000);
     return result.changes;
   };
 }

@@ -3,7 +3,7 @@ import { ASIDE_BYTES_MAX, type AsideFile, type Asides } from '../state/asides.ts
 import type { Clock } from '../util/clock.ts';
 import { nameOf, type Path } from '../util/path.ts';
 import type { ByteRange } from '../util/ranges.ts';
-import { FileError } from './errors.ts';
+import { FileError, replaced } from './errors.ts';
 import type { Entry, FileEntry, FolderEntry, WriteMode, WriteOptions, Written } from './files.ts';
 import { isWithinLitter } from './names.ts';
 
@@ -39,11 +39,12 @@ export class SetAside {
     return this.isOn ? (await this.store.in(folder)).map(entryOf) : [];
   }
 
-  /** Throws `not-found` when another revision is there. */
+  /** Throws `busy` when another revision is there. */
   async read(file: FileEntry, range: ByteRange | undefined): Promise<Uint8Array> {
     const kept = await this.store.get(file.path);
     const content = await this.store.read(file.path);
-    if (!content || kept?.rev !== file.rev) throw new FileError('not-found', `${file.path} has changed`);
+    if (!content) throw new FileError('not-found', `${file.path} is not there`);
+    if (kept?.rev !== file.rev) throw replaced(file.path);
     return range ? content.subarray(range.start, range.end) : content;
   }
 

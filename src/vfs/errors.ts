@@ -106,6 +106,11 @@ export function fileErrorOf(error: unknown, subject: string): unknown {
   });
 }
 
+/** Other content is at `path` than the caller has heard of. */
+export function replaced(path: string): FileError {
+  return new FileError('busy', `${path} was replaced at this moment; ask again`);
+}
+
 /** Whether the service refused with one of `failures`. */
 export function isApiFailure(error: unknown, ...failures: readonly ApiFailure[]): error is ApiError {
   return error instanceof ApiError && failures.includes(error.failure);

@@ -125,13 +125,16 @@ export class HeldFiles {
   }
 
   async #commit(path: Path): Promise<void> {
-    const hold = await this.get(path);
-    if (!hold) return;
+    const key = keyOf(path);
+    const due = this.#due.get(key);
     try {
-      await this.parts.commit(hold);
+      const hold = await this.get(path);
+      if (hold) await this.parts.commit(hold);
+      // Another gateway has committed or removed it; here it would be due for ever.
+      else if (this.#due.get(key) === due) this.#due.delete(key);
     } catch (error) {
       this.parts.log.warn('an empty file that was held back is not committed yet', { reason: String(error) });
-      this.#due.set(keyOf(path), { path, untilMs: this.parts.clock.now() + RETRY_MS });
+      this.#due.set(key, { path, untilMs: this.parts.clock.now() + RETRY_MS });
       throw error;
     }
   }

@@ -1,7 +1,7 @@
 import { foldName, type Path } from '../util/path.ts';
 import type { ByteRange } from '../util/ranges.ts';
 import { isAside } from './aside.ts';
-import { FileError } from './errors.ts';
+import { FileError, isApiFailure, replaced } from './errors.ts';
 import type { Entry, FileEntry, Listing } from './files.ts';
 import { heldEntry, isHeld } from './holds.ts';
 import { isWithinWaiting } from './names.ts';
@@ -55,8 +55,18 @@ export class Reading {
 
   async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
     if (isHeld(file)) return;
-    if (isAside(file)) yield await this.parts.asides.read(file, range);
-    else yield* this.parts.reader.read(file, range, signal);
+    if (isAside(file)) return yield await this.parts.asides.read(file, range);
+    try {
+      yield* this.parts.reader.read(file, range, signal);
+    } catch (error) {
+      throw isApiFailure(error, 'not-found') ? await this.#reasonOfMissing(file, error, signal) : error;
+    }
+  }
+
+  /** The service has not got this revision any more: which does not say that nothing is there. */
+  async #reasonOfMissing(file: FileEntry, error: unknown, signal: AbortSignal): Promise<unknown> {
+    this.parts.metadata.forget(file.path);
+    return (await this.stat(file.path, signal)) ? replaced(file.path) : error;
   }
 
   #isCold(folder: Path): boolean {
@@ -68,8 +78,10 @@ export class Reading {
     try {
       return await this.list(path, signal);
     } catch (error) {
-      if (path === top || !(error instanceof FileError)) throw error;
-      if (error.fault !== 'not-found' && error.fault !== 'not-a-folder') throw error;
+      const isGone =
+        isApiFailure(error, 'not-found', 'not-folder') ||
+        (error instanceof FileError && (error.fault === 'not-found' || error.fault === 'not-a-folder'));
+      if (path === top || !isGone) throw error;
       return undefined;
     }
   }

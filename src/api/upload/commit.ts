@@ -4,9 +4,16 @@ import type { Client } from '../context.ts';
 import { timestampOf } from '../drive-root.ts';
 import { ApiError } from '../errors.ts';
 import { statOf } from '../listing.ts';
+import type { Lane } from '../queue.ts';
 import type { CommitOptions, FileEntry, WriteMode } from '../remote.ts';
-import { parsed, rpcRequest } from '../request.ts';
-import type { CommitInfo, ListRevisionsArg, ListRevisionsResult, WriteMode as WireMode } from '../wire.ts';
+import { type CallRequest, parsed, rpcRequest } from '../request.ts';
+import type {
+  CommitInfo,
+  FileMetadata,
+  ListRevisionsArg,
+  ListRevisionsResult,
+  WriteMode as WireMode,
+} from '../wire.ts';
 
 /** A commit of content as we asked for it: what tells it from somebody else's. */
 export interface Commit {
@@ -116,6 +123,26 @@ function isUnchanged(found: FileEntry, { options: { mode }, contentHash }: Commi
 
 function hasOurTime(found: FileEntry, { options: { modifiedMs } }: Commit): boolean {
   return modifiedMs === undefined || found.modifiedMs === Math.floor(modifiedMs / 1000) * 1000;
+}
+
+/**
+ * The call that makes `commit`. A second try may meet the work of a first whose answer was lost: what is there then is
+ * the result. Throws also `hash-mismatch`.
+ */
+export async function commitBy(
+  client: Client,
+  commit: Commit,
+  call: { readonly request: CallRequest; readonly lane: Lane; readonly signal: AbortSignal | undefined },
+): Promise<FileEntry> {
+  const file = await client.caller.call({
+    ...call,
+    read: ({ text }) => client.root.file(parsed<FileMetadata>(text)),
+    async resolve(situation) {
+      const done = await resolveCommit(client, commit, situation, call.signal);
+      return done && { result: done };
+    },
+  });
+  return checkContent(file, commit, call.request.route);
 }
 
 /** Throws `hash-mismatch` when the service committed something else than our bytes. */

@@ -119,7 +119,8 @@ class Batch {
       else if (outcome.reason === 'refused') entry.refusal = outcome;
       else {
         open.push(entry);
-        again = outcome;
+        // The one that may have been committed: it decides whether what is open is looked for before it goes out again.
+        again = again?.outcomeUnknown ? again : outcome;
       }
     }
     this.#keep(open);

@@ -2,20 +2,14 @@ import { contentHashOf } from '../../util/content-hash.ts';
 import type { Client } from '../context.ts';
 import { ApiError } from '../errors.ts';
 import type { CallFailure } from '../failure.ts';
-import type { FileEntry, Remote, SessionCommit, UploadPart, UploadSession } from '../remote.ts';
+import type { Remote, UploadPart, UploadSession } from '../remote.ts';
 import { parsed, readNull, uploadRequest } from '../request.ts';
-import type {
-  FileMetadata,
-  UploadSessionAppendArg,
-  UploadSessionStartArg,
-  UploadSessionStartResult,
-} from '../wire.ts';
-import { type Commit, checkContent, resolveCommit } from './commit.ts';
+import type { UploadSessionAppendArg, UploadSessionStartArg, UploadSessionStartResult } from '../wire.ts';
+import { commitBy } from './commit.ts';
 import { finishArg, finishBatch } from './finish-batch.ts';
 import { SpareSessions } from './spare-sessions.ts';
 import { stage } from './staging.ts';
 
-const ROUTE = 'files/upload_session/finish';
 const EMPTY = new Uint8Array();
 
 type Sessions = Pick<
@@ -48,7 +42,15 @@ export function sessionsOf(client: Client): Sessions {
       while (rest) rest = await append(client, session, rest, signal);
     },
 
-    finishSession: (commit, signal) => finish(client, commit, signal),
+    // The session is used up by its commit, so a second try can only tell that there was a first.
+    async finishSession(commit, signal) {
+      const request = uploadRequest('files/upload_session/finish', finishArg(client, commit), EMPTY);
+      return commitBy(
+        client,
+        { ...commit, startedMs: client.clock.now() },
+        { request, lane: 'commit', signal },
+      );
+    },
     stageContents: (contents, signal) => stage(client, spare, contents, signal),
     finishSessions: (commits, signal, onOutcome) => finishBatch(client, commits, signal, onOutcome),
   };
@@ -94,25 +96,4 @@ function restOf({ offset, bytes, last }: UploadPart, correctOffset = offset): Up
 
 function isClosed(failure: CallFailure): boolean {
   return failure.error.details.summary === 'closed';
-}
-
-/** The session is used up by its commit, so a second try can only tell that there was a first. */
-async function finish(
-  client: Client,
-  session: SessionCommit,
-  signal: AbortSignal | undefined,
-): Promise<FileEntry> {
-  const { caller, root } = client;
-  const commit: Commit = { ...session, startedMs: client.clock.now() };
-  const file = await caller.call({
-    request: uploadRequest(ROUTE, finishArg(client, session), EMPTY),
-    lane: 'commit',
-    signal,
-    read: ({ text }) => root.file(parsed<FileMetadata>(text)),
-    async resolve(situation) {
-      const done = await resolveCommit(client, commit, situation, signal);
-      return done && { result: done };
-    },
-  });
-  return checkContent(file, commit, ROUTE);
 }

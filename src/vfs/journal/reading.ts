@@ -1,7 +1,7 @@
 import { BodyGone, type Journal } from '../../state/journal.ts';
 import type { Path } from '../../util/path.ts';
 import type { ByteRange } from '../../util/ranges.ts';
-import { FileError } from '../errors.ts';
+import { FileError, replaced } from '../errors.ts';
 import type { Entry, FileEntry, Files, Listing } from '../files.ts';
 import { pendingEntry, type ShownEntries, tagFor, tagOf } from './entries.ts';
 import { wholeBody } from './landing.ts';
@@ -74,7 +74,7 @@ export class PendingReading {
     if (original) return original;
     const found = await this.base.stat(file.path, signal);
     if (found?.kind === 'file' && tagOf(found) === file.rev) return found;
-    throw new FileError('busy', `${file.path} was replaced at this moment; ask again`);
+    throw replaced(file.path);
   }
 
   #over(listing: Listing): Listing {

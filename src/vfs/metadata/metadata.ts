@@ -85,6 +85,11 @@ export class Metadata {
     this.#parts.known.adorn(entry);
   }
 
+  /** What is known of `path` has turned out to be out of date. */
+  forget(path: Path): void {
+    this.#parts.known.forget(keyOf(path));
+  }
+
   /**
    * To be called before we change something at `paths`, so that no older answer is believed afterwards.
    * `tree`: all below changes too. `shield`: what is there is shown until the end, whatever the feed says.

@@ -27,6 +27,12 @@ const limited = (seconds: number, tag = 'too_many_requests') =>
     { 'retry-after': String(seconds) },
   );
 
+const limitedInBody = (seconds: number) =>
+  json(429, {
+    error_summary: 'too_many_requests/',
+    error: { reason: { '.tag': 'too_many_requests' }, retry_after: seconds },
+  });
+
 let scripted: Scripted;
 beforeEach(async () => {
   scripted = await openScripted();
@@ -114,6 +120,18 @@ describe('what passes is waited out', () => {
     await Promise.all([stat, quota]);
     expect(service.calls).toHaveLength(3);
   });
+});
+
+test.each<[string, Answer]>([
+  ['in seconds', text(429, 'slow down', { 'retry-after': '99999999999' })],
+  ['until a date', text(429, 'slow down', { 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' })],
+  ['in the error', limitedInBody(1e12)],
+])('a limit of years, %s, holds nothing up for longer than an hour', async (_form, answer) => {
+  const { service, remote, clock } = scripted;
+  service.on(STAT, answer, found);
+  await expect(remote.stat(at('/f'))).rejects.toMatchObject({ details: { retryAfterMs: 3_600_000 } });
+  await clock.advance(3_600_000);
+  expect(await remote.stat(at('/f'))).toMatchObject({ name: 'f' });
 });
 
 describe('what does not pass is reported once the deadline is over', () => {

@@ -86,7 +86,11 @@ describe('litter', () => {
     await expect(write('three', { if: 'rev', rev })).rejects.toMatchObject({ fault: 'changed' });
     if (entry.kind !== 'file') throw new Error('not a file');
     const old = drive.files.read(entry, undefined, new AbortController().signal);
-    await expect(old[Symbol.asyncIterator]().next()).rejects.toMatchObject({ fault: 'not-found' });
+    // It is there, and only another one: who asks again gets that.
+    await expect(old[Symbol.asyncIterator]().next()).rejects.toMatchObject({ fault: 'busy' });
+    await remove(at('/._a'));
+    const gone = drive.files.read(entry, undefined, new AbortController().signal);
+    await expect(gone[Symbol.asyncIterator]().next()).rejects.toMatchObject({ fault: 'not-found' });
   });
 
   test('of two that may only create, one does', async () => {

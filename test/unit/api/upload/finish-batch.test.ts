@@ -107,6 +107,22 @@ test('only what met contention goes out again, after a while', async () => {
   expect(asked()).toEqual([['a', 'b', 'c'], ['b']]);
 });
 
+test('an entry whose outcome is unknown is looked for, whatever the entries after it met', async () => {
+  const { service, clock } = scripted;
+  const internal = failed({ '.tag': 'internal_error' });
+  const used = failed({ '.tag': 'lookup_failed', lookup_failed: { '.tag': 'not_found' } });
+  const first: Record<string, unknown> = { a: internal, b: contention };
+  service
+    .on(
+      BATCH,
+      entries((name) => first[name] ?? done(name)),
+      entries((name) => (name === 'a' ? used : done(name))),
+    )
+    .on(STAT, there('a', 'c'));
+  expect(await clock.during(finish())).toMatchObject([{ path: '/a' }, { path: '/b' }, { path: '/c' }]);
+  expect(asked()).toEqual([['a', 'b', 'c'], ['b']]);
+});
+
 test('contention to the end costs those that it met, and no others', async () => {
   const { service, clock } = scripted;
   const nested = failed({ '.tag': 'path', path: { '.tag': 'too_many_write_operations' } });
