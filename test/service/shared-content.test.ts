@@ -223,7 +223,7 @@ describe('list_folder with shared_link', () => {
     const next = (who: Record<string, string>) => list({ cursor }, who, 'list_folder/continue');
     expect((await next(asStranger())).json).toMatchObject({ entries: [] });
     // It was not made for the app.
-    expect((await next(asApp())).status).toBe(400);
+    expect(refusalIn(await next(asApp()))).toEqual(refused('reset'));
     const plain = await list({ path: '' }, asApp());
     expect([plain.status, plain.text]).toEqual([400, expect.stringContaining('Only with shared_link')]);
   });
@@ -233,6 +233,33 @@ describe('list_folder with shared_link', () => {
     const { url } = await linkTo('/Listed, then not');
     const { cursor } = (await list({ path: '', shared_link: { url } })).json as Page;
     await rpc(service, 'sharing/revoke_shared_link', { url });
+    expect(refusalIn(await list({ cursor }, asStranger(), 'list_folder/continue'))).toEqual(refused('reset'));
+  });
+
+  test.each<[string, (from: string) => Promise<unknown>]>([
+    ['was deleted', (path) => rpc(service, 'files/delete_v2', { path })],
+    [
+      'was moved',
+      (path) => rpc(service, 'files/move_v2', { from_path: path, to_path: `${path}, elsewhere` }),
+    ],
+  ])('ends when its folder %s: what comes to be in its place is nobody else’s', async (how, change) => {
+    const path = `/Listed until it ${how}`;
+    await put(service, `${path}/shared`, 'text');
+    const { url } = await linkTo(path);
+    const { cursor } = (await list({ path: '', shared_link: { url } })).json as Page;
+    await change(path);
+    await put(service, `${path}/secret`, 'text');
+    const answered = await list({ cursor }, asStranger(), 'list_folder/continue');
+    expect(refusalIn(answered)).toEqual(refused('reset'));
+    expect(answered.text).not.toContain('secret');
+  });
+
+  test('another password ends the listings of those who had the old one', async () => {
+    await put(service, '/Listed with a password/x', 'text');
+    const settings = { require_password: true, link_password: 'one' };
+    const { url } = await linkTo('/Listed with a password', settings);
+    const { cursor } = (await list({ path: '', shared_link: { url, password: 'one' } })).json as Page;
+    await rpc(service, 'sharing/modify_shared_link_settings', { url, settings: { link_password: 'two' } });
     expect(refusalIn(await list({ cursor }, asStranger(), 'list_folder/continue'))).toEqual(refused('reset'));
   });
 

@@ -1,12 +1,14 @@
 import type { ListFolderResult, Metadata } from '../../api/wire.ts';
+import type { Account } from '../accounts/accounts.ts';
 import { askedIn, withAsked } from '../asked-cursor.ts';
 import { BadCall, failure, nested, Refusal, refused } from '../failures.ts';
 import { type AskedFields, metadata } from '../metadata.ts';
 import type { Call, Caller } from '../route.ts';
 import { optional, required, string, struct } from '../schema.ts';
-import type { CursorOwner, ListingScope, StoredPage } from '../storage/storage.ts';
+import { type CursorOwner, type ListingScope, StorageError, type StoredPage } from '../storage/storage.ts';
 import { accessLink } from './access.ts';
-import { isExpired, type OpenLink } from './sharing.ts';
+import type { Link } from './links.ts';
+import { isExpired, itemOf, type OpenLink } from './sharing.ts';
 
 /** SharedLink of ListFolderArg. */
 export const sharedLink = struct({ url: required(string()), password: optional(string()) });
@@ -32,7 +34,9 @@ export async function linkListing(
     throw new BadCall('request body: path: must be empty or start with "/" together with shared_link');
   const opened = await open(call, { url, path: scope.path, link_password: password });
   const path = opened.item.pathDisplay;
-  return { owner: ownerOf(call, opened), scope: { ...scope, path }, opened };
+  const owner = ownerOf(call, opened.link, opened.account);
+  if (!owner) throw refused(nested('path', failure('not_found')));
+  return { owner, scope: { ...scope, path }, opened };
 }
 
 /** A page of it, without the paths, which are the link owner's alone. */
@@ -61,7 +65,10 @@ export function storageCursor(cursor: string): string {
   return LINK_CURSOR.exec(inner)?.[2] ?? inner;
 }
 
-/** The next page inside a link; `undefined` for any other cursor. Throws `reset` when the link is closed. */
+/**
+ * The next page inside a link; `undefined` for any other cursor. Throws `reset` when the link is closed, has another
+ * password, or leads elsewhere by now.
+ */
 export function linkContinue(
   call: Someone,
   cursor: string,
@@ -71,18 +78,29 @@ export function linkContinue(
   if (token === undefined || inner === undefined) return undefined;
   const link = call.links.withToken(token);
   const isOpen = link && !isExpired(link, call.clock.now()) && link.visibility !== 'no_one';
-  if (!isOpen) throw refused(failure('reset'));
-  const owner = ownerOf(call, { link, account: call.accountWithId(link.accountId) });
-  return linkPage(call.storage.listContinue(owner, inner), token, asked);
+  const owner = isOpen ? ownerOf(call, link, call.accountWithId(link.accountId)) : undefined;
+  if (!owner) throw refused(failure('reset'));
+  try {
+    return linkPage(call.storage.listContinue(owner, inner), token, asked);
+  } catch (error) {
+    const isAnothers = error instanceof StorageError && error.refusal.kind === 'cursor';
+    throw isAnothers ? refused(failure('reset')) : error;
+  }
 }
 
-/** A cursor made inside one link, by whoever had its password, works in no other. */
-function ownerOf({ caller }: Someone, { link, account }: Pick<OpenLink, 'link' | 'account'>): CursorOwner {
+/**
+ * A cursor made inside one link, by whoever had its password, works in no other, and only while the linked folder is
+ * where it was: a cursor names a folder by its path, and what is put there later was never shared. `undefined`: the
+ * folder is gone.
+ */
+function ownerOf(call: Someone, link: Link, account: Account): CursorOwner | undefined {
+  const folder = itemOf(call, account, link.itemId);
+  if (!folder) return undefined;
   const key = link.passwordHash ? Buffer.from(link.passwordHash).toString('hex') : '';
   return {
     namespace: account.namespace,
-    account: caller?.account.id ?? '',
-    app: `link ${link.token} ${key}`,
+    account: call.caller?.account.id ?? '',
+    app: `link ${link.token} ${key} ${folder.pathLower}`,
   };
 }
 
