@@ -93,7 +93,24 @@ describe('signing in', () => {
     const request = asking({ force_reauthentication: 'true', state: '1' });
     expect(asksForPassword(await browser.open(request))).toBe(true);
     expect(asksForConsent(await browser.signIn(email, PASSWORD))).toBe(true);
-    expect(asksForPassword(await browser.open({ ...request, state: '2' }))).toBe(true);
+    await browser.press('allow');
+    for (const next of [request, { ...request, state: '2' }])
+      expect(asksForPassword(await browser.open(next))).toBe(true);
+  });
+
+  test('once more is not got around by sending the consent’s form with the token of the sign-in page', async () => {
+    await browser.open(asking());
+    await browser.signIn(email, PASSWORD);
+    const request = asking({ force_reauthentication: 'true' });
+    expect(asksForPassword(await browser.open(request))).toBe(true);
+    const answered = await browser.press('allow');
+    expect([answered.status, answered.headers.get('location'), asksForPassword(answered)]).toEqual([
+      403,
+      null,
+      true,
+    ]);
+    await browser.signIn(email, PASSWORD);
+    expect(sentBack(await browser.press('allow'), CALLBACK)).toHaveProperty('code');
   });
 
   test('gives the browser another cookie than it had, which no script can read', async () => {
@@ -189,8 +206,8 @@ test('each page is kept out of frames, caches and other sites’ knowledge', asy
 });
 
 describe('who has said yes before', () => {
-  async function allowOnce(redirectUri: string): Promise<void> {
-    const request = asking({ redirect_uri: redirectUri });
+  async function allowOnce(redirectUri: string, more: Record<string, string> = {}): Promise<void> {
+    const request = asking({ redirect_uri: redirectUri, ...more });
     await browser.open(request);
     await browser.signIn(email, PASSWORD);
     const { code = '' } = sentBack(await browser.press('allow'), redirectUri);
@@ -203,6 +220,18 @@ describe('who has said yes before', () => {
     await allowOnce(OVER_HTTPS);
     const answered = await browser.open(asking({ redirect_uri: OVER_HTTPS, state: 's' }));
     expect(sentBack(answered, OVER_HTTPS)).toEqual({ code: expect.any(String), state: 's' });
+  });
+
+  test('to four hours is asked again for access that lasts, and not the other way round', async () => {
+    const lasting = { token_access_type: 'offline' };
+    await allowOnce(OVER_HTTPS);
+    const answered = await browser.open(asking({ redirect_uri: OVER_HTTPS, ...lasting }));
+    expect([asksForConsent(answered), answered.text.includes('until it is revoked')]).toEqual([true, true]);
+    await allowOnce(OVER_HTTPS, { ...lasting, force_reapprove: 'true' });
+    for (const more of [lasting, {}]) {
+      const again = await browser.open(asking({ redirect_uri: OVER_HTTPS, ...more }));
+      expect(sentBack(again, OVER_HTTPS)).toHaveProperty('code');
+    }
   });
 
   test('is asked again when the app wants it, wants more, or may be any program of the machine', async () => {

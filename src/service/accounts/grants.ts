@@ -31,8 +31,8 @@ export interface Grants {
   addRefreshable(nowMs: number, consent: Consent): { readonly number: number; readonly refreshToken: string };
   /** A new access token; without `expiresMs` it lives as long as the consent. */
   issue(grant: number, scopes: readonly Scope[], expiresMs?: number): string;
-  /** Whether the account has allowed the app as much as this already. */
-  isGiven(consent: Consent): boolean;
+  /** Whether the account has allowed the app as much as this already; `isLasting`: and until it is revoked. */
+  isGiven(consent: Consent, isLasting: boolean): boolean;
   /** So many accounts have linked the app, or are about to with a code that can still be exchanged. */
   linkedUsers(nowMs: number, appKey: string): number;
   /** Whether the app may have this account among its users: it is one already, or there is room for one more. */
@@ -74,8 +74,8 @@ export function grantsIn(database: Database): Grants {
   const insertToken = database.prepare<[Uint8Array, number, string, number | null]>(
     'INSERT INTO access_tokens VALUES (?, ?, ?, ?)',
   );
-  const ofBoth = database.prepare<[string, string], { scopes: string }>(
-    'SELECT scopes FROM grants WHERE account_id = ? AND app_key = ?',
+  const ofBoth = database.prepare<[string, string], { scopes: string; has_refresh: number }>(
+    'SELECT scopes, refresh_hash IS NOT NULL AS has_refresh FROM grants WHERE account_id = ? AND app_key = ?',
   );
   const countLinked = database
     .prepare<[{ app: string; now: number }], number>(`SELECT COUNT(*) FROM (${LINKED})`)
@@ -114,9 +114,11 @@ export function grantsIn(database: Database): Grants {
       insertToken.run(hashOfSecret(token), grant, scopes.join(' '), expiresMs ?? null);
       return token;
     },
-    isGiven({ accountId, appKey, scopes }) {
-      const given = ofBoth.all(accountId, appKey).map((row) => parseScopes(row.scopes));
-      return given.some((allowed) => scopes.every((scope) => allowed.includes(scope)));
+    isGiven({ accountId, appKey, scopes }, isLasting) {
+      return ofBoth.all(accountId, appKey).some((row) => {
+        const allowed = parseScopes(row.scopes);
+        return (!isLasting || row.has_refresh === 1) && scopes.every((scope) => allowed.includes(scope));
+      });
     },
     linkedUsers,
     mayLink(nowMs, { key, status }, accountId) {

@@ -60,12 +60,17 @@ interface Call {
 
 /** The page that comes next for this visitor, or the way back where there is nothing to ask. */
 function show(call: Call): Answer {
-  const { request, visit, query, rooms } = call;
-  const { account } = visit;
-  if (!account || (request.mustSignIn && visit.signedInFor !== query)) return signInAnswer(call, 200);
+  const { request, rooms } = call;
+  const account = signedIn(call);
+  if (!account) return signInAnswer(call, 200);
   if (!rooms.grants.mayLink(rooms.clock.now(), request.app, account.id)) return fullAnswer(request);
   if (isApproved(request, account, rooms)) return allow(call, account);
   return consentAnswer(call, account, 200);
+}
+
+/** Who has signed in, for this very request if it wants that. */
+function signedIn({ request, visit, query }: Call): Account | undefined {
+  return request.mustSignIn && visit.signedInFor !== query ? undefined : visit.account;
 }
 
 /**
@@ -73,12 +78,12 @@ function show(call: Call): Answer {
  * any program of a machine may take a loopback port or a scheme of its own (RFC 8252 §8.6).
  */
 function isApproved(
-  { app, redirectUri, mustReapprove }: AuthorizationRequest,
+  { app, redirectUri, mustReapprove, isOffline }: AuthorizationRequest,
   { id }: Account,
   rooms: Rooms,
 ) {
   if (mustReapprove || !redirectUri?.startsWith('https:')) return false;
-  return rooms.grants.isGiven({ accountId: id, appKey: app.key, scopes: app.scopes });
+  return rooms.grants.isGiven({ accountId: id, appKey: app.key, scopes: app.scopes }, isOffline);
 }
 
 async function answerForm(call: Call): Promise<Answer> {
@@ -91,8 +96,10 @@ async function answerForm(call: Call): Promise<Answer> {
     case 'sign-out':
       visits.signOut(visit);
       return again(exchange);
-    case 'allow':
-      return visit.account ? allow(call, visit.account) : signInAnswer(call, 403);
+    case 'allow': {
+      const account = signedIn(call);
+      return account ? allow(call, account) : signInAnswer(call, 403);
+    }
     default:
       return await trySignIn(call, form.get('email') ?? '', form.get('password') ?? '');
   }
@@ -101,7 +108,7 @@ async function answerForm(call: Call): Promise<Answer> {
 /** A form of another site, of before a restart, or from a browser that keeps no cookies. */
 function staleAnswer(call: Call): Answer {
   const problem = 'This page was open for too long, or your browser keeps no cookies. Try again.';
-  const { account } = call.visit;
+  const account = signedIn(call);
   return account ? consentAnswer(call, account, 403, problem) : signInAnswer(call, 403, { problem });
 }
 
@@ -153,8 +160,9 @@ function consentAnswer(call: Call, account: Account, status: number, problem?: s
 
 /** The consent: a code on its way to the app, or before its owner's eyes; or the token itself. */
 function allow(call: Call, { id: accountId }: Account): Answer {
-  const { rooms, request } = call;
+  const { rooms, request, visits, visit } = call;
   const { app, redirectUri, challenge, isOffline } = request;
+  visits.spend(visit);
   const nowMs = rooms.clock.now();
   const code = rooms.codes.issue(nowMs, app, {
     accountId,

@@ -65,6 +65,12 @@ export class Visits {
     return { id, account, signedInFor: query };
   }
 
+  /** The password was given for one request: the same one again has to ask for it again. */
+  spend({ id }: Visit): void {
+    const signedIn = this.#signedIn.get(id);
+    if (signedIn) this.#signedIn.set(id, { ...signedIn, signedInFor: '' });
+  }
+
   signOut({ id }: Visit): void {
     this.#signedIn.delete(id);
   }
