@@ -25,7 +25,7 @@ export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exch
       return withCors(exchange, withSafety(await answerApi(exchange, rooms, faults, temporarySite)));
     } catch (error) {
       if (error instanceof ClientGone) throw error;
-      const answer = failureAnswer(error, functionName(exchange.path), exchange.requestId);
+      const answer = failureAnswer(error, calledAs(exchange.path), exchange.requestId);
       if (!answer) logFault(log, exchange, error);
       return withCors(exchange, withSafety(answer ?? faultAnswer(exchange.requestId)));
     }
@@ -87,7 +87,12 @@ function withSafety(answer: Answer): Answer {
 function logFault(log: Log, exchange: Exchange, error: unknown): void {
   log.error('a request failed', {
     requestId: exchange.requestId,
-    function: functionName(exchange.path),
+    function: calledAs(exchange.path),
     error: error instanceof Error ? (error.stack ?? error.message) : String(error),
   });
+}
+
+/** A function's name; of another address only its first name, as the rest may be a temporary link's secret. */
+function calledAs(path: string): string {
+  return isFunctionPath(path) ? functionName(path) : `/${path.split('/')[1]}`;
 }

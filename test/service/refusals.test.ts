@@ -94,6 +94,7 @@ const ARGUMENTS: Record<string, object> = {
     entries: [{ cursor: { session_id: 'x', offset: 0 }, commit: { path: '/x' } }],
   },
   'files/download': { path: '/x' },
+  'files/get_temporary_link': { path: '/x' },
   'files/create_folder_v2': { path: '/x' },
   'files/delete_v2': { path: '/x' },
   'files/permanently_delete': { path: '/x' },
@@ -272,6 +273,20 @@ describe('what the service did not foresee', () => {
       return FILE;
     };
   }
+
+  test('at a temporary link is logged without its address, which is its secret', async () => {
+    next = () => FILE;
+    const { link } = (await call('files/get_temporary_link')).json as { link: string };
+    const { pathname } = new URL(link);
+    next = () => {
+      throw new Error('EIO');
+    };
+    complaints.length = 0;
+    expect((await send(`${listener.url}${pathname}`, {})).status).toBe(500);
+    expect(complaints).toMatchObject([{ event: 'a request failed', function: '/cd' }]);
+    const secret = /[\w-]{43}/.exec(pathname)?.[0] ?? pathname;
+    expect(JSON.stringify(complaints)).not.toContain(secret);
+  });
 
   test('a file gone between look-up and reading is not found', async () => {
     reading(async function* () {
