@@ -250,6 +250,15 @@ describe('who has said yes before', () => {
   });
 });
 
+test('a request’s parameters without a value are none', async () => {
+  const request = asking({ scope: '', state: '', code_challenge: '', token_access_type: '' });
+  await browser.open(request);
+  await browser.signIn(email, PASSWORD);
+  expect(sentBack(await browser.press('allow'), CALLBACK)).toEqual({ code: expect.any(String) });
+  const refused = await browser.open({ ...request, locale: 'en', response_type: 'x' });
+  expect(Object.keys(sentBack(refused, CALLBACK))).toEqual(['error', 'error_description']);
+});
+
 describe('response_type=token', () => {
   test('answers with a token in the fragment', async () => {
     await browser.open(asking({ response_type: 'token', state: 's' }));

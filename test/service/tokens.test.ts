@@ -86,6 +86,11 @@ describe('POST /oauth2/token', () => {
     expect((await whoAmI(token)).status).toBe(200);
   });
 
+  test('takes a parameter without a value for none', async () => {
+    const answered = await requestToken({ ...refreshing(), scope: '', redirect_uri: '' });
+    expect([answered.status, answered.json]).toEqual([200, SUCCESS]);
+  });
+
   test.each<[string, (form: Record<string, string>) => Record<string, string>, string, string]>([
     ['no grant', ({ grant_type, ...form }) => form, 'invalid_request', 'missing required field "grant_type"'],
     [

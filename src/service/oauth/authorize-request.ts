@@ -92,7 +92,7 @@ function partiesOf(query: URLSearchParams, apps: Apps): [App, string | undefined
 }
 
 function returnAddress(query: URLSearchParams, redirectUri: string): ReturnAddress {
-  const [state, more] = query.getAll('state');
+  const [state, more] = query.getAll('state').filter(Boolean);
   const isGood = state !== undefined && more === undefined && Buffer.byteLength(state) <= STATE_MAX_BYTES;
   return {
     redirectUri,

@@ -17,10 +17,14 @@ export class OAuthRefusal extends Error {
   }
 }
 
-/** The parameters of a request, none of them given twice (RFC 6749 §3.1). Throws `OAuthRefusal`. */
+/**
+ * The parameters of a request, none of them given twice; one without a value is as good as not given (RFC 6749 §3.1).
+ * Throws `OAuthRefusal`.
+ */
 export function withoutRepeats(given: Iterable<readonly [string, string]>): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
   for (const [name, value] of given) {
+    if (value === '') continue;
     if (parameters.has(name))
       throw new OAuthRefusal('invalid_request', `field ${JSON.stringify(name)} given twice`);
     parameters.set(name, value);
@@ -35,10 +39,10 @@ export function refuseUnknown(given: ReadonlyMap<string, string>, known: readonl
     throw new OAuthRefusal('invalid_request', `unknown field ${JSON.stringify(unknown)}`);
 }
 
-/** A parameter that must be there and not be empty. Throws `OAuthRefusal`. */
+/** A parameter that must be there. Throws `OAuthRefusal`. */
 export function required(given: ReadonlyMap<string, string>, name: string): string {
   const value = given.get(name);
-  if (!value) throw new OAuthRefusal('invalid_request', `missing required field "${name}"`);
+  if (value === undefined) throw new OAuthRefusal('invalid_request', `missing required field "${name}"`);
   return value;
 }
 
