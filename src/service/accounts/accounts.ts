@@ -6,7 +6,7 @@ export interface Account {
   readonly id: string;
   /** Digits: the account's home. */
   readonly namespace: string;
-  /** Found in whatever case it is written. */
+  /** Found in whatever case its letters from A to Z are written. */
   readonly email: string;
   readonly givenName: string;
   readonly surname: string;

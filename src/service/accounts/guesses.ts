@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
 
 /** More guesses than a person needs, fewer than a program wants. */
@@ -22,10 +23,11 @@ export function guessesOf(clock: Clock): Guesses {
   return {
     isTooMany(name) {
       const nowMs = clock.now();
-      const counted = guesses.get(name);
+      const key = keyOf(name);
+      const counted = guesses.get(key);
       if (!counted || nowMs - counted.sinceMs >= MINUTE_MS) {
-        guesses.delete(name);
-        guesses.set(name, { sinceMs: nowMs, count: 1 });
+        guesses.delete(key);
+        guesses.set(key, { sinceMs: nowMs, count: 1 });
         const [oldest] = guesses.keys();
         if (guesses.size > COUNTED_MAX && oldest !== undefined) guesses.delete(oldest);
         return false;
@@ -34,7 +36,12 @@ export function guessesOf(clock: Clock): Guesses {
       return counted.count > GUESSES_PER_MINUTE;
     },
     forget(name) {
-      guesses.delete(name);
+      guesses.delete(keyOf(name));
     },
   };
+}
+
+/** A guesser chooses the names, and so how long they are: ten thousand of them must not fill the memory. */
+function keyOf(name: string): string {
+  return createHash('sha256').update(name).digest('base64');
 }

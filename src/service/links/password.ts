@@ -1,5 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
+import { SingleFlight } from '../../util/single-flight.ts';
 import { guessesOf } from '../accounts/guesses.ts';
 import { isPassword } from '../accounts/secrets.ts';
 import type { Link } from './links.ts';
@@ -20,6 +21,8 @@ export function linkPasswords(clock: Clock): LinkPasswords {
   const guesses = guessesOf(clock);
   /** Digests by token: who has the password is held up neither by those who guess nor, call after call, by its hash. */
   const opened = new Map<string, Buffer>();
+  /** By digest. A program that has the password makes many calls at once, which are one guess and not as many. */
+  const underWay = new SingleFlight<string, 'right' | 'wrong' | 'too-many'>();
   const key = randomBytes(KEY_BYTES);
 
   /** With the link's present password in it: another makes another. */
@@ -34,6 +37,18 @@ export function linkPasswords(clock: Clock): LinkPasswords {
     if (opened.size > OPENED_MAX && oldest !== undefined) opened.delete(oldest);
   }
 
+  async function compare(
+    link: Link,
+    password: string,
+    shown: Buffer,
+  ): Promise<'right' | 'wrong' | 'too-many'> {
+    if (guesses.isTooMany(link.token)) return 'too-many';
+    if (!link.passwordHash || !(await isPassword(password, link.passwordHash))) return 'wrong';
+    guesses.forget(link.token);
+    remember(link.token, shown);
+    return 'right';
+  }
+
   function pass(link: Link): string {
     return createHmac('sha256', link.passwordHash ?? '')
       .update(link.token)
@@ -45,11 +60,7 @@ export function linkPasswords(clock: Clock): LinkPasswords {
       const shown = digest(link, password);
       const known = opened.get(link.token);
       if (known && timingSafeEqual(known, shown)) return 'right';
-      if (guesses.isTooMany(link.token)) return 'too-many';
-      if (!link.passwordHash || !(await isPassword(password, link.passwordHash))) return 'wrong';
-      guesses.forget(link.token);
-      remember(link.token, shown);
-      return 'right';
+      return await underWay.run(shown.toString('base64'), () => compare(link, password, shown));
     },
     pass,
     isPass(link, given) {

@@ -25,9 +25,11 @@ export function signInTo(accounts: Accounts, clock: Clock): SignIn {
 
   return {
     async check(email, password) {
-      const name = email.trim().toLowerCase();
-      if (guesses.isTooMany(name) || compared >= COMPARED_MAX) return 'too-many';
-      const account = accounts.withEmail(name);
+      const address = email.trim();
+      const name = address.toLowerCase();
+      // Whoever has to wait for others' passwords to be compared has made no guess.
+      if (compared >= COMPARED_MAX || guesses.isTooMany(name)) return 'too-many';
+      const account = accounts.withEmail(address);
       compared++;
       const isIn = await isRight(account, password).finally(() => {
         compared--;

@@ -14,8 +14,12 @@ const ANN: Account = {
   passwordHash: await hashOfPassword('correct horse'),
 };
 
+/** With another whose address has a capital letter that SQLite does not take for the same as the small one. */
+const EVE: Account = { ...ANN, id: 'dbid:eve', email: 'Ève@example.org' };
+
 const accounts = {
-  withEmail: (email: string) => (email === ANN.email ? ANN : undefined),
+  withEmail: (email: string) =>
+    email === EVE.email ? EVE : email.toLowerCase() === ANN.email ? ANN : undefined,
 } as Accounts;
 
 test('four passwords are compared at once, and who comes fifth is asked to wait', async () => {
@@ -23,6 +27,19 @@ test('four passwords are compared at once, and who comes fifth is asked to wait'
   const five = Array.from({ length: 5 }, (_, index) => signIn.check(`${index}@example.org`, 'x'));
   expect(await Promise.all(five)).toEqual(['wrong', 'wrong', 'wrong', 'wrong', 'too-many']);
   expect(await signIn.check(ANN.email, 'correct horse')).toBe(ANN);
+});
+
+test('who has to wait for others has not guessed', async () => {
+  const signIn = signInTo(accounts, new ManualClock());
+  const four = Array.from({ length: 4 }, (_, index) => signIn.check(`${index}@example.org`, 'x'));
+  for (let attempt = 0; attempt < 11; attempt++)
+    expect(await signIn.check(ANN.email, 'correct horse')).toBe('too-many');
+  await Promise.all(four);
+  expect(await signIn.check(ANN.email, 'correct horse')).toBe(ANN);
+});
+
+test('an address with letters beyond A to Z is found as it was registered', async () => {
+  expect(await signInTo(accounts, new ManualClock()).check(EVE.email, 'correct horse')).toBe(EVE);
 });
 
 test('the address counts in any case and without blanks around it, the password as it is', async () => {

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { hashOfPassword } from '../../../../src/service/accounts/secrets.ts';
+import type { Link } from '../../../../src/service/links/links.ts';
+import { linkPasswords } from '../../../../src/service/links/password.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const LINK: Link = {
+  token: 'token',
+  rlkey: 'key',
+  accountId: 'dbid:ann',
+  itemId: 'id:x',
+  itemKind: 'file',
+  visibility: 'password',
+  passwordHash: await hashOfPassword('open sesame'),
+  allowDownload: true,
+  sequence: 1,
+};
+
+const atOnce = (passwords: ReturnType<typeof linkPasswords>, password: string) =>
+  Promise.all(Array.from({ length: 20 }, () => passwords.check(LINK, password)));
+
+test('a program that has the password may show it in as many calls at once as it likes', async () => {
+  expect(await atOnce(linkPasswords(new ManualClock()), 'open sesame')).toEqual(Array(20).fill('right'));
+});
+
+test('one wrong password in many calls at once is one guess', async () => {
+  const passwords = linkPasswords(new ManualClock());
+  for (let guess = 0; guess < 10; guess++)
+    expect(await atOnce(passwords, `guess ${guess}`)).toEqual(Array(20).fill('wrong'));
+  expect(await atOnce(passwords, 'open sesame')).toEqual(Array(20).fill('too-many'));
+});
