@@ -1,9 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
 import type { App } from './apps.ts';
 import type { Consent, Grants } from './grants.ts';
 import { parseScopes } from './scopes.ts';
-import { hashOfSecret, newSecret } from './secrets.ts';
+import { hashOfSecret, isSameSecret, newSecret } from './secrets.ts';
 import { expiryOf, type IssuedToken } from './tokens.ts';
 
 /** RFC 6749 §4.1.2 recommends no more than ten minutes. */
@@ -111,8 +111,7 @@ export function codesIn(database: Database, grants: Grants): Codes {
 function isVerified({ challenge, challenge_method: method }: Row, verifier: string | undefined): boolean {
   if (challenge === null || verifier === undefined) return challenge === null && verifier === undefined;
   const shown = method === 'S256' ? createHash('sha256').update(verifier).digest('base64url') : verifier;
-  const [one, other] = [Buffer.from(shown), Buffer.from(challenge)];
-  return one.length === other.length && timingSafeEqual(one, other);
+  return isSameSecret(shown, challenge);
 }
 
 function rowOf(hash: Buffer, nowMs: number, request: CodeRequest): Row {

@@ -29,6 +29,11 @@ export function isSecret(secret: string, hash: Uint8Array): boolean {
   return timingSafeEqual(hashOfSecret(secret), hash);
 }
 
+/** Likewise, of a secret that is known in clear. */
+export function isSameSecret(given: string, expected: string): boolean {
+  return isSecret(given, hashOfSecret(expected));
+}
+
 const SALT_BYTES = 16;
 const PASSWORD_HASH_BYTES = 32;
 

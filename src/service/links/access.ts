@@ -5,7 +5,7 @@ import { NO_REFUSALS, type RefusalTable } from '../refusals.ts';
 import type { Call, Caller, Rooms } from '../route.ts';
 import { optional, required, string } from '../schema.ts';
 import type { Link } from './links.ts';
-import { type OpenLink, openLink } from './sharing.ts';
+import { linkAt, type OpenLink, openLink } from './sharing.ts';
 import { linkAddressIn } from './url.ts';
 
 /** GetSharedLinkMetadataArg. `path` leads on inside a linked folder. */
@@ -45,12 +45,12 @@ export async function accessLink(
 }
 
 /** The link at an address, to be changed. Throws the `malformed` error, or that it is not there or not the caller's. */
-export function ownLink({ links, caller }: Call<Caller>, url: string, malformed: string): Link {
+export function ownLink(call: Call<Caller>, url: string, malformed: string): Link {
   const address = linkAddressIn(url);
   if (!address) throw refused(failure(malformed));
-  const link = links.withToken(address.token);
-  if (!link || link.rlkey !== address.rlkey) throw refused(failure('shared_link_not_found'));
-  if (link.accountId !== caller.account.id) throw refused(failure('shared_link_access_denied'));
+  const link = linkAt(call, address);
+  if (!link) throw refused(failure('shared_link_not_found'));
+  if (link.accountId !== call.caller.account.id) throw refused(failure('shared_link_access_denied'));
   return link;
 }
 

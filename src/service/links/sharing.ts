@@ -1,5 +1,6 @@
 import type { LinkPermissions, SharedLinkMetadata } from '../../api/wire-account.ts';
 import type { Account } from '../accounts/accounts.ts';
+import { isSameSecret } from '../accounts/secrets.ts';
 import { wireTime } from '../metadata.ts';
 import type { Rooms } from '../route.ts';
 import { StorageError, type Stored } from '../storage/storage.ts';
@@ -17,13 +18,19 @@ export type ClosedLink = 'not-found' | 'expired';
 
 /** The link at this address, with its item as it is now; says nothing of whether the asker may see it. */
 export function openLink(rooms: Rooms, address: LinkAddress): OpenLink | ClosedLink {
-  const link = rooms.links.withToken(address.token);
-  if (!link || link.rlkey !== address.rlkey) return 'not-found';
+  const link = linkAt(rooms, address);
+  if (!link) return 'not-found';
   if (isExpired(link, rooms.clock.now())) return 'expired';
   const account = rooms.accountWithId(link.accountId);
   const linked = itemOf(rooms, account, link.itemId);
   const item = linked && address.below.length > 0 ? below(rooms, account, linked, address.below) : linked;
   return item ? { link, account, item } : 'not-found';
+}
+
+/** The link that both halves of the address name. */
+export function linkAt({ links }: Rooms, { token, rlkey }: LinkAddress): Link | undefined {
+  const link = links.withToken(token);
+  return link && isSameSecret(rlkey, link.rlkey) ? link : undefined;
 }
 
 export function isExpired(link: Link, nowMs: number): boolean {

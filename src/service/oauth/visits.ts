@@ -1,7 +1,7 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
 import type { Account, Accounts } from '../accounts/accounts.ts';
-import { newSecret } from '../accounts/secrets.ts';
+import { isSameSecret, newSecret } from '../accounts/secrets.ts';
 import type { Exchange } from '../exchange.ts';
 
 const COOKIE = 'davgate-visit';
@@ -81,8 +81,7 @@ export class Visits {
   }
 
   isFormToken(visit: Visit, query: string, given: string): boolean {
-    const [expected, shown] = [Buffer.from(this.formToken(visit, query)), Buffer.from(given)];
-    return shown.length === expected.length && timingSafeEqual(shown, expected);
+    return isSameSecret(given, this.formToken(visit, query));
   }
 
   /** Makes the browser show this visit's id again. Other sites' pages may lead here, but their forms may not. */
