@@ -1,7 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { text } from '../answers.ts';
 import { namesRev } from '../content/etag.ts';
-import type { Answer } from '../exchange.ts';
+import type { Answer, Exchange } from '../exchange.ts';
 import type { Rooms } from '../route.ts';
 import type { StoredFile } from '../storage/storage.ts';
 import { thumbnailOf } from '../thumbnails/thumbnail.ts';
@@ -11,14 +10,14 @@ const WANTED = { format: 'webp', mode: 'strict', box: { width: 320, height: 240 
 
 /** The small picture of a linked file that a folder's page shows; 404 for a file that is no image. */
 export async function linkThumbnail(
-  request: IncomingHttpHeaders,
+  { request, signal }: Exchange,
   { storage }: Rooms,
   file: StoredFile,
 ): Promise<Answer> {
   const etag = `"${file.rev}"`;
   const headers = { 'cache-control': 'private, no-cache', 'referrer-policy': 'no-referrer', etag };
-  if (namesRev(request['if-none-match'], file.rev)) return { status: 304, headers, body: undefined };
-  const made = await thumbnailOf(storage, file, WANTED);
+  if (namesRev(request.headers['if-none-match'], file.rev)) return { status: 304, headers, body: undefined };
+  const made = await thumbnailOf(storage, file, WANTED, signal);
   if (typeof made === 'string') return text(404, `There is no thumbnail of this file: ${made}.`);
   return {
     status: 200,

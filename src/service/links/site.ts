@@ -74,7 +74,7 @@ async function show(
       return page(400, messagePage('A folder is not one file', 'Open the link with dl=0 and choose a file.'));
     return link.allowDownload ? zipAnswer(rooms, opened, item) : page(403, NO_DOWNLOADS);
   }
-  if (exchange.query.get('thumb') === '1') return linkThumbnail(exchange.request.headers, rooms, item);
+  if (exchange.query.get('thumb') === '1') return linkThumbnail(exchange, rooms, item);
   if (!wantsBytes) return page(200, filePage(await filePageOf(rooms, look, item)));
   if (wantsDownload && !link.allowDownload) return page(403, NO_DOWNLOADS);
   return linkBytes(exchange.request.headers, rooms, item, wantsDownload ? 'attachment' : 'inline');

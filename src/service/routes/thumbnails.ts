@@ -68,13 +68,13 @@ const thumbnail = openDownload({
   argument: { resource: required(resource), ...imageFields },
   refusals: LOOKUP,
   handle: async (call) => {
-    const { argument, storage } = call;
+    const { argument, storage, signal } = call;
     const wanted = wantedOf(argument);
     const { file, result } =
       'link' in argument.resource
         ? await linkedFile(call, argument.resource.link)
         : ownFile(call, userIn(call), argument.resource.path);
-    const made = await thumbnailOf(storage, file, wanted);
+    const made = await thumbnailOf(storage, file, wanted, signal);
     if (typeof made === 'string') throw refused(failure(made));
     return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: only(made) };
   },
@@ -96,7 +96,6 @@ const batch = rpc({
     if (entries.length > BATCH_MAX_ENTRIES) throw refused(failure('too_many_files'));
     const results: object[] = [];
     for (const entry of entries) {
-      call.signal.throwIfAborted();
       results.push(await batchResult(call, entry));
     }
     return { entries: results };
@@ -111,7 +110,7 @@ async function batchResult(
 ): Promise<object> {
   try {
     const { file } = ownFile(call, call.caller, entry.path);
-    const made = await thumbnailOf(call.storage, file, wantedOf(entry));
+    const made = await thumbnailOf(call.storage, file, wantedOf(entry), call.signal);
     if (typeof made === 'string') return { '.tag': 'failure', failure: failure(made).value };
     return { '.tag': 'success', metadata: fileMetadata(file), thumbnail: made.toString('base64') };
   } catch (error) {

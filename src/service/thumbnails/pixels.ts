@@ -1,3 +1,5 @@
+import { setImmediate as otherCalls } from 'node:timers/promises';
+
 /** An image as plain bytes: rows from the top, in each pixel red, green and blue. */
 export interface Pixels {
   readonly width: number;
@@ -19,4 +21,15 @@ export function emptyPixels(width: number, height: number): Pixels {
   if (!isSize || width * height > IMAGE_MAX_PIXELS)
     throw new UnreadableImage(`no image is ${width} by ${height} pixels`);
   return { width, height, rgb: Buffer.alloc(width * height * 3) };
+}
+
+/** Pixels that are worked out in one go: some tens of milliseconds on a slow machine. */
+const PART_PIXELS = 250_000;
+
+/** Works on all of `count` pixels, from one number up to another at a time, and lets other calls through in between. */
+export async function inParts(count: number, work: (from: number, to: number) => void): Promise<void> {
+  for (let from = 0; from < count; from += PART_PIXELS) {
+    work(from, Math.min(from + PART_PIXELS, count));
+    await otherCalls();
+  }
 }

@@ -1,28 +1,33 @@
-import { emptyPixels, type Pixels, UnreadableImage } from './pixels.ts';
+import { emptyPixels, inParts, type Pixels, UnreadableImage } from './pixels.ts';
 
-/** A number, after white space and comments. */
-const NUMBER = /(?:\s|#[^\n\r]*[\n\r])*(\d{1,9})/y;
+const NUMBER = /\d{1,9}/y;
+const BLANKS = new Set(' \t\v\f');
 /** Longer headers are no image's, but a heap of comments. */
 const HEADER_MAX_BYTES = 64 * 1024;
 
 /** Reads a portable pixmap (`P6`, and `P3` in digits). Throws `UnreadableImage`. */
-export function readPpm(bytes: Buffer): Pixels {
+export async function readPpm(bytes: Buffer): Promise<Pixels> {
   const kind = bytes.toString('latin1', 0, 2);
   if (kind !== 'P6' && kind !== 'P3') throw new UnreadableImage('this is no portable pixmap');
   const head = bytes.toString('latin1', 0, HEADER_MAX_BYTES);
   const numbers = numbersIn(head, 2);
   const [width, height, max] = [numbers.next(), numbers.next(), numbers.next()];
   if (max < 1 || max > 0xffff) throw new UnreadableImage('a pixmap’s colours end between 1 and 65535');
-  const count = width * height * 3;
+  const count = width * height;
   const samples =
     kind === 'P6'
-      ? binarySamples(bytes, numbers.end() + 1, max, count)
-      : textSamples(bytes, numbers.end(), count);
+      ? binarySamples(bytes, numbers.end() + 1, max, count * SAMPLES)
+      : textSamples(bytes, numbers.end(), count * SAMPLES);
   const pixels = emptyPixels(width, height);
-  for (let index = 0; index < count; index++)
-    pixels.rgb[index] = Math.min(255, Math.round((samples(index) * 255) / max));
+  await inParts(count, (from, to) => {
+    for (let index = from * SAMPLES; index < to * SAMPLES; index++)
+      pixels.rgb[index] = Math.min(255, Math.round((samples(index) * 255) / max));
+  });
   return pixels;
 }
+
+/** Of a pixel: red, green and blue. */
+const SAMPLES = 3;
 
 /** The samples in their order; each is asked for once. */
 type Samples = (index: number) => number;
@@ -44,12 +49,27 @@ function numbersIn(text: string, start: number): { next(): number; end(): number
   let place = start;
   return {
     next() {
-      NUMBER.lastIndex = place;
+      NUMBER.lastIndex = afterGap(text, place);
       const match = NUMBER.exec(text);
       if (!match) throw new UnreadableImage('the pixmap is cut off, or has letters among its numbers');
       place = NUMBER.lastIndex;
-      return Number(match[1]);
+      return Number(match[0]);
     },
     end: () => place,
   };
+}
+
+/**
+ * The place after white space and comments. No regular expression: one that steps over megabytes of them needs more stack
+ * than there is.
+ */
+function afterGap(text: string, start: number): number {
+  let isComment = false;
+  for (let place = start; place < text.length; place++) {
+    const character = text.charAt(place);
+    if (character === '\n' || character === '\r') isComment = false;
+    else if (character === '#') isComment = true;
+    else if (!isComment && !BLANKS.has(character)) return place;
+  }
+  return text.length;
 }

@@ -48,7 +48,7 @@ export async function renderThumbnail(
 
 /** Ready to be worked on, with its size when it is upright; `undefined` for what is no image, or too large a one. */
 async function opened(bytes: Buffer): Promise<{ readonly sharp: Sharp; readonly size: Box } | undefined> {
-  const plain = plainPixels(bytes);
+  const plain = await plainPixels(bytes);
   if (plain === 'unreadable') return undefined;
   if (plain) {
     const { width, height, rgb } = plain;
@@ -60,11 +60,11 @@ async function opened(bytes: Buffer): Promise<{ readonly sharp: Sharp; readonly 
 }
 
 /** Of the two formats that libvips does not read. */
-function plainPixels(bytes: Buffer): Pixels | 'unreadable' | undefined {
+async function plainPixels(bytes: Buffer): Promise<Pixels | 'unreadable' | undefined> {
   const mark = bytes.toString('latin1', 0, 2);
   try {
-    if (mark === 'BM') return readBmp(bytes);
-    return mark === 'P6' || mark === 'P3' ? readPpm(bytes) : undefined;
+    if (mark === 'BM') return await readBmp(bytes);
+    return mark === 'P6' || mark === 'P3' ? await readPpm(bytes) : undefined;
   } catch (error) {
     if (error instanceof UnreadableImage) return 'unreadable';
     throw error;

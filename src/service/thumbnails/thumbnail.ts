@@ -20,15 +20,18 @@ export function mayHaveThumbnail({ name, sizeBytes }: StoredFile): boolean {
   return hasImageEnding(name) && hasImageSize(sizeBytes);
 }
 
-/** The thumbnail of a file's revision, in the format that was asked for. */
+/** The thumbnail of a file's revision, in the format that was asked for. Throws `signal`'s reason when its turn comes too late. */
 export async function thumbnailOf(
   storage: Storage,
   file: StoredFile,
   wanted: Wanted,
+  signal: AbortSignal,
 ): Promise<Buffer | ThumbnailFailure> {
   if (!hasImageEnding(file.name)) return 'unsupported_extension';
   if (!hasImageSize(file.sizeBytes)) return 'unsupported_image';
   return await renders.add(async () => {
+    // Who waited in line and has gone must not hold up the others with an image that nobody will see.
+    signal.throwIfAborted();
     const chunks: Uint8Array[] = [];
     for await (const chunk of storage.read(file, undefined)) chunks.push(chunk);
     // Only when it is needed: libvips takes 25 MB of memory.
