@@ -203,6 +203,20 @@ describe('list_shared_links', () => {
     expect((await fetch(url.replace('dl=0', 'dl=1'))).status).toBe(200);
   });
 
+  test('of an old revision is a link to the file as it is now, and none to one that was deleted', async () => {
+    const { rev } = await put(service, '/Revised', 'text');
+    const path = `rev:${rev}`;
+    await rpc(service, 'files/move_v2', { from_path: '/Revised', to_path: '/Revised and moved' });
+    const now = (await rpc(service, 'files/get_metadata', { path: '/Revised and moved' })).json as object;
+    const { json } = await create({ path });
+    expect(json).toMatchObject({ path_lower: '/revised and moved', rev: (now as { rev: string }).rev });
+    expect(await urls({ path, direct_only: true })).toEqual([(json as LinkJson).url]);
+    await rpc(service, 'files/delete_v2', { path: '/Revised and moved' });
+    expect(refusalIn(await create({ path }))).toEqual(
+      refusal(409, 'path/not_found', { '.tag': 'path', path: { '.tag': 'not_found' } }),
+    );
+  });
+
   test('a link that has ended is not listed, and another can be made', async () => {
     await put(service, '/Ends', 'text');
     const expires = `${new Date(clock.now() + 60_000).toISOString().slice(0, 19)}Z`;

@@ -141,9 +141,11 @@ export const SHARING_ROUTES: readonly Route[] = [
   linkFile,
 ];
 
-function itemAt({ storage }: Rooms, { account }: Caller, path: string): Stored {
-  const item = storage.stat(account.namespace, exceptRoot(path, account.namespace), false);
-  if (item.kind === 'deleted') throw new StorageError({ kind: 'lookup', tag: 'not_found' });
+/** What is there now. A path that names an old revision means the file as it is today: that is what a link shows. */
+function itemAt(rooms: Rooms, { account }: Caller, path: string): Stored {
+  const named = rooms.storage.stat(account.namespace, exceptRoot(path, account.namespace), false);
+  const item = named.kind === 'deleted' ? undefined : itemOf(rooms, account, named.id);
+  if (!item) throw new StorageError({ kind: 'lookup', tag: 'not_found' });
   return item;
 }
 
