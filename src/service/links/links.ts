@@ -53,7 +53,7 @@ interface Row {
 /** 128 bits each: neither half can be guessed. */
 const KEY_BYTES = 16;
 
-/** How long a link that has expired is still known as one, and can be given another end: 30 days. */
+/** How long a link that has expired is still known as one, so that its page says so: 30 days. */
 const EXPIRED_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
 
 export function linksIn(database: Database): Links {

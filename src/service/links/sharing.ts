@@ -1,7 +1,7 @@
 import type { LinkPermissions, SharedLinkMetadata } from '../../api/wire-account.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { isSameSecret } from '../accounts/secrets.ts';
-import { wireTime } from '../metadata.ts';
+import { fileMetadata, wireTime } from '../metadata.ts';
 import type { Rooms } from '../route.ts';
 import { StorageError, type Stored } from '../storage/storage.ts';
 import type { Link } from './links.ts';
@@ -66,14 +66,8 @@ export function linkMetadata(rooms: Rooms, { link, item }: OpenLink, isOwner: bo
     link_permissions: permissions(link, isOwner),
   };
   if (item.kind === 'folder') return { '.tag': 'folder', ...common };
-  return {
-    '.tag': 'file',
-    ...common,
-    client_modified: wireTime(item.clientModifiedMs),
-    server_modified: wireTime(item.serverModifiedMs),
-    rev: item.rev,
-    size: item.sizeBytes,
-  };
+  const { client_modified, server_modified, rev, size } = fileMetadata(item);
+  return { '.tag': 'file', ...common, client_modified, server_modified, rev, size };
 }
 
 function permissions(link: Link, isOwner: boolean): LinkPermissions {

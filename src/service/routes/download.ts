@@ -1,6 +1,7 @@
 import { exceptRoot } from '../addresses.ts';
 import { fileContent } from '../content/file-content.ts';
 import { folderZip } from '../content/folder-zip.ts';
+import { readableFile } from '../content/readable-file.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
 import { failure, refused } from '../failures.ts';
 import { fileMetadata, folderMetadata } from '../metadata.ts';
@@ -21,9 +22,7 @@ const downloadFile = download({
     const { namespace } = caller.account;
     // `rev` is the old way to write `path: "rev:…"`, and wins over the path.
     const address = argument.rev ? `rev:${argument.rev}` : exceptRoot(argument.path, namespace);
-    const file = storage.stat(namespace, address, false);
-    if (file.kind === 'folder') throw new StorageError({ kind: 'lookup', tag: 'not_file' });
-    if (file.kind === 'deleted') throw new StorageError({ kind: 'lookup', tag: 'not_found' });
+    const file = readableFile(storage.stat(namespace, address, false));
     return fileContent(call, file, fileMetadata(file));
   },
 });

@@ -1,12 +1,12 @@
 import { exceptRoot } from '../addresses.ts';
 import { commitFields } from '../commit.ts';
+import { readableFile } from '../content/readable-file.ts';
 import { downloadUrl, uploadUrl } from '../links/temporary-site.ts';
 import { fileMetadata } from '../metadata.ts';
 import { readPath, writePathOrId } from '../path-schemas.ts';
 import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
 import { type Route, rpc } from '../route.ts';
 import { number, optional, required, struct, unsupported, withDefault } from '../schema.ts';
-import { StorageError } from '../storage/storage.ts';
 
 /** Of a download link, and at most of an upload link: four hours. */
 const LINK_SECONDS = 14_400;
@@ -19,9 +19,8 @@ const temporaryLink = rpc({
   argument: { path: required(readPath) },
   refusals: LOOKUP,
   handle: ({ argument, caller: { account }, storage, temporaryLinks, clock, webUrl }) => {
-    const file = storage.stat(account.namespace, exceptRoot(argument.path, account.namespace), false);
-    if (file.kind !== 'file')
-      throw new StorageError({ kind: 'lookup', tag: file.kind === 'folder' ? 'not_file' : 'not_found' });
+    const address = exceptRoot(argument.path, account.namespace);
+    const file = readableFile(storage.stat(account.namespace, address, false));
     const nowMs = clock.now();
     const target = { kind: 'download', accountId: account.id, rev: file.rev } as const;
     const secret = temporaryLinks.add(target, nowMs + LINK_SECONDS * 1000);

@@ -1,4 +1,5 @@
 import { exceptRoot } from '../addresses.ts';
+import { readableFile } from '../content/readable-file.ts';
 import { BadCall, failure, Refusal, refused } from '../failures.ts';
 import { accessLink } from '../links/access.ts';
 import { linkMetadata } from '../links/sharing.ts';
@@ -18,7 +19,7 @@ import {
   union,
   withDefault,
 } from '../schema.ts';
-import { StorageError, type Stored, type StoredDeletion, type StoredFile } from '../storage/storage.ts';
+import { StorageError, type StoredFile } from '../storage/storage.ts';
 import type { Wanted } from '../thumbnails/render.ts';
 import { thumbnailOf } from '../thumbnails/thumbnail.ts';
 
@@ -127,7 +128,7 @@ interface Source {
 }
 
 function ownFile({ storage }: Rooms, { account }: Caller, path: string): Source {
-  const file = fileIn(storage.stat(account.namespace, exceptRoot(path, account.namespace), false));
+  const file = readableFile(storage.stat(account.namespace, exceptRoot(path, account.namespace), false));
   return { file, result: { file_metadata: fileMetadata(file) } };
 }
 
@@ -138,7 +139,7 @@ async function linkedFile(
 ): Promise<Source> {
   try {
     const opened = await accessLink(call, { url, path, link_password: password });
-    const file = fileIn(opened.item);
+    const file = readableFile(opened.item);
     const { url: fileUrl, id, path_lower } = linkMetadata(call, opened, opened.isOwner);
     return { file, result: { link_metadata: { url: fileUrl, id, path: path_lower, rev: file.rev } } };
   } catch (error) {
@@ -148,12 +149,6 @@ async function linkedFile(
     if (tag === 'shared_link_not_found') throw refused(failure('not_found'));
     throw error;
   }
-}
-
-function fileIn(item: Stored | StoredDeletion): StoredFile {
-  if (item.kind === 'folder') throw new StorageError({ kind: 'lookup', tag: 'not_file' });
-  if (item.kind === 'deleted') throw new StorageError({ kind: 'lookup', tag: 'not_found' });
-  return item;
 }
 
 /** An app alone has no files. */
