@@ -50,13 +50,16 @@ export async function provision(
   const file = join(dataDirectory, FILE_NAME);
   const kept = readCredentials(file);
   const account = accounts.withEmail(DEFAULT_ACCOUNT.email) ?? addAccount(accounts, DEFAULT_ACCOUNT);
-  const password = await passwordOf(accounts, account, kept?.password);
+  const password = await passwordOf(account, kept?.password);
   const credentials: Credentials = {
     email: account.email,
     ...(password !== undefined && { password }),
     ...tokensFor(registry, clock.now(), account, kept),
   };
   if (JSON.stringify(kept) !== JSON.stringify(credentials)) await writeCredentials(file, credentials);
+  // Only now: a password that is known by its hash alone would be lost.
+  if (password !== undefined && !account.passwordHash)
+    accounts.change(account.id, { passwordHash: await hashOfPassword(password) });
   return credentials;
 }
 
@@ -65,15 +68,10 @@ export function addAccount(accounts: Accounts, account: NewAccount): Account {
   return accounts.add({ limitBytes: DEFAULT_LIMIT_BYTES, ...account }, newNamespace());
 }
 
-async function passwordOf(
-  accounts: Accounts,
-  { id, passwordHash }: Account,
-  kept: string | undefined,
-): Promise<string | undefined> {
-  if (passwordHash) return kept !== undefined && (await isPassword(kept, passwordHash)) ? kept : undefined;
-  const password = newPassword();
-  accounts.change(id, { passwordHash: await hashOfPassword(password) });
-  return password;
+/** The account's password, if it is known here; one that it is to have if it has none. */
+async function passwordOf({ passwordHash }: Account, kept: string | undefined): Promise<string | undefined> {
+  if (!passwordHash) return kept ?? newPassword();
+  return kept !== undefined && (await isPassword(kept, passwordHash)) ? kept : undefined;
 }
 
 type AppCredentials = Omit<Credentials, 'email' | 'password'>;

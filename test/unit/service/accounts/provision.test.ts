@@ -1,0 +1,51 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { provision } from '../../../../src/service/accounts/provision.ts';
+import { type Registry, registryIn } from '../../../../src/service/accounts/registry.ts';
+import { isPassword } from '../../../../src/service/accounts/secrets.ts';
+import { openDatabase } from '../../../../src/service/database.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const clock = new ManualClock();
+let directory: string;
+let registry: Registry;
+let close: () => void;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'davgate-provision-'));
+  const database = openDatabase(directory);
+  registry = registryIn(database);
+  close = () => database.close();
+});
+afterEach(async () => {
+  close();
+  await rm(directory, { recursive: true });
+});
+
+async function signsIn(email: string, password = ''): Promise<boolean> {
+  const hash = registry.accounts.withEmail(email)?.passwordHash;
+  return hash !== undefined && (await isPassword(password, hash));
+}
+
+test('a password that could not be written down is no password yet', async () => {
+  const later = join(directory, 'not there yet');
+  await expect(provision(registry, clock, later)).rejects.toThrow('ENOENT');
+  await mkdir(later);
+  const { email, password } = await provision(registry, clock, later);
+  expect(await signsIn(email, password)).toBe(true);
+});
+
+test('a password that was written down and not yet set is the one that is set', async () => {
+  const accounts = {
+    ...registry.accounts,
+    change: () => {
+      throw new Error('out of power');
+    },
+  };
+  await expect(provision({ ...registry, accounts }, clock, directory)).rejects.toThrow('out of power');
+  const { email, password } = await provision(registry, clock, directory);
+  expect(await signsIn(email, password)).toBe(true);
+  expect((await provision(registry, clock, directory)).password).toBe(password);
+});
