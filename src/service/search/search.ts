@@ -31,17 +31,21 @@ const PAGE_ENTRIES = 2000;
 /** All that matches, in order. An unknown folder holds nothing. Lets other calls through between pages. */
 export async function matchesOf(storage: Storage, owner: CursorOwner, search: Search): Promise<Match[]> {
   const matcher = nameMatcher(search.query);
-  const found: Ranked[] = [];
-  for await (const entries of pagesOf(storage, owner, search))
+  const order = search.order === 'relevance' ? byRank : byTime;
+  let found: Ranked[] = [];
+  for await (const entries of pagesOf(storage, owner, search)) {
     for (const item of entries) {
       const rank = isWanted(item, search) ? matcher.rank(item.name) : undefined;
       if (rank !== undefined) found.push({ item, rank });
     }
-  const order = search.order === 'relevance' ? byRank : byTime;
-  return found
-    .sort(order)
-    .slice(0, MATCHES_MAX)
-    .map(({ item }) => item);
+    // What is not among the best now will not be later: a word that is in a million names must not fill the memory.
+    if (found.length >= 2 * MATCHES_MAX) found = best(found, order);
+  }
+  return best(found, order).map(({ item }) => item);
+}
+
+function best(found: Ranked[], order: typeof byRank): Ranked[] {
+  return found.sort(order).slice(0, MATCHES_MAX);
 }
 
 /** The parts of a match's name. */
