@@ -3,8 +3,9 @@ import { expect, test } from 'vitest';
 import { isWithin, type Path, ROOT } from '../../../../src/util/path.ts';
 import { FileError } from '../../../../src/vfs/errors.ts';
 import type { Entry } from '../../../../src/vfs/files.ts';
+import type { Gate } from '../../../support/call-script.ts';
 import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
-import { at, type Gate } from '../../../support/memory-remote.ts';
+import { at } from '../../../support/memory-remote.ts';
 
 const PLACES = ['/a', '/b', '/f', '/g', '/f/a', '/f/b', '/g/a', '/f/d', '/f/d/a'].map(at);
 

@@ -1,0 +1,105 @@
+import { ApiError, type ApiFailure } from '../../src/api/errors.ts';
+
+/** One call of `What` that a test makes fail. */
+interface Failure<What> {
+  readonly call: What;
+  readonly error: unknown;
+  /** After it took effect, as when an answer is lost. */
+  readonly late: boolean;
+}
+
+/** The calls of something that plays a service: they are noted, and fail or wait as a test says. */
+export class CallScript<What extends string> {
+  /** All so far. */
+  readonly calls: { readonly call: What; readonly path: string }[] = [];
+  readonly #failures: Failure<What>[] = [];
+  readonly #gates: Gate<What>[] = [];
+
+  /** Makes the next `call` fail; `late`: after it took effect. */
+  failNext(call: What, failure: ApiFailure | Error, late: boolean): void {
+    const error = typeof failure === 'string' ? new ApiError(failure, `${call} was made to fail`) : failure;
+    this.#failures.push({ call, error, late });
+  }
+
+  /** Holds the next `call` before it does anything (`begin`), or its answer (`end`), until released. */
+  holdNext(call: What, at: 'begin' | 'end'): Gate<What> {
+    const gate = new Gate(call, at);
+    this.#gates.push(gate);
+    return gate;
+  }
+
+  /** Calls that have not come yet are not held any more. */
+  forgetGates(): void {
+    this.#gates.length = 0;
+  }
+
+  /** Carries out a call, in a turn of its own. */
+  async run<T>(
+    call: What,
+    path: string,
+    signal: AbortSignal | undefined,
+    work: () => T | Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    this.calls.push({ call, path });
+    // As over a network, others get their turn meanwhile.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    await this.#gate(call, 'begin', signal);
+    const index = this.#failures.findIndex((failure) => failure.call === call);
+    const [failure] = index < 0 ? [] : this.#failures.splice(index, 1);
+    if (failure && !failure.late) throw failure.error;
+    const result = await work();
+    if (failure) throw failure.error;
+    await this.#gate(call, 'end', signal);
+    return result;
+  }
+
+  async #gate(call: What, at: 'begin' | 'end', signal: AbortSignal | undefined): Promise<void> {
+    const index = this.#gates.findIndex((gate) => gate.call === call && gate.at === at);
+    if (index < 0) return;
+    const [gate] = this.#gates.splice(index, 1);
+    await gate?.pass(signal);
+  }
+}
+
+/** One call that a test holds. */
+export class Gate<What extends string = string> {
+  /** Resolves when the call has come here. */
+  readonly reached: Promise<void>;
+  readonly #open: Promise<void>;
+  #reach: () => void = () => {};
+  /** Lets the call go on. */
+  release: () => void = () => {};
+
+  constructor(
+    readonly call: What,
+    readonly at: 'begin' | 'end',
+  ) {
+    this.reached = new Promise((resolve) => {
+      this.#reach = resolve;
+    });
+    this.#open = new Promise((resolve) => {
+      this.release = resolve;
+    });
+  }
+
+  async pass(signal: AbortSignal | undefined): Promise<void> {
+    this.#reach();
+    await unlessAborted(signal, this.#open);
+  }
+}
+
+/** Waits for `work`, or rejects with the reason of `signal`. */
+export async function unlessAborted(signal: AbortSignal | undefined, work: Promise<void>): Promise<void> {
+  let leave = () => {};
+  const left = new Promise<never>((_, reject) => {
+    leave = () => reject(signal?.reason);
+    if (signal?.aborted) leave();
+    signal?.addEventListener('abort', leave, { once: true });
+  });
+  try {
+    await Promise.race([work, left]);
+  } finally {
+    signal?.removeEventListener('abort', leave);
+  }
+}

@@ -1,0 +1,195 @@
+import { ApiError } from '../../src/api/errors.ts';
+import type { Change, CommitOptions, Entry, FileEntry, FolderEntry } from '../../src/api/remote.ts';
+import { contentHashOf } from '../../src/util/content-hash.ts';
+import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../../src/util/path.ts';
+
+interface Stored {
+  readonly entry: Entry;
+  readonly content: Uint8Array;
+}
+
+const EMPTY = new Uint8Array(0);
+
+/** What a storage service holds: folded names, revisions, ids, and the changes in their order, as the real one's. */
+export class MemoryStore {
+  /** All changes so far; their number is the cursor. */
+  readonly changes: Change[] = [];
+  readonly #tree = new Map<string, Stored>();
+  /** By revision. */
+  readonly #contents = new Map<string, Uint8Array>();
+  #count = 0;
+  #nowMs = Date.UTC(2026, 0, 1);
+
+  /** `changed` is called after each change. */
+  constructor(private readonly changed: () => void) {}
+
+  at(path: Path): Entry | undefined {
+    return this.#tree.get(keyOf(path))?.entry;
+  }
+
+  /** What is at `path`. Throws `not-found`. */
+  existing(path: Path): Entry {
+    return this.#stored(path).entry;
+  }
+
+  /** The content of a file; `undefined` where there is none. */
+  contentAt(path: Path): Uint8Array | undefined {
+    const stored = this.#tree.get(keyOf(path));
+    return stored?.entry.kind === 'file' ? stored.content : undefined;
+  }
+
+  /** The content of a revision, be it the current one or not. */
+  contentOf(rev: string): Uint8Array | undefined {
+    return this.#contents.get(rev);
+  }
+
+  /** All there is, in the order in which it came. */
+  get entries(): Entry[] {
+    return [...this.#tree.values()].map(({ entry }) => entry);
+  }
+
+  get usedBytes(): number {
+    return [...this.#tree.values()].reduce((sum, { content }) => sum + content.byteLength, 0);
+  }
+
+  /** All below `path`. */
+  within(path: Path): Entry[] {
+    const below = (entry: Entry) => keyOf(entry.path) !== keyOf(path) && isWithin(entry.path, path);
+    return this.entries.filter(below);
+  }
+
+  commit(path: Path, content: Uint8Array, { mode, modifiedMs }: CommitOptions): FileEntry {
+    mustBeTaken(path);
+    const old = this.at(path);
+    if (old?.kind === 'folder') throw new ApiError('conflict-folder', `a folder is at ${path}`);
+    if (mode.if === 'absent' && old) throw new ApiError('conflict-file', `a file is at ${path}`);
+    const contentHash = contentHashOf(content);
+    if (mode.if !== 'absent' && old?.contentHash === contentHash) return old;
+    if (mode.if === 'rev' && old?.rev !== mode.rev)
+      throw new ApiError('conflict-file', `${path} has changed`);
+    this.#makeParents(path);
+    const committedMs = this.#tick();
+    const wholeMs = Math.floor((modifiedMs ?? committedMs) / 1000) * 1000;
+    const entry: FileEntry = {
+      kind: 'file',
+      id: old?.id ?? this.unique('id:'),
+      path: old?.path ?? this.#displayed(path),
+      name: old?.name ?? nameOf(path),
+      rev: this.unique('rev'),
+      sizeBytes: content.byteLength,
+      contentHash,
+      modifiedMs: wholeMs,
+      committedMs,
+    };
+    this.#put(entry, content);
+    return entry;
+  }
+
+  /** A new folder at a place that must be free. */
+  createFolder(path: Path): FolderEntry {
+    mustBeTaken(path);
+    this.#mustBeFree(path);
+    return this.makeFolder(path);
+  }
+
+  /** A folder, be it there or not. */
+  makeFolder(path: Path): FolderEntry {
+    const old = this.at(path);
+    if (old?.kind === 'file') throw new ApiError('conflict-ancestor', `${path} is a file`);
+    if (old) return old;
+    this.#makeParents(path);
+    const entry: FolderEntry = {
+      kind: 'folder',
+      id: this.unique('id:'),
+      path: this.#displayed(path),
+      name: nameOf(path),
+    };
+    this.#put(entry, EMPTY);
+    return entry;
+  }
+
+  relocate(from: Path, to: Path, isMove: boolean): Entry {
+    mustBeTaken(from);
+    mustBeTaken(to);
+    const source = this.existing(from);
+    // Like the service, which does not change only the case of a name.
+    if (isMove && keyOf(from) === keyOf(to)) return source;
+    if (isWithin(to, from)) throw new ApiError('into-itself', `${to} lies in ${from}`);
+    this.#mustBeFree(to);
+    this.#makeParents(to);
+    const top = this.#displayed(to);
+    const moving = [source, ...this.within(from)].map(({ path }) => this.#stored(path));
+    if (isMove) this.remove(from);
+    for (const { entry, content } of moving) {
+      const path = relocate(entry.path, source.path, top);
+      const id = isMove ? entry.id : this.unique('id:');
+      const place = { id, path, name: nameOf(path) };
+      if (entry.kind === 'folder') this.#put({ ...entry, ...place }, EMPTY);
+      else this.#put({ ...entry, ...place, rev: this.unique('rev'), committedMs: this.#tick() }, content);
+    }
+    return this.existing(to);
+  }
+
+  remove(path: Path): void {
+    const entry = this.existing(path);
+    for (const each of [entry, ...this.within(path)]) this.#tree.delete(keyOf(each.path));
+    this.#tell({ kind: 'deleted', path: entry.path });
+  }
+
+  /** Removes what is at `path` with its bytes: no revision of it that is there now can be read again. */
+  removeForGood(path: Path): void {
+    for (const entry of [this.existing(path), ...this.within(path)])
+      if (entry.kind === 'file') this.#contents.delete(entry.rev);
+    this.remove(path);
+  }
+
+  /** A text that was never given before. */
+  unique(kind: string): string {
+    this.#count++;
+    return `${kind}${this.#count}`;
+  }
+
+  #put(entry: Entry, content: Uint8Array): void {
+    this.#tree.set(keyOf(entry.path), { entry, content });
+    if (entry.kind === 'file') this.#contents.set(entry.rev, content);
+    this.#tell({ kind: 'put', entry });
+  }
+
+  #tell(change: Change): void {
+    this.changes.push(change);
+    this.changed();
+  }
+
+  #stored(path: Path): Stored {
+    const stored = this.#tree.get(keyOf(path));
+    if (!stored) throw new ApiError('not-found', `${path} is not there`);
+    return stored;
+  }
+
+  #mustBeFree(path: Path): void {
+    const kind = this.at(path)?.kind;
+    if (kind) throw new ApiError(`conflict-${kind}`, `something is at ${path}`);
+  }
+
+  #makeParents(path: Path): void {
+    if (parentOf(path) !== ROOT) this.makeFolder(parentOf(path));
+  }
+
+  /** In the letter case of the parents that are there. */
+  #displayed(path: Path): Path {
+    return join(this.at(parentOf(path))?.path ?? ROOT, nameOf(path));
+  }
+
+  #tick(): number {
+    this.#nowMs += 1000;
+    return this.#nowMs;
+  }
+}
+
+/** Refuses what the service refuses to make, change or remove. */
+export function mustBeTaken(path: Path): void {
+  const name = nameOf(path);
+  if (path === ROOT) throw new ApiError('no-permission', 'not the root');
+  if (/^(\.ds_store|thumbs\.db|desktop\.ini)$/i.test(name)) throw new ApiError('disallowed-name', name);
+  if (/\\|\s$/.test(name) || name.length > 255) throw new ApiError('malformed-path', name);
+}
