@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createRemote } from './api/client.ts';
 import type { UserConfig } from './config/file.ts';
@@ -24,6 +23,7 @@ import { openSqliteState } from './state/sqlite/state.ts';
 import type { State } from './state/state.ts';
 import { systemClock } from './util/clock.ts';
 import type { Log } from './util/log.ts';
+import { makeFolder } from './util/make-folder.ts';
 import type { Path } from './util/path.ts';
 import { type BlockCache, openBlockCache } from './vfs/content/cache.ts';
 import { meteredCache } from './vfs/content/metered-cache.ts';
@@ -254,7 +254,7 @@ function listen(config: Config, { users, drives, gauges, metrics, log }: ListenN
 async function loginsOf(
   config: Config,
 ): Promise<{ users: readonly User[] | undefined; login: SoleLogin | undefined }> {
-  await makeDataDirectory(config.dataDirectory);
+  makeDataDirectory(config.dataDirectory);
   if (!config.users) return { users: undefined, login: undefined };
   const [sole] = config.users;
   const users: User[] = [];
@@ -272,9 +272,9 @@ function hashOf(user: UserConfig, madeUp: string | undefined): string | Promise<
   return user.passwordHash ?? hashPassword(user.password ?? madeUp ?? '');
 }
 
-async function makeDataDirectory(directory: string): Promise<void> {
+function makeDataDirectory(directory: string): void {
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // the file system's own errors
     throw new ConfigError(

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { access, constants, mkdir, open, rename, rm } from 'node:fs/promises';
+import { access, constants, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { makeFolder } from '../util/make-folder.ts';
 import { ConfigError } from './settings.ts';
 
 /** An account that `davgate login` connected, and where its service is. */
@@ -51,7 +52,7 @@ function parsedLogin(text: string): StoredLogin | undefined {
 /** Throws `ConfigError` where no login could be kept. */
 export async function prepareForLogin(dataDirectory: string): Promise<void> {
   try {
-    await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+    makeFolder(dataDirectory);
     await access(dataDirectory, constants.W_OK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // the file system's own errors

@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
+import { makeFolder } from '../util/make-folder.ts';
 import { Sqlite } from '../util/sqlite.ts';
 import { codeOf, DataDirectoryError } from './storage/errors.ts';
 
@@ -108,7 +109,7 @@ export function openDatabase(dataDirectory: string): Database {
   const file = join(dataDirectory, ACCOUNTS_FILE);
   let database: Database | undefined;
   try {
-    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+    makeFolder(dataDirectory);
     database = new Sqlite(file);
     // Link keys are stored as they are, so the file is for its owner's eyes.
     chmodSync(file, 0o600);

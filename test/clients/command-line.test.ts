@@ -96,6 +96,24 @@ describe('what davgate cannot start with: exit code 2, one line that names it an
     expect(output).toMatch(/a-file\/data.*--data-dir/);
   });
 
+  test('a folder where none can ever be made', async () => {
+    const nowhere = '/proc/davgate/data';
+    const line = (output: string, flag: string) =>
+      expect(output).toMatch(new RegExp(`^davgate: .*${nowhere}.*${flag}.*\n$`));
+    const gateway = await runProgram(['--listen', '127.0.0.1:0', '--data-dir', nowhere]);
+    expect(gateway.code).toBe(2);
+    line(gateway.output, '--data-dir');
+    for (const words of [
+      ['service'],
+      ['service', 'account', 'create', 'ann@example.org'],
+      ['service', 'check'],
+    ]) {
+      const { code, output } = await runProgram([...words, '--data', nowhere]);
+      expect([code, words]).toEqual([2, words]);
+      line(output, 'folder');
+    }
+  });
+
   test('a data directory that another davgate uses', async () => {
     const dataDirectory = join(home, 'shared');
     await mkdir(dataDirectory);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
+import { open, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '../../util/make-folder.ts';
 import { gigabytes, type Report } from './report.ts';
 
 /** Below it the next upload or the next day's work may not fit. */
@@ -32,7 +33,7 @@ interface DiskNeeds {
 export async function checkDirectory(directory: string, needs: DiskNeeds): Promise<boolean> {
   const { report, about, flag, isPrivate } = needs;
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory);
     await tryFile(join(directory, `.davgate-doctor-${randomBytes(6).toString('hex')}`));
     const { bavail, bsize } = await statfs(directory);
     const { mode } = await stat(directory);

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import { Background } from './background.ts';
 import { BlockFiles } from './blocks.ts';
 import { Committer } from './committer.ts';
@@ -107,9 +107,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
 async function makeDirectory(dataDirectory: string, disk: Disk): Promise<void> {
   const directory = resolve(dataDirectory);
   try {
-    const first = mkdirSync(directory, { recursive: true, mode: 0o700 });
-    for (let made = directory; first && made.length >= first.length; made = dirname(made))
-      await disk.syncFolder(dirname(made));
+    for (const made of makeFolder(directory)) await disk.syncFolder(dirname(made));
   } catch (failure) {
     throw new DataDirectoryError(
       'unusable',

@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
+import { makeFolder } from '../../util/make-folder.ts';
 import { Sqlite } from '../../util/sqlite.ts';
 import { StateInUse, StateUnwritable } from '../errors.ts';
 import { MIGRATIONS } from './migrations.ts';
@@ -63,8 +64,7 @@ const SYSTEM_REASONS: Readonly<Record<string, string>> = {
 function makeDirectory(directory: string): void {
   try {
     // Locks tell who works on what, and set-aside files are users' data: not for other users of the machine.
-    const first = mkdirSync(directory, { recursive: true, mode: 0o700 });
-    if (first !== undefined) syncDirectory(dirname(first));
+    for (const made of makeFolder(directory)) syncDirectory(dirname(made));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     throw new StateUnwritable(directory, SYSTEM_REASONS[code] ?? `the system says ${code || error}`, error);

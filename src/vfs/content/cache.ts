@@ -1,8 +1,9 @@
-import { mkdir, open, readdir, rm, unlink, writeFile } from 'node:fs/promises';
+import { open, readdir, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
+import { makeFolder } from '../../util/make-folder.ts';
 import type { Lease } from './block-buffers.ts';
 import { DamagedFileError, fileBytesOf, readBlockFile } from './block-file.ts';
 import { type BlockPart, BlockParts, partOf } from './block-parts.ts';
@@ -233,7 +234,7 @@ function diskBytesOf(fileBytes: number): number {
 
 async function prepare(directory: string, root: string): Promise<void> {
   await rm(join(root, 'incoming'), { recursive: true, force: true });
-  await mkdir(join(root, 'incoming'), { recursive: true, mode: 0o700 });
+  makeFolder(join(root, 'incoming'));
   await writeFile(join(directory, 'CACHEDIR.TAG'), CACHEDIR_TAG, { flag: 'wx' }).catch((failure) => {
     if (failure.code !== 'EEXIST') throw failure;
   });

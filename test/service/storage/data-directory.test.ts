@@ -50,7 +50,11 @@ test('a newer schema, a damaged file and a folder that cannot be are told apart'
   await writeFile(join(damaged, 'storage.sqlite'), randomBytes(10_000));
   await expect(reopen(damaged)).rejects.toMatchObject({ reason: 'damaged' });
   await writeFile(join(damaged, 'file'), '');
-  await expect(reopen(join(damaged, 'file', 'data'))).rejects.toMatchObject({ reason: 'unusable' });
+  for (const folder of [join(damaged, 'file', 'data'), '/proc/davgate/data'])
+    await expect(reopen(folder)).rejects.toMatchObject({
+      reason: 'unusable',
+      message: expect.stringContaining(folder),
+    });
 });
 
 test('the data is for its user alone, whatever the rights of a folder that was there', async () => {
