@@ -140,10 +140,11 @@ function table(
   return [head, head.map(() => '---'), ...lines, memory].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-/** davgate and its peers on this machine's own disk; only the scenarios whose name holds `only`. */
-export async function benchLocally(only: string): Promise<void> {
-  const chosen = (candidate: Scenario) => candidate.name.includes(only);
-  if (!scenarios(Buffer.alloc(0)).some(chosen)) return;
+/** What `benchLocally` can be asked for. */
+export const LOCAL_WORKS: readonly string[] = scenarios(Buffer.alloc(0)).map(({ name }) => name);
+
+/** davgate and its peers on this machine's own disk, in the scenarios of these names. */
+export async function benchLocally(names: readonly string[]): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'davgate-bench-'));
   chmodSync(home, 0o777);
   execFileSync('chmod', ['-R', 'a+rwX', home]);
@@ -165,7 +166,7 @@ export async function benchLocally(only: string): Promise<void> {
       await fill(peer, piece);
     }
     const rows = [];
-    for (const scenario of scenarios(piece).filter(chosen)) {
+    for (const scenario of scenarios(piece).filter(({ name }) => names.includes(name))) {
       console.error(scenario.name);
       rows.push({ scenario, figures: await measure(scenario, peers) });
     }

@@ -1,17 +1,23 @@
 /** `npm run bench`: davgate and its peers in one run, interleaved. */
 import { cpus } from 'node:os';
-import { parseArgs } from 'node:util';
-import { benchLocally } from './local.ts';
-import { benchRemotely } from './remote/bench.ts';
+import { ChoiceError, choose, type Works } from './choice.ts';
+import { benchLocally, LOCAL_WORKS } from './local.ts';
+import { benchRemotely, REMOTE_WORKS } from './remote/bench.ts';
 
-const { values } = parseArgs({
-  options: {
-    /** `local`: every server on its own disk; `remote`: gateways before the service, slow and limited. */
-    group: { type: 'string' },
-    only: { type: 'string', default: '' },
-  },
-});
+/** As of davgate itself, for a command line that cannot be used. */
+const EXIT_UNUSABLE = 2;
 
+function chosen(): Works {
+  try {
+    return choose(process.argv.slice(2), { remote: REMOTE_WORKS, local: LOCAL_WORKS });
+  } catch (error) {
+    if (!(error instanceof ChoiceError)) throw error;
+    console.error(`bench: ${error.message}`);
+    process.exit(EXIT_UNUSABLE);
+  }
+}
+
+const { remote, local } = chosen();
 console.log(`${cpus().length} cores of ${cpus()[0]?.model ?? 'an unknown kind'}, Node ${process.version}\n`);
-if (values.group !== 'local') await benchRemotely(values.only);
-if (values.group !== 'remote') await benchLocally(values.only);
+if (remote.length > 0) await benchRemotely(remote);
+if (local.length > 0) await benchLocally(local);

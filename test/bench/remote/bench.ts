@@ -13,11 +13,13 @@ import { TREE } from './works/tree.ts';
 
 const WORKS: readonly Work[] = [...BROWSING, ...SMALL_WRITES, ...LARGE, RANDOM_READS, ...TREE];
 
-/** davgate and rclone before a slow and limited service; only the works whose name begins with `only`. */
-export async function benchRemotely(only: string): Promise<void> {
-  const works = WORKS.filter(({ name }) => name.startsWith(only));
+/** What `benchRemotely` can be asked for. */
+export const REMOTE_WORKS: readonly string[] = WORKS.map(({ name }) => name);
+
+/** davgate and rclone before a slow and limited service, in the works of these names. */
+export async function benchRemotely(names: readonly string[]): Promise<void> {
   const results: Result[] = [];
-  for (const work of works) {
+  for (const work of WORKS.filter(({ name }) => names.includes(name))) {
     try {
       results.push(await measured(work));
       console.error(table(results.slice(-1)));

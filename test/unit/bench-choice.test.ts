@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { ChoiceError, choose } from '../bench/choice.ts';
+
+const WORKS = { remote: ['walk-1', 'walk-8', 'warm'], local: ['GET 4 KiB, warm', 'warm too'] };
+
+test('the bench does all works, or those of a group, or those whose name begins so', () => {
+  expect(choose([], WORKS)).toEqual(WORKS);
+  expect(choose(['--group', 'remote'], WORKS)).toEqual({ ...WORKS, local: [] });
+  expect(choose(['--group=local'], WORKS)).toEqual({ ...WORKS, remote: [] });
+  expect(choose(['--only', 'walk'], WORKS)).toEqual({ remote: ['walk-1', 'walk-8'], local: [] });
+  expect(choose(['--only', 'warm'], WORKS)).toEqual({ remote: ['warm'], local: ['warm too'] });
+});
+
+test.each([
+  [
+    ['--only', 'no such work'],
+    '--only no such work: no work has a name that begins so; there are "walk-1", ',
+  ],
+  [
+    ['--group', 'local', '--only', 'walk'],
+    '--only walk: no work has a name that begins so; there are "GET 4 KiB, warm", ',
+  ],
+  [['--group', 'far'], '--group far: the groups are local and remote'],
+  [['--olny', 'warm'], "Unknown option '--olny'"],
+])('%j chooses nothing: one line says what there is', (words, start) => {
+  const run = () => choose(words, WORKS);
+  expect(run).toThrow(ChoiceError);
+  expect(run).toThrow(new RegExp(`^${start.replaceAll(/[()+?]/g, '.')}[^\\n]*$`));
+});
