@@ -127,7 +127,8 @@ export function httpDate(ms: number): string {
   return new Date(ms).toUTCString();
 }
 
-/** The latest time that a file is given, in seconds since 1970: the end of the year 9999. */
+/** What a file is given as its time, in seconds since 1970: years of four digits, 0001 to 9999, as others cannot be sent on. */
+const MTIME_SECONDS_MIN = -62_135_596_800;
 const MTIME_SECONDS_MAX = 253_402_300_799;
 
 /**
@@ -138,5 +139,6 @@ export function mtimeOf(headers: IncomingHttpHeaders): number | undefined {
   const text = String(headers['x-oc-mtime'] ?? '').trim();
   if (!/^-?\d{1,12}(\.\d+)?$/.test(text)) return undefined;
   const seconds = Number(text);
-  return Math.abs(seconds) <= MTIME_SECONDS_MAX ? Math.floor(seconds * 1000) : undefined;
+  if (seconds < MTIME_SECONDS_MIN || seconds > MTIME_SECONDS_MAX) return undefined;
+  return Math.floor(seconds * 1000);
 }

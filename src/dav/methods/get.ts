@@ -36,6 +36,8 @@ async function getFile(context: Context, file: FileEntry): Promise<void> {
   const tags = {
     ...(validators.entityTag !== undefined && { ETag: validators.entityTag }),
     'Last-Modified': httpDate(file.modifiedMs),
+    // Phones would otherwise show what they read yesterday, judging by `Last-Modified`. A 304 says it too (RFC 9110 §15.4.5).
+    'Cache-Control': 'no-cache',
   };
   if (!isWanted(context, validators)) return answerEmpty(response, 304, tags);
   const type = contentTypeOf(file.name);
@@ -43,8 +45,6 @@ async function getFile(context: Context, file: FileEntry): Promise<void> {
     ...tags,
     'Content-Type': type,
     'Accept-Ranges': 'bytes',
-    // Phones would otherwise show what they read yesterday, judging by `Last-Modified`.
-    'Cache-Control': 'no-cache',
     'X-Content-Type-Options': 'nosniff',
     ...(canRunScripts(type) && { 'Content-Security-Policy': 'sandbox' }),
   };

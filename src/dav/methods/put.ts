@@ -56,7 +56,7 @@ function refusePartial({ request }: Context): void {
   if (request.headers['content-range'] !== undefined)
     throw new DavError(400, 'PUT replaces a whole file; send it without Content-Range (RFC 9110 §14.5)');
   const coding = String(request.headers['content-encoding'] ?? '').trim();
-  if (/^(x-)?(gzip|compress)$|^(deflate|br|zstd)$/i.test(coding))
+  if (coding.split(/[\s,]+/).some((one) => /^((x-)?(gzip|compress)|deflate|br|zstd)$/i.test(one)))
     throw new DavError(415, `files are stored as they come; send it without Content-Encoding: ${coding}`);
 }
 

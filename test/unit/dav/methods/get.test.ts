@@ -176,6 +176,8 @@ describe('conditions on GET and HEAD, in the order of RFC 9110', () => {
       expect(answer.status).toBe(status);
       if (status === 304) {
         expect(answer.headers.etag).toBe(etag);
+        // RFC 9110 §15.4.5: what a 200 would have said of keeping it.
+        expect(answer.headers['cache-control']).toBe('no-cache');
         expect(answer.body).toHaveLength(0);
       }
     }

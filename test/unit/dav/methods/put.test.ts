@@ -92,6 +92,7 @@ describe('PUT is refused, and nothing is written,', () => {
   test.each([
     ['Content-Range', 'bytes 0-0/9', 400],
     ['Content-Encoding', 'gzip', 415],
+    ['Content-Encoding', 'identity, GZIP', 415],
   ])('with %s: %s', async (name, value, status) => {
     await dav.file('/a', 'old');
     const answer = await dav.send('PUT', '/a', { body: 'x', headers: { [name]: value } });
