@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Log } from '../util/log.ts';
@@ -23,7 +24,12 @@ export interface ControlOptions {
 export async function startControl({ socketPath, commands, log }: ControlOptions): Promise<{
   close(): Promise<void>;
 }> {
-  const server = createServer((request, response) => void answer(request, response, commands, log));
+  const running = new Set<Promise<unknown>>();
+  const server = createServer((request, response) => {
+    const work = [answer(request, response, commands, log), once(response, 'close')];
+    const command = Promise.all(work).finally(() => running.delete(command));
+    running.add(command);
+  });
   const start = async () => {
     // A davgate that was killed leaves its own.
     await rm(socketPath, { force: true });
@@ -44,7 +50,9 @@ export async function startControl({ socketPath, commands, log }: ControlOptions
     async close() {
       if (!isOn) return;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
+      await Promise.all(running);
+      // Node counts a connection that never asked anything as busy, and would wait for it for ever.
+      server.closeAllConnections();
       await closed;
     },
   };

@@ -110,7 +110,7 @@ async function answer(exchange: Exchange, surroundings: ExchangeSurroundings): P
   if (metrics && isLocal(exchange.address, request)) return answerMetrics(response, metrics);
   if (isPreflight(request)) return answerPreflight(request, response, surroundings.crossOrigins);
   allowOrigin(request, response, surroundings.crossOrigins);
-  const refusal = (await admit(exchange, surroundings)) ?? (metrics ? undefined : reservedRefusal(path));
+  const refusal = (await admit(exchange, surroundings)) ?? (metrics ? undefined : reservedRefusal(exchange));
   if (refusal) return turnAway(exchange, refusal, surroundings);
   if (metrics) return answerMetrics(response, metrics);
   await surroundings.handle(request, response, { user: exchange.user });
@@ -146,9 +146,13 @@ async function admit(
   return undefined;
 }
 
-function reservedRefusal(path: string): Refusal | undefined {
-  if (!isReserved(path)) return undefined;
-  return { status: 404, text: 'Nothing here: the folder /.davgate belongs to davgate itself.' };
+/** What is copied or moved into the folder would be out of reach afterwards. */
+function reservedRefusal({ path, request }: Exchange): Refusal | undefined {
+  if (isReserved(path))
+    return { status: 404, text: 'Nothing here: the folder /.davgate belongs to davgate itself.' };
+  const destination = pathOfTarget(String(request.headers['destination'] ?? '').trim());
+  if (!isReserved(destination)) return undefined;
+  return { status: 403, text: 'The folder /.davgate belongs to davgate itself; choose another Destination.' };
 }
 
 function turnAway(exchange: Exchange, refusal: Refusal, { clock }: ExchangeSurroundings): Promise<void> {

@@ -6,9 +6,12 @@ export const HEALTH_PATH = '/.davgate/healthz';
 /** Facts for who looks after the gateway. Nothing of a user, a path or a login: everyone may read it. */
 export type Health = Readonly<Record<string, string | number | boolean>>;
 
-/** Whether `path`, percent-encoded, is in the folder that davgate keeps for itself on every drive. */
+/**
+ * Whether `path`, percent-encoded, is in the folder that davgate keeps for itself on every drive. Slashes in a row count
+ * as one, as for all of the drive.
+ */
 export function isReserved(path: string): boolean {
-  const first = path.split('/')[1] ?? '';
+  const first = path.split('/').find((name) => name !== '') ?? '';
   try {
     return decodeURIComponent(first).toLowerCase() === '.davgate';
   } catch {

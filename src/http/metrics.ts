@@ -78,10 +78,18 @@ export function createMetrics(options: MetricsOptions): Metrics {
   };
 }
 
+const TRACES_OF_A_PROXY = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+];
+
 /** Whether metrics are told without a login: to this machine, unless a proxy says that it asks for another. */
 export function isLocal(address: string, { headers }: IncomingMessage): boolean {
-  const isForwarded = 'forwarded' in headers || 'x-forwarded-for' in headers || 'via' in headers;
-  return isLoopback(address) && !isForwarded;
+  return isLoopback(address) && !TRACES_OF_A_PROXY.some((name) => name in headers);
 }
 
 export async function answerMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -79,4 +81,31 @@ test('where there can be no socket the gateway runs all the same', async () => {
   socketPath = join(directory, 'x'.repeat(120), 'control.sock');
   await open();
   expect(lines).toEqual(['davgate locks cannot ask this davgate']);
+});
+
+test('closes though somebody is connected who asks nothing, and after the answers to those who asked', async () => {
+  let arrived = (): void => undefined;
+  const isArrived = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await open({
+    locks: async () => {
+      arrived();
+      await released;
+      return [{ token: 'late' }];
+    },
+  });
+  const idle = connect(socketPath);
+  await once(idle, 'connect');
+  const asked = ask('GET', '/locks');
+  await isArrived;
+  const closed = opened?.close();
+  release();
+  expect(await asked).toEqual([200, [{ token: 'late' }]]);
+  await closed;
+  idle.destroy();
 });

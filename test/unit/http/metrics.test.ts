@@ -39,15 +39,19 @@ describe('who may read the metrics', () => {
     expect(head).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\n\r\n$/);
   });
 
-  test.each(['X-Forwarded-For: 192.0.2.1', 'Forwarded: for=192.0.2.1', 'Via: 1.1 proxy'])(
-    'whoever comes through a proxy only with a login (%s)',
-    async (header) => {
-      const { connect } = await listening({ users: [ANN], metrics: metricsOf() });
-      const get = (more: string) => connect(request('GET', '/.davgate/metrics', `${header}\r\n${more}`));
-      expect(await get('').until('are needed')).toMatch(/^HTTP\/1\.1 401 /);
-      expect(await get(ANN_HEADER).until('davgate_http_requests_total')).toMatch(/^HTTP\/1\.1 200 /);
-    },
-  );
+  test.each([
+    'X-Forwarded-For: 192.0.2.1',
+    'X-Forwarded-Host: files.example.org',
+    'X-Forwarded-Proto: https',
+    'X-Real-IP: 192.0.2.1',
+    'Forwarded: for=192.0.2.1',
+    'Via: 1.1 proxy',
+  ])('whoever comes through a proxy only with a login (%s)', async (header) => {
+    const { connect } = await listening({ users: [ANN], metrics: metricsOf() });
+    const get = (more: string) => connect(request('GET', '/.davgate/metrics', `${header}\r\n${more}`));
+    expect(await get('').until('are needed')).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await get(ANN_HEADER).until('davgate_http_requests_total')).toMatch(/^HTTP\/1\.1 200 /);
+  });
 
   test('nobody writes there, and it is no part of the drive', async () => {
     const { connect } = await listening({ metrics: metricsOf() });

@@ -52,16 +52,29 @@ describe('health', () => {
     await closing;
   });
 
-  test.each(['/.davgate', '/.davgate/', '/.davgate/metrics', '/%2Edavgate/healthz', '/.DAVGATE/healthz'])(
-    '%s is no part of the drive, and closed to strangers',
-    async (path) => {
-      const { connect } = await listening({ users: [ANN] });
-      const connection = connect(request('GET', path, ANN_HEADER));
-      expect(await connection.until('belongs to davgate')).toMatch(/^HTTP\/1\.1 404 /);
-      expect(await connect(request('GET', path)).until('are needed')).toMatch(/^HTTP\/1\.1 401 /);
-      expect(await connect(request('PUT', '/.davgate/healthz')).until('are needed')).toMatch(
-        /^HTTP\/1\.1 401 /,
-      );
+  test.each([
+    '/.davgate',
+    '/.davgate/',
+    '/.davgate/metrics',
+    '/%2Edavgate/healthz',
+    '/.DAVGATE/healthz',
+    '//.davgate/healthz',
+  ])('%s is no part of the drive, and closed to strangers', async (path) => {
+    const { connect } = await listening({ users: [ANN] });
+    const connection = connect(request('GET', path, ANN_HEADER));
+    expect(await connection.until('belongs to davgate')).toMatch(/^HTTP\/1\.1 404 /);
+    expect(await connect(request('GET', path)).until('are needed')).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await connect(request('PUT', '/.davgate/healthz')).until('are needed')).toMatch(
+      /^HTTP\/1\.1 401 /,
+    );
+  });
+
+  test.each(['/.davgate', 'http://x/.davgate/mine', '//%2EDAVGATE/mine'])(
+    'nothing is copied or moved to %s, where nobody could reach it',
+    async (to) => {
+      const { connect } = await listening();
+      const connection = connect(request('MOVE', '/mine', `Destination: ${to}\r\n`));
+      expect(await connection.until('belongs to davgate')).toMatch(/^HTTP\/1\.1 403 /);
     },
   );
 
