@@ -23,6 +23,7 @@ RUN mkdir /data /cache && chown node:node /data /cache
 USER node
 VOLUME ["/data", "/cache"]
 EXPOSE 8765
+# By http or, where that is not spoken, https, with whatever certificate.
 HEALTHCHECK --interval=30s --timeout=5s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:8765/.davgate/healthz').then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const port = process.env.DAVGATE_LISTEN.split(':').pop(); const ask = (scheme, otherwise) => require(scheme).get({ host: '127.0.0.1', port, path: '/.davgate/healthz', rejectUnauthorized: false }, (answer) => process.exit(answer.statusCode === 200 ? 0 : 1)).on('error', otherwise); ask('http', () => ask('https', () => process.exit(1)))"]
 ENTRYPOINT ["node", "--max-semi-space-size=2", "dist/cli/main.js"]

@@ -1,11 +1,11 @@
 import { accessSync, constants } from 'node:fs';
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Address, parseAddress } from './config/address.ts';
 import type { ConfigFile, UserConfig } from './config/file.ts';
 import { type DriveConfig, driveOf, keptLogin } from './config/service.ts';
 import { ConfigError, DRIVE_SETTINGS, oneOf, type Setting, type Settings } from './config/settings.ts';
 import { DEFAULT_DRIVE, usersOf } from './config/users.ts';
+import { cacheHome, dataHome } from './config/xdg.ts';
 
 export interface Config {
   readonly listen: Address;
@@ -50,8 +50,7 @@ export function resolveConfig(
 
 /** Where davgate keeps what must last. */
 export function dataDirectoryOf(settings: Settings, environment: NodeJS.ProcessEnv): string {
-  const home = environment['XDG_DATA_HOME'] ?? join(homedir(), '.local/share');
-  return resolve(settings.get('data-dir')?.text ?? join(home, 'davgate'));
+  return resolve(settings.get('data-dir')?.text ?? join(dataHome(environment), 'davgate'));
 }
 
 /** Where the davgate that runs with a data directory hears the commands of its owner. */
@@ -65,7 +64,7 @@ function defaultCacheDirectory(environment: NodeJS.ProcessEnv, packageRoot: stri
     accessSync(ofCheckout, constants.W_OK);
     return ofCheckout;
   } catch {
-    return join(environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'davgate');
+    return join(cacheHome(environment), 'davgate');
   }
 }
 

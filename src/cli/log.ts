@@ -21,6 +21,9 @@ function flush(): void {
 
 process.on('exit', flush);
 
+// Whoever read it may be gone, as tee is after Ctrl+C: no reason to end before all is drained.
+process.stderr.on('error', () => undefined);
+
 /** One line an event on standard error: time, level, what happened, and the facts as `name=value`. */
 export const terminalLog: Log = {
   info: (event, fields) => write('info', event, fields),

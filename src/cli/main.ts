@@ -10,13 +10,13 @@ const EXIT_UNUSABLE = 2;
 
 const HELP = `davgate makes cloud storage a network drive: a WebDAV server in front of a storage service.
 
-Usage: davgate [serve] [options]     serve the drive
-       davgate service [options]     the embedded storage service alone (davgate service --help)
-       davgate service check [--data] look for damage in its files (davgate service check --help)
-       davgate login [--remove]      connect an account of the service, or let it go (davgate login --help)
-       davgate doctor [options]      test the configuration against the live service (davgate doctor --help)
-       davgate locks [remove TOKEN]  the locks that clients hold (davgate locks --help)
-       davgate hash-password         hash a password, read from standard input, for a configuration file
+Usage: davgate [serve] [options]       serve the drive
+       davgate service [options]       the embedded storage service alone (davgate service --help)
+       davgate service check [--data]  look for damage in its files (davgate service check --help)
+       davgate login [--remove]        connect an account of the service, or let it go (davgate login --help)
+       davgate doctor [options]        test the configuration against the live service (davgate doctor --help)
+       davgate locks [remove TOKEN]    the locks that clients hold (davgate locks --help)
+       davgate hash-password           hash a password, read from standard input, for a configuration file
        davgate --help | --version
 
 Options of serve, with the variable that says the same:
@@ -33,7 +33,7 @@ async function main([command = 'serve', ...rest]: string[]): Promise<number> {
   if (command === 'service' && rest[0] === 'check')
     return (await import('./service-check.ts')).serviceCheckCommand(rest.slice(1), process.env);
   if (command === 'service') await (await import('./service.ts')).serviceCommand(rest, process.env);
-  else if (command === 'hash-password') await hashPasswordCommand();
+  else if (command === 'hash-password') await hashPasswordCommand(rest);
   else if (command === '--version') console.log(packageVersion());
   else if (args.includes('--help')) console.log(HELP);
   else if (command === 'serve' || command.startsWith('-')) await serve(args, process.env);

@@ -1,9 +1,8 @@
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../config/settings.ts';
 import { type CheckProgress, checkService } from '../service/check.ts';
 import { systemClock } from '../util/clock.ts';
+import { serviceDirectory } from './service-directory.ts';
 
 const HELP = `Looks at every block and every row of a storage service that is not running, and changes nothing.
 
@@ -29,8 +28,7 @@ export async function serviceCheckCommand(
     console.log(HELP);
     return 0;
   }
-  const home = environment['XDG_DATA_HOME'] ?? join(homedir(), '.local/share');
-  const dataDirectory = resolve(data ?? join(home, 'davgate-service'));
+  const dataDirectory = serviceDirectory(data, environment);
   let damages = 0;
   let progress: CheckProgress = { blocks: 0, bytes: 0, totalBlocks: 0, totalBytes: 0 };
   let toldMs = systemClock.now();

@@ -1,8 +1,9 @@
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { dataHome } from '../config/xdg.ts';
 
 /** Where `davgate service` keeps its files: what `--data` says, or its place among the user's data. */
 export function serviceDirectory(data: unknown, environment: NodeJS.ProcessEnv): string {
-  const home = environment['XDG_DATA_HOME'] ?? join(homedir(), '.local/share');
-  return resolve(typeof data === 'string' && data !== '' ? data : join(home, 'davgate-service'));
+  return resolve(
+    typeof data === 'string' && data !== '' ? data : join(dataHome(environment), 'davgate-service'),
+  );
 }

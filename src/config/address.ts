@@ -7,7 +7,7 @@ export interface Address {
 
 /** Loopback is safe without a password and without encryption. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){1,3}$/.test(host);
 }
 
 /** Throws `ConfigError`. */

@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import {
   ConfigError,
   DRIVE_SETTINGS,
+  notEmpty,
   OPTIONS,
+  refuseUnsayable,
   type Setting,
   type SettingName,
   type Settings,
@@ -73,9 +75,12 @@ function settingsOf(values: JsonObject, where: string, allowed: (name: SettingNa
   for (const [key, value] of Object.entries(values)) {
     const option = OPTIONS.find((candidate) => candidate.name === key && candidate.name !== 'config');
     if (!option || !allowed(option.name)) throw new ConfigError(`"${key}" in ${where}: no such setting here`);
-    if (typeof value !== 'string' && typeof value !== 'boolean')
-      throw new ConfigError(`"${key}" in ${where}: a text in quotes is wanted`);
-    settings.set(option.name, { text: String(value), origin: `"${key}" in ${where}` });
+    const isSwitch = !('value' in option);
+    if (typeof value !== 'string' && !(isSwitch && typeof value === 'boolean'))
+      throw new ConfigError(
+        `"${key}" in ${where}: ${isSwitch ? 'true or false' : 'a text in quotes'} is wanted`,
+      );
+    settings.set(option.name, notEmpty(option, { text: String(value), origin: `"${key}" in ${where}` }));
   }
   return settings;
 }
@@ -109,9 +114,12 @@ function userOf(row: JsonObject, index: number, path: string): UserConfig {
   const passwordHash = row['password-hash'];
   if (typeof name !== 'string' || name === '' || name.includes(':'))
     throw new ConfigError(`"name" of ${where}: a name without a colon is wanted`);
+  refuseUnsayable({ text: name, origin: `"name" of ${where}` });
   if (typeof drive !== 'string') throw new ConfigError(`"drive" of ${where}: the name of a drive is wanted`);
-  if (typeof password === 'string' && password !== '' && passwordHash === undefined)
+  if (typeof password === 'string' && password !== '' && passwordHash === undefined) {
+    refuseUnsayable({ text: password, origin: `"password" of ${where}` });
     return { name, drive, password };
+  }
   if (typeof passwordHash === 'string' && password === undefined) return { name, drive, passwordHash };
   throw new ConfigError(
     `${where}: either "password" or "password-hash" is wanted (davgate hash-password makes one)`,

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { access, constants, open, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { access, constants, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { makeFolder } from '../util/make-folder.ts';
+import { syncDirectory, writeSecret } from './secret-file.ts';
 import { ConfigError } from './settings.ts';
 
 /** An account that `davgate login` connected, and where its service is. */
@@ -64,31 +65,10 @@ export async function prepareForLogin(dataDirectory: string): Promise<void> {
 
 /** On disk, and for its owner alone, when it returns. */
 export async function writeLogin(dataDirectory: string, login: StoredLogin): Promise<void> {
-  const file = loginFile(dataDirectory);
-  const written = `${file}.new`;
-  // A file that is left of an earlier try would keep the rights that it had.
-  await rm(written, { force: true });
-  const handle = await open(written, 'wx', 0o600);
-  try {
-    await handle.writeFile(`${JSON.stringify(login, undefined, 2)}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(written, file);
-  await syncDirectory(dirname(file));
+  await writeSecret(loginFile(dataDirectory), `${JSON.stringify(login, undefined, 2)}\n`);
 }
 
 export async function removeLogin(dataDirectory: string): Promise<void> {
   await rm(loginFile(dataDirectory), { force: true });
   await syncDirectory(dataDirectory);
-}
-
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

@@ -1,22 +1,40 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeSecret } from './secret-file.ts';
+import { ConfigError } from './settings.ts';
 
 /** 15 random bytes are 20 letters that a person can still type. */
 const PASSWORD_BYTES = 15;
 
 /**
  * The password that davgate makes up when it is given none: the same at every start with this data directory,
- * so that a mount survives a restart. Kept in clear, as it has to be shown, in a file for its owner alone.
+ * so that a mount survives a restart. Kept in clear, as it has to be shown, in a file for its owner alone. Throws
+ * `ConfigError` where it cannot be kept.
  */
 export async function madeUpPassword(dataDirectory: string): Promise<string> {
   const file = join(dataDirectory, 'password');
-  const kept = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
+  try {
+    return (await keptIn(file)) ?? (await keptNew(file));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException; // the file system's own errors
+    throw new ConfigError(
+      `${file}: the password that davgate makes cannot be kept there (${code}); check owner and rights, or give --password and --data-dir`,
+    );
+  }
+}
+
+async function keptIn(file: string): Promise<string | undefined> {
+  try {
+    return (await readFile(file, 'utf8')).trim() || undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
-  });
-  if (kept.trim() !== '') return kept.trim();
+  }
+}
+
+async function keptNew(file: string): Promise<string> {
   const password = randomBytes(PASSWORD_BYTES).toString('base64url');
-  await writeFile(file, `${password}\n`, { mode: 0o600 });
+  await writeSecret(file, `${password}\n`);
   return password;
 }

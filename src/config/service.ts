@@ -96,12 +96,16 @@ function serviceOfLogin(settings: Settings, login: KeptLogin): ServiceConfig {
 
 function urlOf(setting: Setting | undefined): string | undefined {
   if (!setting) return undefined;
-  const url = URL.canParse(setting.text) ? new URL(setting.text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
+  const { text, origin } = setting;
+  // Calls carry a token, and no user and password. They are not quoted.
+  if (text.includes('@'))
     throw new ConfigError(
-      `${setting.origin}: "${setting.text}" is not an address like https://api.example.com`,
+      `${origin}: an address like https://api.example.com is wanted, without a login in it`,
     );
-  return setting.text.replace(/\/+$/, '');
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
+    throw new ConfigError(`${origin}: "${text}" is not an address like https://api.example.com`);
+  return text.replace(/\/+$/, '');
 }
 
 function credentialsOf(settings: Settings): Credentials | undefined {
@@ -113,7 +117,7 @@ function credentialsOf(settings: Settings): Credentials | undefined {
     throw new ConfigError(
       `${token.origin}: a fixed token and a refresh token exclude each other; leave one out`,
     );
-  if (token) return { token: token.text };
+  if (token) return { token: tokenIn(token) };
   if (refreshToken && !appKey)
     throw new ConfigError(`${refreshToken.origin}: a refresh token needs its app; give DAVGATE_APP_KEY too`);
   if (!refreshToken && (appKey ?? appSecret))
@@ -128,9 +132,18 @@ function credentialsOf(settings: Settings): Credentials | undefined {
   };
 }
 
+/** It goes into a header. Not quoted in the message. */
+function tokenIn({ text, origin }: Setting): string {
+  if (/^[\x21-\x7e]+$/.test(text)) return text;
+  throw new ConfigError(
+    `${origin}: holds characters that no token has, perhaps a line break at its end; copy it again`,
+  );
+}
+
 function rootOf(setting: Setting | undefined): string {
   const text = setting?.text.replace(/\/+$/, '') ?? '';
-  if (setting && text !== '' && !/^(\/[^/\0]+)+$/.test(text))
+  const isPath = /^(\/[^/\0]+)*$/.test(text) && !/\/\.\.?(\/|$)/.test(text);
+  if (setting && !isPath)
     throw new ConfigError(
       `${setting.origin}: "${setting.text}" is not a folder's path; write for example /Team/Plans`,
     );

@@ -154,19 +154,43 @@ export interface Setting {
 
 export type Settings = ReadonlyMap<SettingName, Setting>;
 
+/** What Kubernetes tells each container of a service called `davgate`: nobody wrote it, and it is no setting. */
+const SERVICE_LINK = /^DAVGATE_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_\d+_[A-Z]+(_(PROTO|PORT|ADDR))?)?)$/;
+
 /** The settings in `environment`. An unknown `DAVGATE_…` variable is refused: it is a typing error. */
 export function settingsOfEnvironment(environment: NodeJS.ProcessEnv): Settings {
   const settings = new Map<SettingName, Setting>();
   for (const [variable, text] of Object.entries(environment)) {
-    if (!variable.startsWith('DAVGATE_') || text === undefined) continue;
+    if (!variable.startsWith('DAVGATE_') || text === undefined || SERVICE_LINK.test(variable)) continue;
     const option = OPTIONS.find((candidate) => candidate.variable === variable);
     if (!option)
       throw new ConfigError(
         `${variable}: no such setting; the variables are ${OPTIONS.map((o) => o.variable).join(', ')}`,
       );
-    settings.set(option.name, { text, origin: variable });
+    settings.set(option.name, notEmpty(option, { text, origin: variable }));
   }
   return settings;
+}
+
+/**
+ * A secret that was not found must not make davgate serve something else, nor an empty directory the current one.
+ * Throws `ConfigError`.
+ */
+export function notEmpty({ name, value }: Pick<Option, 'name' | 'value'>, setting: Setting): Setting {
+  // An empty root is all of the account.
+  if (setting.text.trim() !== '' || value === undefined || name === 'root') return setting;
+  throw new ConfigError(`${setting.origin}: empty; write a value, or leave it out`);
+}
+
+/**
+ * For names and passwords: no login can be made with control characters in it (RFC 7617 §2), and a line break comes
+ * along from many a file. Throws `ConfigError`, without the text.
+ */
+export function refuseUnsayable({ text, origin }: Setting): void {
+  if (/\p{Cc}/u.test(text))
+    throw new ConfigError(
+      `${origin}: holds a control character, perhaps a line break at its end; leave that out`,
+    );
 }
 
 /** The option list of `davgate --help`. */

@@ -1,7 +1,7 @@
 import { type Address, isLoopback } from './address.ts';
 import type { ConfigFile, UserConfig } from './file.ts';
 import type { DriveConfig } from './service.ts';
-import { ConfigError, type Setting, type Settings } from './settings.ts';
+import { ConfigError, refuseUnsayable, type Setting, type Settings } from './settings.ts';
 
 /** The drive of a configuration that names none. */
 export const DEFAULT_DRIVE = 'default';
@@ -17,24 +17,36 @@ export function usersOf(
   const open = settings.get('no-auth');
   const user = settings.get('user');
   const password = settings.get('password');
+  const table = file?.users && `"users" in ${file.origin}`;
   if (open && isOn(open)) {
-    const clash = user ?? password;
+    const clash = user?.origin ?? password?.origin ?? table;
     if (clash)
-      throw new ConfigError(
-        `${open.origin}: no user and no password, yet ${clash.origin} is given; leave one out`,
-      );
+      throw new ConfigError(`${open.origin}: no user and no password, yet ${clash} is given; leave one out`);
     if (!isLoopback(listen.host))
       throw new ConfigError(
         `${open.origin}: ${listen.host} can be reached from outside; drop it, or listen on 127.0.0.1`,
       );
+    refuseUnusedDrives(drives, open.origin);
     return undefined;
   }
-  if (file?.users) return file.users.map((row) => knownDrive(row, drives, file.origin));
+  if (file?.users) {
+    const beside = user ?? password;
+    if (beside) throw new ConfigError(`${beside.origin}: ${table} says who may come in; leave one out`);
+    return file.users.map((row) => knownDrive(row, drives, file.origin));
+  }
   if (user?.text.includes(':')) throw new ConfigError(`${user.origin}: a user's name may not hold a colon`);
-  if (password?.text === '')
-    throw new ConfigError(`${password.origin}: empty; write a password, or use --no-auth`);
+  for (const setting of [user, password]) if (setting) refuseUnsayable(setting);
+  if (file) refuseUnusedDrives(drives, file.origin);
   const drive = drives[0]?.name ?? DEFAULT_DRIVE;
   return [{ name: user?.text ?? DEFAULT_USER, drive, ...(password && { password: password.text }) }];
+}
+
+/** Without a table of users all use the first drive, and another one would be of no use. */
+function refuseUnusedDrives([first, second]: readonly DriveConfig[], origin: string): void {
+  if (first && second)
+    throw new ConfigError(
+      `${origin}: everyone has the drive ${first.name}, and nobody ${second.name}; leave that out, or say in "users" who has which`,
+    );
 }
 
 function isOn({ text, origin }: Setting): boolean {

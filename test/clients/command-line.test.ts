@@ -114,6 +114,20 @@ describe('what davgate cannot start with: exit code 2, one line that names it an
     }
   });
 
+  test('a password that cannot be kept', async () => {
+    const dataDirectory = join(home, 'no-password');
+    await mkdir(join(dataDirectory, 'password'), { recursive: true });
+    const { code, output } = await runProgram(['--listen', '127.0.0.1:0', '--data-dir', dataDirectory]);
+    expect([code, output.trim().split('\n').length]).toEqual([2, 1]);
+    expect(output).toMatch(/no-password\/password: .*cannot be kept there \(EISDIR\); .*--password/);
+  });
+
+  test('a token that no header can carry, without the token', async () => {
+    const { code, output } = await runProgram([], { ...process.env, DAVGATE_TOKEN: 'SECRET\r' });
+    expect([code, output.trim().split('\n').length]).toEqual([2, 1]);
+    expect(output).toMatch(/^davgate: DAVGATE_TOKEN: (?!.*SECRET)/);
+  });
+
   test('a data directory that another davgate uses', async () => {
     const dataDirectory = join(home, 'shared');
     await mkdir(dataDirectory);
@@ -180,6 +194,49 @@ describe('a start with nothing said', () => {
     expect(await program.stop()).toBe(0);
     expect(program.output()).not.toContain(program.password);
     expect(program.output()).not.toContain(program.authorization.slice(6));
+  });
+});
+
+test('goes on when nobody reads its log any more, as after `davgate | tee` and Ctrl+C', async () => {
+  const { child, output } = spawnProgram([
+    ...['--listen', '127.0.0.1:0', '--data-dir', join(home, 'unread'), '--no-auth'],
+  ]);
+  while (!output().includes('Ctrl+C')) await once(child.stdout ?? child, 'data');
+  const url = /http:\/\/127\.0\.0\.1:\d+\//.exec(output())?.[0] ?? '';
+  child.stderr?.destroy();
+  child.stdout?.destroy();
+  // Each is a line of the log.
+  for (let number = 0; number < 3; number++)
+    expect((await fetch(`${url}${number}`, { method: 'PUT', body: 'x' })).status).toBe(201);
+  child.kill('SIGTERM');
+  const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
+  expect(code).toBe(0);
+});
+
+describe('davgate hash-password', () => {
+  const hashing = (input: string, ...args: string[]) =>
+    command(process.execPath, ['dist/cli/main.js', 'hash-password', ...args], { input });
+
+  test('prints a hash of the one line that it reads', async () => {
+    expect(await hashing('secret\n')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^scrypt\$\S+\n$/),
+    });
+    expect(await hashing('', '--help')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Usage: '),
+    });
+  });
+
+  test.each([
+    ['', [], 'there was no password to read'],
+    ['\n', [], 'there was no password to read'],
+    ['a\tb\n', [], 'holds a control character'],
+    ['', ['secret'], 'takes no words'],
+  ])('of %j with %j it says what is wrong', async (input, args, message) => {
+    const { code, output } = await hashing(input, ...args);
+    expect(code).toBe(2);
+    expect(output).toMatch(new RegExp(`^davgate: hash-password: ${message}(?!.*secret)[^\\n]*\\n$`));
   });
 });
 

@@ -1,8 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { settingsOfArguments } from '../../../src/cli/arguments.ts';
+import { serviceDirectory } from '../../../src/cli/service-directory.ts';
 import { readConfigFile } from '../../../src/config/file.ts';
 import { ConfigError, OPTIONS, optionsHelp, settingsOfEnvironment } from '../../../src/config/settings.ts';
 import { type Config, resolveConfig } from '../../../src/config.ts';
@@ -58,6 +59,22 @@ describe('defaults', () => {
       notifyUrl: 'http://n',
       credentials: { token: 't' },
     });
+  });
+});
+
+describe('the user’s directories', () => {
+  const directories = (environment: NodeJS.ProcessEnv) => {
+    const { dataDirectory, cacheDirectory } = resolveConfig(new Map(), undefined, environment, '/nowhere');
+    return [dataDirectory, cacheDirectory];
+  };
+
+  test.each(['', 'relative'])('%j is none, as the XDG specification says', (value) => {
+    const own = [join(homedir(), '.local/share/davgate'), join(homedir(), '.cache/davgate')];
+    expect(directories({ XDG_DATA_HOME: value, XDG_CACHE_HOME: value })).toEqual(own);
+    expect(directories({})).toEqual(own);
+    expect(serviceDirectory(undefined, { XDG_DATA_HOME: value })).toBe(
+      join(homedir(), '.local/share/davgate-service'),
+    );
   });
 });
 
@@ -122,6 +139,15 @@ describe('what cannot be used is refused with its name and the mend', () => {
     [['--password', ''], /^--password: a value is missing/],
     [['--tls-cert', 'x'], /^--tls-cert: a certificate without its key/],
     [['--refresh-token', 'x'], /DAVGATE_REFRESH_TOKEN/],
+    [['--user', 'ann\n'], /^--user: holds a control character, perhaps a line break/],
+    [['--password', 'secret\r'], /^--password: holds a control character/],
+    [['--token', 'abc\n'], /^--token: holds characters that no token has/],
+    [['--root', '/a/../b', '--token', 't'], /^--root: "\/a\/\.\.\/b" is not a folder's path/],
+    [['--root', '/.', '--token', 't'], /^--root: /],
+    [
+      ['--no-auth', '--listen', '127.example.org:80'],
+      /^--no-auth: 127\.example\.org can be reached from outside/,
+    ],
     [['--redis', 'localhost:6379'], /^--redis: not an address of a Redis; write redis:\/\/HOST:PORT or/],
     [['--redis', 'http://localhost:6379'], /^--redis: /],
     [['--redis', 'redis://'], /^--redis: /],
@@ -135,12 +161,73 @@ describe('what cannot be used is refused with its name and the mend', () => {
 
   test('an unknown variable', () => {
     expect(() => settingsOfEnvironment({ DAVGATE_LISTN: 'x' })).toThrow(/^DAVGATE_LISTN: no such setting/);
+    expect(() => settingsOfEnvironment({ DAVGATE_PORTS: 'x' })).toThrow(/^DAVGATE_PORTS: no such setting/);
+  });
+
+  test('what Kubernetes says of a service called davgate is no setting', () => {
+    const links = {
+      DAVGATE_SERVICE_HOST: '10.0.0.1',
+      DAVGATE_SERVICE_PORT: '8765',
+      DAVGATE_SERVICE_PORT_HTTP: '8765',
+      DAVGATE_PORT: 'tcp://10.0.0.1:8765',
+      DAVGATE_PORT_8765_TCP: 'tcp://10.0.0.1:8765',
+      DAVGATE_PORT_8765_TCP_PROTO: 'tcp',
+      DAVGATE_PORT_8765_TCP_PORT: '8765',
+      DAVGATE_PORT_8765_TCP_ADDR: '10.0.0.1',
+    };
+    expect(settingsOfEnvironment(links)).toEqual(new Map());
+  });
+
+  test('an empty variable, which would make davgate serve something else', () => {
+    for (const { name, variable, ...option } of OPTIONS) {
+      const settings = () => settingsOfEnvironment({ [variable]: '' });
+      if ('value' in option && name !== 'root')
+        expect(settings).toThrow(`${variable}: empty; write a value, or leave it out`);
+      else expect(settings().get(name)?.text).toBe('');
+    }
+  });
+
+  test('an address with a login in it, which is not quoted', () => {
+    for (const flag of ['--api-url', '--content-url', '--notify-url'])
+      for (const url of ['https://ann:SECRET@api.example', 'ann:SECRET@api.example'])
+        expect(() => configOf('--token', 't', flag, url)).toThrow(
+          expect.objectContaining({
+            message: expect.stringMatching(/^(?!.*SECRET)--[a-z-]+: .*without a login/),
+          }),
+        );
+    expect(() => configOf('--token', 'SECRET\n')).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('SECRET') }),
+    );
+  });
+
+  test('a table of users beside another word on who may come in', async () => {
+    const path = join(folder, 'users.json');
+    await writeFile(path, JSON.stringify({ users: [{ name: 'ann', password: 'p', drive: 'default' }] }));
+    const file = readConfigFile(path);
+    const resolve =
+      (...args: string[]) =>
+      () =>
+        resolveConfig(settingsOfArguments(args), file, XDG, '/nowhere').users;
+    expect(resolve('--password', 'x')).toThrow(
+      /^--password: "users" in .* says who may come in; leave one out$/,
+    );
+    expect(resolve('--user', 'x')).toThrow(/^--user: "users" in /);
+    expect(resolve('--no-auth')).toThrow(/^--no-auth: no user and no password, yet "users" in .* is given/);
+    expect(resolve()()).toEqual([{ name: 'ann', password: 'p', drive: 'default' }]);
   });
 
   test.each([
     ['{"listen": "a:1"', /is not JSON/],
     [{ lisen: 'x' }, /"lisen" in .*: no such setting/],
     [{ listen: 1 }, /"listen" in .*: a text in quotes/],
+    [{ token: true }, /"token" in .*: a text in quotes/],
+    [{ token: '' }, /"token" in .*: empty; write a value/],
+    [{ 'no-auth': 1 }, /"no-auth" in .*: true or false is wanted/],
+    [
+      { drives: { a: {}, b: {} } },
+      /everyone has the drive a, and nobody b; leave that out, or say in "users"/,
+    ],
+    [{ 'no-auth': true, drives: { a: {}, b: {} } }, /"no-auth" in .* everyone has the drive a, and nobody b/],
     [{ drives: { 'a b': {} } }, /drive "a b" in/],
     [{ drives: { a: { listen: 'x' } } }, /"listen" in drive "a"/],
     [{ root: '/a', drives: { b: {} } }, /"root" in .* has "drives"; say it there/],
@@ -148,6 +235,14 @@ describe('what cannot be used is refused with its name and the mend', () => {
     [
       { users: [{ name: 'a', password: 'p', drive: 'nowhere' }] },
       /the drive "nowhere" of user a is none of default/,
+    ],
+    [
+      { users: [{ name: 'a\n', password: 'p', drive: 'default' }] },
+      /"name" of user 1 in .* control character/,
+    ],
+    [
+      { users: [{ name: 'a', password: 'p\n', drive: 'default' }] },
+      /"password" of user 1 in .* control character/,
     ],
     [{ users: [{ name: 'a', drive: 'default' }] }, /either "password" or "password-hash"/],
     [{ users: [{ name: 'a', password: 'p', admin: 'x', drive: 'default' }] }, /"admin" of user 1/],

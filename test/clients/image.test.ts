@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PROJECT_ROOT } from '../support/build.ts';
+import { command } from '../support/command.ts';
+import { startProgram, temporaryDirectory } from '../support/program.ts';
+import { freePort } from '../support/redis.ts';
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+});
+afterAll(() => directory.remove());
+
+/** The exit code of the Dockerfile's health check, as it would be in a container that listens on `port`. */
+async function healthOf(port: number): Promise<number | null> {
+  const dockerfile = readFileSync(join(PROJECT_ROOT, 'Dockerfile'), 'utf8');
+  const words = /^HEALTHCHECK [^[]*CMD (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]';
+  const [program = '', ...args]: string[] = JSON.parse(words);
+  const { code } = await command(program, args, { environment: { DAVGATE_LISTEN: `0.0.0.0:${port}` } });
+  return code;
+}
+
+const certificate = (name: string) => join(PROJECT_ROOT, 'test/support/certificates', name);
+
+test.each([
+  ['http', []],
+  ['https', ['--tls-cert', certificate('one.pem'), '--tls-key', certificate('one.key')]],
+])('the image’s health check is good while a davgate serves %s, and else not', async (scheme, args) => {
+  const port = await freePort();
+  expect(await healthOf(port)).toBe(1);
+  const program = await startProgram({ dataDirectory: join(directory.path, scheme), port, args });
+  expect(program.url).toBe(`${scheme}://127.0.0.1:${port}/`);
+  expect(await healthOf(port)).toBe(0);
+  expect(await program.stop()).toBe(0);
+});
