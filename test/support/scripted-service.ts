@@ -136,6 +136,13 @@ export const lose: Answer = (response) => {
   response.destroy();
 };
 
+/** All ways in which a call may have done its work although no good answer came. */
+export const LOSSES: readonly [string, Answer][] = [
+  ['cut before the answer', lose],
+  ['500', text(500, '')],
+  ['an answer of rubbish', text(200, '<html>')],
+];
+
 /** Never answers. */
 export const hang: Answer = () => {};
 

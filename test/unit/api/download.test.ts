@@ -131,8 +131,9 @@ describe('answers that are not what was asked for are not taken', () => {
       response.writeHead(200, {}).write('junk');
     };
     scripted.service.on(DOWNLOAD, endless, serve);
-    await open();
+    const download = await open();
     await scripted.service.until(() => scripted.service.aborted === 1);
+    expect(await read(download)).toBe('0123456789');
   });
 });
 
@@ -213,9 +214,11 @@ describe('a reader that stops', () => {
     const { service } = scripted;
     service.on(DOWNLOAD, endless);
     const abort = new AbortController();
-    await open(undefined, abort.signal);
-    abort.abort(new Error('the client has gone'));
+    const download = await open(undefined, abort.signal);
+    const reason = new Error('the client has gone');
+    abort.abort(reason);
     await service.until(() => service.aborted === 1);
+    await expect(read(download)).rejects.toBe(reason);
   });
 });
 

@@ -10,9 +10,9 @@ import {
   tagged,
   text,
 } from '../../../support/scripted-service.ts';
+import { justNow, STAT } from '../../../support/uploaded-file.ts';
 
 const BATCH = 'files/upload_session/finish_batch_v2';
-const STAT = 'files/get_metadata';
 
 let scripted: Scripted;
 beforeEach(async () => {
@@ -31,7 +31,6 @@ const commit = (name: string): SessionCommit => ({
 });
 const commits = ['a', 'b', 'c'].map(commit);
 
-const justNow = () => new Date(Date.now() + 1000).toISOString().replace(/\.\d+Z$/, 'Z');
 const metadata = (name: string) =>
   fileMetadata(`/${name}`, { content_hash: hashOf(name), server_modified: justNow() });
 const success = (name: string) => tagged('file', metadata(name));

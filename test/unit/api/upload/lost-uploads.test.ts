@@ -1,0 +1,226 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { WriteMode } from '../../../../src/api/remote.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { at, openScripted, type Scripted } from '../../../support/scripted-remote.ts';
+import {
+  fileMetadata,
+  LOSSES,
+  lose,
+  notFound,
+  ok,
+  refuse,
+  tagged,
+} from '../../../support/scripted-service.ts';
+import { BODY, HASH, justNow, LONG_AGO, STAT, stored } from '../../../support/uploaded-file.ts';
+
+const OLD_REV = '0000000000001';
+
+const conflict = refuse(
+  { '.tag': 'path', reason: { '.tag': 'conflict', conflict: { '.tag': 'file' } }, upload_session_id: 's' },
+  'path/conflict/file',
+);
+
+let scripted: Scripted;
+beforeEach(async () => {
+  scripted = await openScripted();
+});
+afterEach(() => scripted.close());
+
+describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
+  const upload = (mode: WriteMode) => scripted.remote.upload(at('/f'), BODY, { mode });
+
+  test.each<WriteMode>([{ if: 'any' }, { if: 'absent' }, { if: 'rev', rev: OLD_REV }])(
+    'was done: our content is there (%o)',
+    async (mode) => {
+      const { service } = scripted;
+      service.on('files/upload', loss, conflict).on(STAT, stored());
+      expect(await upload(mode)).toMatchObject({ path: '/f', contentHash: HASH });
+      expect(service.callsOf('files/upload')).toHaveLength(1);
+    },
+  );
+
+  test('was not done: it is sent again', async () => {
+    const { service } = scripted;
+    service.on('files/upload', loss, ok(fileMetadata('/f', { content_hash: HASH }))).on(STAT, notFound);
+    expect(await upload({ if: 'absent' })).toMatchObject({ contentHash: HASH });
+    expect(service.callsOf('files/upload')).toHaveLength(2);
+  });
+
+  test('was done after we looked: the conflict that follows is with ourselves', async () => {
+    const { service } = scripted;
+    service.on('files/upload', loss, conflict).on(STAT, notFound, stored());
+    expect(await upload({ if: 'absent' })).toMatchObject({ contentHash: HASH });
+    expect(service.routes).toEqual(['files/upload', STAT, 'files/upload', STAT]);
+  });
+
+  test('met another content there: a true conflict', async () => {
+    const { service } = scripted;
+    service.on('files/upload', loss, conflict).on(STAT, stored({ content_hash: 'b'.repeat(64) }));
+    await expect(upload({ if: 'rev', rev: OLD_REV })).rejects.toMatchObject({ failure: 'conflict-file' });
+  });
+
+  describe('and somebody has replaced what it wrote before we looked', () => {
+    const theirs = fileMetadata('/f', { rev: '00000000000c', content_hash: 'b'.repeat(64) });
+    const base = fileMetadata('/f', { rev: OLD_REV, server_modified: LONG_AGO });
+    const history = (...entries: object[]) => ok({ is_deleted: false, entries, has_more: false });
+    const revision = (more: Record<string, unknown>) =>
+      fileMetadata('/f', { rev: '00000000000b', content_hash: HASH, server_modified: justNow(), ...more });
+
+    test.each<[string, WriteMode]>([
+      ['absent', { if: 'absent' }],
+      ['rev', { if: 'rev', rev: OLD_REV }],
+    ])('was done all the same: it is in the history (%s)', async (_mode, mode) => {
+      const { service } = scripted;
+      service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
+      service.on('files/list_revisions', history(theirs, revision({}), base));
+      expect(await upload(mode)).toMatchObject({ rev: '00000000000b' });
+      expect(service.callsOf('files/upload')).toHaveLength(2);
+    });
+
+    test('or deleted it: it is in the history too', async () => {
+      const { service } = scripted;
+      service.on('files/upload', loss, conflict).on(STAT, notFound);
+      service.on('files/list_revisions', history(revision({}), base));
+      expect(await upload({ if: 'rev', rev: OLD_REV })).toMatchObject({ rev: '00000000000b' });
+    });
+
+    test.each([
+      ['what was there long before', revision({ server_modified: LONG_AGO })],
+      ['other content', revision({ content_hash: 'c'.repeat(64) })],
+    ])('but %s is not ours', async (_what, other) => {
+      const { service } = scripted;
+      service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
+      service.on('files/list_revisions', history(theirs, other, base));
+      await expect(upload({ if: 'rev', rev: OLD_REV })).rejects.toMatchObject({ failure: 'conflict-file' });
+    });
+
+    test('nor is what the named revision replaced', async () => {
+      const { service } = scripted;
+      service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
+      service.on('files/list_revisions', history(theirs, base, revision({})));
+      await expect(upload({ if: 'rev', rev: OLD_REV })).rejects.toMatchObject({ failure: 'conflict-file' });
+    });
+  });
+
+  test('met equal content under a name in another case: a true conflict for `absent`', async () => {
+    const { service } = scripted;
+    service.on('files/upload', loss, conflict).on(STAT, stored({ name: 'F', path_display: '/F' }));
+    await expect(upload({ if: 'absent' })).rejects.toMatchObject({ failure: 'conflict-file' });
+  });
+
+  test('cannot be looked for: it is sent again', async () => {
+    const { service } = scripted;
+    const forbidden = refuse(
+      { '.tag': 'path', path: { '.tag': 'restricted_content' } },
+      'path/restricted_content',
+    );
+    service.on('files/upload', loss, ok(fileMetadata('/f', { content_hash: HASH }))).on(STAT, forbidden);
+    expect(await upload({ if: 'absent' })).toMatchObject({ contentHash: HASH });
+  });
+
+  test('met equal content that was there long before: a true conflict for `absent`', async () => {
+    const { service } = scripted;
+    service.on('files/upload', loss, conflict).on(STAT, stored({ server_modified: LONG_AGO }));
+    await expect(upload({ if: 'absent' })).rejects.toMatchObject({ failure: 'conflict-file' });
+  });
+});
+
+describe('an upload', () => {
+  test('whose answer is lost at the deadline is still looked for', async () => {
+    await scripted.close();
+    scripted = await openScripted({ random: () => 0.9 });
+    const { service, remote, clock } = scripted;
+    // The waits are 450, 900, 1800, 3600 and 7200 ms; with one more it would be over 25 s.
+    const tries = 6;
+    service.on('files/upload', lose).on(STAT, (response, call, request) => {
+      const done = service.callsOf('files/upload').length === tries;
+      return (done ? stored() : notFound)(response, call, request);
+    });
+    const upload = remote.upload(at('/f'), BODY, { mode: { if: 'absent' } });
+    expect(await clock.during(upload)).toMatchObject({ contentHash: HASH });
+    expect(clock.now() - Date.UTC(2026, 0, 1)).toBe(13_950);
+  });
+
+  test('is recognised though our clock is far ahead of the service', async () => {
+    await scripted.close();
+    scripted = await openScripted({ clock: new ManualClock(Date.UTC(2100, 0, 1)) });
+    scripted.service.on('files/upload', lose, conflict).on(STAT, stored());
+    expect(await scripted.remote.upload(at('/f'), BODY, { mode: { if: 'absent' } })).toMatchObject({
+      contentHash: HASH,
+    });
+  });
+
+  test('that certainly did not arrive is not looked for', async () => {
+    const gone = await openScripted();
+    await gone.close();
+    await scripted.close();
+    scripted = await openScripted({ contentUrl: gone.service.url, random: () => 0.9 });
+    const upload = scripted.remote.upload(at('/f'), BODY, { mode: { if: 'absent' } });
+    await expect(scripted.clock.during(upload)).rejects.toMatchObject({ failure: 'offline' });
+    expect(scripted.service.calls).toEqual([]);
+  });
+
+  test('refused in so many words is not looked for', async () => {
+    const { service, remote } = scripted;
+    service.on('files/upload', conflict);
+    await expect(remote.upload(at('/f'), BODY, { mode: { if: 'absent' } })).rejects.toMatchObject({
+      failure: 'conflict-file',
+    });
+    expect(service.routes).toEqual(['files/upload']);
+  });
+
+  test('of the very revision and content that are there needs no writing, though strict says conflict', async () => {
+    const { service, remote } = scripted;
+    service.on('files/upload', conflict).on(STAT, stored({ rev: OLD_REV, server_modified: LONG_AGO }));
+    const mode = { if: 'rev', rev: OLD_REV } as const;
+    expect(await remote.upload(at('/f'), BODY, { mode })).toMatchObject({ rev: OLD_REV });
+  });
+});
+
+const finishing = {
+  session: { id: 'pid_upload_session:1' },
+  sizeBytes: 3,
+  contentHash: HASH,
+  path: at('/f'),
+  options: { mode: { if: 'absent' } },
+} as const;
+
+describe.each(LOSSES)('a session commit whose answer is lost: %s', (_what, loss) => {
+  const FINISH = 'files/upload_session/finish';
+  const used = refuse(
+    { '.tag': 'lookup_failed', lookup_failed: { '.tag': 'not_found' } },
+    'lookup_failed/not_found',
+  );
+
+  test('was done', async () => {
+    const { service, remote } = scripted;
+    service.on(FINISH, loss, used).on(STAT, stored());
+    expect(await remote.finishSession(finishing)).toMatchObject({ contentHash: HASH });
+    expect(service.callsOf(FINISH)).toHaveLength(1);
+  });
+
+  test('was done after we looked: the session is used up', async () => {
+    const { service, remote } = scripted;
+    service.on(FINISH, loss, used).on(STAT, notFound, stored());
+    expect(await remote.finishSession(finishing)).toMatchObject({ contentHash: HASH });
+  });
+
+  test('without the hash: by size, time and what the writer said of the time', async () => {
+    const { service, remote } = scripted;
+    const modifiedMs = Date.UTC(2001, 1, 2, 3, 4, 5);
+    const { contentHash: _, ...unhashed } = finishing;
+    const commit = { ...unhashed, options: { mode: { if: 'any' }, modifiedMs } } as const;
+    service.on(FINISH, loss, used).on(STAT, stored({ client_modified: '2001-02-02T03:04:05Z' }));
+    expect(await remote.finishSession(commit)).toMatchObject({ modifiedMs });
+    service
+      .on(FINISH, loss, used)
+      .on(STAT, stored({ server_modified: LONG_AGO, client_modified: '2001-02-02T03:04:05Z' }));
+    await expect(remote.finishSession(commit)).rejects.toMatchObject({ failure: 'session-gone' });
+  });
+
+  test('and the session is used up, but other content is there', async () => {
+    const { service, remote } = scripted;
+    service.on(FINISH, loss, used).on(STAT, stored({ content_hash: 'b'.repeat(64) }));
+    await expect(remote.finishSession(finishing)).rejects.toMatchObject({ failure: 'session-gone' });
+  });
+});

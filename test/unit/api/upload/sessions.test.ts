@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { contentHashOf } from '../../../../src/util/content-hash.ts';
+import { at, openScripted, type Scripted } from '../../../support/scripted-remote.ts';
+import { fileMetadata, LOSSES, lose, ok, refuse, tagged } from '../../../support/scripted-service.ts';
+import { BODY, HASH } from '../../../support/uploaded-file.ts';
+
+const APPEND = 'files/upload_session/append_v2';
+
+let scripted: Scripted;
+beforeEach(async () => {
+  scripted = await openScripted();
+});
+afterEach(() => scripted.close());
+
+describe('a session', () => {
+  const session = { id: 'pid_upload_session:1' };
+  const part = { offset: 4_194_304, bytes: BODY, last: true };
+
+  test('is concurrent, and begins empty', async () => {
+    scripted.service.on('files/upload_session/start', ok({ session_id: session.id }));
+    expect(await scripted.remote.startSession()).toEqual(session);
+    const [call] = scripted.service.calls;
+    expect(call?.arg).toEqual({ session_type: { '.tag': 'concurrent' } });
+    expect(call?.body).toHaveLength(0);
+  });
+
+  test('has each part hashed, and ends with the last', async () => {
+    scripted.service.on(APPEND, ok(null));
+    await scripted.remote.appendSession(session, part);
+    await scripted.remote.appendSession(session, { ...part, last: false, contentHash: 'e'.repeat(64) });
+    const cursor = { session_id: session.id, offset: 4_194_304 };
+    expect(scripted.service.calls.map(({ arg }) => arg)).toEqual([
+      { cursor, close: true, content_hash: HASH },
+      { cursor, close: false, content_hash: 'e'.repeat(64) },
+    ]);
+  });
+
+  test.each(LOSSES)(
+    'takes a part again whose answer was lost, and one that had closed it: %s',
+    async (_what, loss) => {
+      scripted.service.on(APPEND, loss, refuse({ '.tag': 'closed' }, 'closed'));
+      await scripted.remote.appendSession(session, part);
+      expect(scripted.service.callsOf(APPEND)).toHaveLength(2);
+    },
+  );
+
+  const behind = (correct_offset: number) =>
+    refuse({ '.tag': 'incorrect_offset', correct_offset }, 'incorrect_offset');
+  const appended = () =>
+    scripted.service.callsOf(APPEND).map(({ arg, body }) => {
+      const { cursor, close, content_hash } = arg as {
+        cursor: { offset: number };
+        close: boolean;
+        content_hash: string;
+      };
+      return [cursor.offset, String(body), close, content_hash === contentHashOf(body)];
+    });
+  const long = { offset: 8, bytes: Buffer.from('abcdefgh'), last: false };
+
+  test('goes on with a part where the service says that it stopped', async () => {
+    scripted.service.on(APPEND, lose, behind(11), behind(13), ok(null));
+    await scripted.remote.appendSession(session, long);
+    expect(appended()).toEqual([
+      [8, 'abcdefgh', false, true],
+      [8, 'abcdefgh', false, true],
+      [11, 'defgh', false, true],
+      [13, 'fgh', false, true],
+    ]);
+  });
+
+  test('sends nothing again of a part that it has whole, but closes with the last one', async () => {
+    scripted.service.on(APPEND, lose, behind(16));
+    await scripted.remote.appendSession(session, long);
+    expect(appended()).toHaveLength(2);
+    scripted.service.on(APPEND, lose, behind(16), ok(null));
+    await scripted.remote.appendSession(session, { ...long, last: true });
+    expect(appended().at(-1)).toEqual([16, '', true, true]);
+  });
+
+  test.each([7, 8, 17])('does not believe an offset outside of the part: %d', async (offset) => {
+    scripted.service.on(APPEND, behind(offset));
+    await expect(scripted.remote.appendSession(session, long)).rejects.toMatchObject({
+      failure: 'incorrect-offset',
+      details: { correctOffset: offset },
+    });
+    expect(appended()).toHaveLength(1);
+  });
+
+  test('that is closed takes no part that was not sent before', async () => {
+    scripted.service.on(APPEND, refuse({ '.tag': 'closed' }, 'closed'));
+    await expect(scripted.remote.appendSession(session, part)).rejects.toMatchObject({
+      failure: 'session-gone',
+    });
+    scripted.service.on(APPEND, lose, refuse({ '.tag': 'closed' }, 'closed'));
+    const middle = scripted.remote.appendSession(session, { ...part, last: false });
+    await expect(middle).rejects.toMatchObject({ failure: 'session-gone' });
+  });
+
+  test.each<[string, Record<string, unknown>, object]>([
+    ['not_found', {}, { failure: 'session-gone' }],
+    [
+      'incorrect_offset',
+      { correct_offset: 9 },
+      { failure: 'incorrect-offset', details: { correctOffset: 9 } },
+    ],
+    ['too_large', {}, { failure: 'too-large' }],
+    ['concurrent_session_invalid_offset', {}, { failure: 'bad-request' }],
+    ['insufficient_space', {}, { failure: 'insufficient-space' }],
+  ])('refuses a part: %s', async (tag, more, error) => {
+    scripted.service.on(APPEND, refuse({ '.tag': tag, ...more }, tag));
+    await expect(scripted.remote.appendSession(session, part)).rejects.toMatchObject(error);
+  });
+
+  test.each<[Record<string, unknown>, object]>([
+    [{ '.tag': 'lookup_failed', lookup_failed: { '.tag': 'not_found' } }, { failure: 'session-gone' }],
+    [
+      { '.tag': 'lookup_failed', lookup_failed: { '.tag': 'incorrect_offset', correct_offset: 5 } },
+      { failure: 'incorrect-offset', details: { correctOffset: 5 } },
+    ],
+    [{ '.tag': 'path', path: { '.tag': 'insufficient_space' } }, { failure: 'insufficient-space' }],
+    [
+      { '.tag': 'path', path: { '.tag': 'conflict', conflict: { '.tag': 'folder' } } },
+      { failure: 'conflict-folder' },
+    ],
+    [{ '.tag': 'concurrent_session_missing_data' }, { failure: 'bad-request' }],
+  ])('refuses its commit: %o', async (error, failure) => {
+    scripted.service.on('files/upload_session/finish', refuse(error, 'x'));
+    const commit = { session, sizeBytes: 3, path: at('/f'), options: { mode: { if: 'absent' } } } as const;
+    await expect(scripted.remote.finishSession(commit)).rejects.toMatchObject(failure);
+  });
+
+  test('that is used up, as we heard, though our content is there: that is for the caller to judge', async () => {
+    const used = refuse(
+      { '.tag': 'lookup_failed', lookup_failed: { '.tag': 'not_found' } },
+      'lookup_failed/not_found',
+    );
+    scripted.service
+      .on('files/upload_session/finish', used)
+      .on('files/get_metadata', ok(tagged('file', fileMetadata('/f', { content_hash: HASH }))));
+    const commit = {
+      session,
+      sizeBytes: 3,
+      contentHash: HASH,
+      path: at('/f'),
+      options: { mode: { if: 'any' } },
+    } as const;
+    await expect(scripted.remote.finishSession(commit)).rejects.toMatchObject({ failure: 'session-gone' });
+    expect(scripted.service.routes).toEqual(['files/upload_session/finish']);
+  });
+});
