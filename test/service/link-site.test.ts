@@ -143,6 +143,7 @@ describe('the bytes', () => {
     ['drawing.svg', 'image/svg+xml'],
     ['photo.jpg', 'image/jpeg'],
     ['noending', 'application/octet-stream'],
+    ['pdf', 'application/octet-stream'],
     ['odd.constructor', 'application/octet-stream'],
   ])('raw=1 of %s is shown as %s, and runs nothing', async (name, type) => {
     await put(service, `/raw/${name}`, '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>');

@@ -93,5 +93,6 @@ function typeOf(ending: string): string | undefined {
 }
 
 function endingOf(name: string): string {
-  return name.slice(name.lastIndexOf('.') + 1).toLowerCase();
+  const dot = name.lastIndexOf('.');
+  return dot < 0 ? '' : name.slice(dot + 1).toLowerCase();
 }
