@@ -1,4 +1,4 @@
-import { BadCall } from './failures.ts';
+import { BadArgument } from './failures.ts';
 import { StorageError } from './storage/storage.ts';
 
 const NAMESPACE_PATH = /^ns:([0-9]+)(\/.*)?$/s;
@@ -33,7 +33,7 @@ export function destination(path: string, namespace: string): string {
 /** Refuses the root where the service has nothing to say of it (get_metadata, links). */
 export function exceptRoot(path: string, namespace: string): string {
   const address = addressOf(path, namespace);
-  if (isRoot(address)) throw new BadCall('request body: path: The root folder is unsupported.');
+  if (isRoot(address)) throw new BadArgument('path: The root folder is unsupported.');
   return address;
 }
 

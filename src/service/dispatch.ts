@@ -1,12 +1,12 @@
 import { authorize } from './accounts/authorization.ts';
 import { contentAnswer, resultAnswer } from './answers.ts';
-import { headerArgument, rpcArgument } from './argument.ts';
+import { type Given, headerArgument, rpcArgument } from './argument.ts';
 import { type Answer, type Exchange, primed } from './exchange.ts';
-import { BadCall, WrongMethod } from './failures.ts';
+import { BadArgument, BadCall, WrongMethod } from './failures.ts';
 import { incomingOf } from './incoming.ts';
 import { checkPathRoot } from './path-root.ts';
 import { toldRefusal } from './refusals.ts';
-import type { Rooms, Route } from './route.ts';
+import type { Caller, Rooms, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
 import { within } from './schema.ts';
 import { StorageError } from './storage/storage.ts';
@@ -37,13 +37,28 @@ export async function callFunction(exchange: Exchange, rooms: Rooms): Promise<An
 }
 
 async function callRoute(exchange: Exchange, rooms: Rooms, route: Route): Promise<Answer> {
-  const { request, query, signal } = exchange;
+  const { request, query } = exchange;
   const caller = authorize(request, query, route, rooms);
   if (caller) checkPathRoot(request, caller.account);
-  const { place, value } =
+  const given =
     route.style === 'rpc'
       ? await rpcArgument(request, exchange.body(), route.void)
       : headerArgument(request, query, route.style);
+  try {
+    return await run(exchange, rooms, route, caller, given);
+  } catch (error) {
+    throw error instanceof BadArgument ? new BadCall(`${given.place}: ${error.message}`) : error;
+  }
+}
+
+async function run(
+  exchange: Exchange,
+  rooms: Rooms,
+  route: Route,
+  caller: Caller | undefined,
+  { place, value }: Given,
+): Promise<Answer> {
+  const { request, signal } = exchange;
   const call = { ...rooms, caller, signal };
   switch (route.style) {
     case 'rpc':

@@ -20,6 +20,9 @@ export class BadCall extends Error {
   override readonly name = 'BadCall';
 }
 
+/** Likewise, of a part of the argument: where that came from is put in front too. */
+export class BadArgument extends BadCall {}
+
 /** A call refused with one of the statuses that carry `{error_summary, error}`. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';

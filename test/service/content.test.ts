@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fileShape, folderShape, TEXT_HASH } from '../support/metadata-shapes.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { download, put, refusal, refusalIn, rpc, upload } from '../support/service-client.ts';
+import { download, put, refusal, refusalIn, rpc, send, upload } from '../support/service-client.ts';
 
 let service: TestService;
 
@@ -149,6 +149,25 @@ describe('files/get_metadata', () => {
 });
 
 describe('files/download', () => {
+  test('refuses the root by the place where it was named', async () => {
+    const refused = 'path: The root folder is unsupported.';
+    const inHeader = await download(service, '/');
+    expect([inHeader.status, inHeader.text]).toEqual([
+      400,
+      `Error in call to API function "files/download": HTTP header "Dropbox-API-Arg": ${refused}`,
+    ]);
+    const inAddress = await send(
+      `${service.url}/2/files/download?${new URLSearchParams({ arg: '{"path":"/"}' })}`,
+      {
+        headers: { authorization: `Bearer ${service.token}` },
+      },
+    );
+    expect([inAddress.status, inAddress.text]).toEqual([
+      400,
+      `Error in call to API function "files/download": URL parameter "arg": ${refused}`,
+    ]);
+  });
+
   test('answers the bytes, with the metadata in a header', async () => {
     const stored = await put(service, '/Down/ü.txt', 'text');
     const answered = await download(service, '/down/Ü.TXT');

@@ -1,7 +1,7 @@
 import type { ListFolderResult, Metadata } from '../../api/wire.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { askedIn, withAsked } from '../asked-cursor.ts';
-import { BadCall, failure, nested, Refusal, refused } from '../failures.ts';
+import { BadArgument, failure, nested, Refusal, refused } from '../failures.ts';
 import { type AskedFields, metadata } from '../metadata.ts';
 import type { Call, Caller } from '../route.ts';
 import { optional, required, string, struct } from '../schema.ts';
@@ -29,9 +29,9 @@ export async function linkListing(
   { url, password }: ReturnType<typeof sharedLink>,
   scope: ListingScope,
 ): Promise<LinkListing> {
-  if (scope.recursive) throw new BadCall('request body: recursive: not supported together with shared_link');
+  if (scope.recursive) throw new BadArgument('recursive: not supported together with shared_link');
   if (scope.path !== '' && !scope.path.startsWith('/'))
-    throw new BadCall('request body: path: must be empty or start with "/" together with shared_link');
+    throw new BadArgument('path: must be empty or start with "/" together with shared_link');
   const opened = await open(call, { url, path: scope.path, link_password: password });
   const path = opened.item.pathDisplay;
   const owner = ownerOf(call, opened.link, opened.account);

@@ -2,7 +2,7 @@ import type { ListFolderResult } from '../../api/wire.ts';
 import { linkedSignal } from '../../util/linked-signal.ts';
 import { addressOf, exceptRoot } from '../addresses.ts';
 import { askedIn, withAsked } from '../asked-cursor.ts';
-import { BadCall, refused } from '../failures.ts';
+import { BadArgument, BadCall, refused } from '../failures.ts';
 import {
   linkContinue,
   linkCursor,
@@ -157,7 +157,7 @@ function scopeOf(argument: ListArgument, namespace: string): ListingScope {
 
 function plainScope({ path, recursive, include_deleted: includeDeleted }: ListArgument): ListingScope {
   if (path === '/')
-    throw new BadCall('request body: path: Specify the root folder as an empty string rather than as "/".');
+    throw new BadArgument('path: Specify the root folder as an empty string rather than as "/".');
   return { path: path.replace(SLASHES_AHEAD, '/'), recursive, includeDeleted };
 }
 

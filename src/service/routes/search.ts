@@ -1,5 +1,5 @@
 import { addressOf } from '../addresses.ts';
-import { BadCall, failure, refused } from '../failures.ts';
+import { BadArgument, failure, refused } from '../failures.ts';
 import { metadata } from '../metadata.ts';
 import { pathOrRoot } from '../path-schemas.ts';
 import { LISTING } from '../refusals.ts';
@@ -156,6 +156,6 @@ function fromCursor(cursor: string): ReturnType<typeof cursorContent> {
   try {
     return cursorContent(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
   } catch {
-    throw new BadCall('request body: cursor: unsupported cursor type');
+    throw new BadArgument('cursor: unsupported cursor type');
   }
 }
