@@ -12,10 +12,13 @@ const PASSWORD_BYTES = 15;
  * so that a mount survives a restart. Kept in clear, as it has to be shown, in a file for its owner alone. Throws
  * `ConfigError` where it cannot be kept.
  */
-export async function madeUpPassword(dataDirectory: string): Promise<string> {
+export async function madeUpPassword(
+  dataDirectory: string,
+  random: (sizeBytes: number) => Buffer = randomBytes,
+): Promise<string> {
   const file = join(dataDirectory, 'password');
   try {
-    return (await keptIn(file)) ?? (await keptNew(file));
+    return (await keptIn(file)) ?? (await keptNew(file, random));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // the file system's own errors
     throw new ConfigError(
@@ -33,8 +36,9 @@ async function keptIn(file: string): Promise<string | undefined> {
   }
 }
 
-async function keptNew(file: string): Promise<string> {
-  const password = randomBytes(PASSWORD_BYTES).toString('base64url');
+async function keptNew(file: string, random: (sizeBytes: number) => Buffer): Promise<string> {
+  // A program takes a word that begins with a dash for an option: `rclone obscure` does.
+  const password = random(PASSWORD_BYTES).toString('base64url').replace(/^-/, 'x');
   await writeSecret(file, `${password}\n`);
   return password;
 }

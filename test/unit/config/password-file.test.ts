@@ -1,0 +1,33 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { madeUpPassword } from '../../../src/config/password-file.ts';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'davgate-password-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+test('is the same at the next start, for its owner alone', async () => {
+  const password = await madeUpPassword(directory);
+  expect(password).toMatch(/^[\w-]{20}$/);
+  expect(await madeUpPassword(directory)).toBe(password);
+  expect(await readdir(directory)).toEqual(['password']);
+  const file = join(directory, 'password');
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect(await readFile(file, 'utf8')).toBe(`${password}\n`);
+});
+
+test('begins with no dash, which programs take for an option', async () => {
+  const dashes = (sizeBytes: number) => Buffer.alloc(sizeBytes, '-----', 'base64url');
+  const password = await madeUpPassword(directory, dashes);
+  expect(password).toMatch(/^x[\w-]{19}$/);
+  expect(await madeUpPassword(directory)).toBe(password);
+});
+
+test('an empty file, as a full disk leaves one, is none', async () => {
+  await writeFile(join(directory, 'password'), '\n');
+  expect(await madeUpPassword(directory)).toHaveLength(20);
+});
