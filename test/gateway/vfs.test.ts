@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pathOf, ROOT } from '../../src/util/path.ts';
-import { filesContract } from '../contract/files.contract.ts';
+import { filesContract } from '../contract/files/files.contract.ts';
 import { openServiceDrive, type ServiceDrive } from '../support/service-drive.ts';
 
 filesContract('the tree over the embedded service', () => openServiceDrive());

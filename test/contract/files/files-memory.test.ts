@@ -1,4 +1,4 @@
-import { MemoryDrive } from '../support/memory-drive.ts';
+import { MemoryDrive } from '../../support/memory-drive.ts';
 import { filesContract } from './files.contract.ts';
 
 filesContract('the tree over a service in memory', async () => {

@@ -1,6 +1,6 @@
-import { ManualClock } from '../support/manual-clock.ts';
-import { MemoryFiles } from '../support/memory-files.ts';
-import { memoryState } from '../support/memory-state.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { MemoryFiles } from '../../support/memory-files.ts';
+import { memoryState } from '../../support/memory-state.ts';
 import { filesContract } from './files.contract.ts';
 
 filesContract('the drive in memory that tests of the protocol use', async () => {

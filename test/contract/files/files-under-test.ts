@@ -1,0 +1,77 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { DriveState } from '../../../src/state/state.ts';
+import { type Path, pathOf } from '../../../src/util/path.ts';
+import type { Entry, FileEntry, Files, WriteMode, Written } from '../../../src/vfs/files.ts';
+
+/** A drive that is empty. */
+export interface OpenedFiles {
+  readonly files: Files;
+  readonly state: DriveState;
+  close(): Promise<void>;
+}
+
+/** The one that the contract is held against, and what its tests do with it time and again. */
+export interface FilesUnderTest {
+  /** There from the first `beforeAll` on, as the state is. */
+  readonly files: Files;
+  readonly state: DriveState;
+  /** A new, empty folder for one test. */
+  room(): Promise<Path>;
+  put(at: Path, text: string, mode?: WriteMode): Promise<Written>;
+  fileAt(at: Path): Promise<FileEntry>;
+  textAt(at: Path): Promise<string>;
+  namesIn(at: Path): Promise<string[]>;
+  /** Marks a file; with a journal it gets its final id only when it has landed, and its mark goes with it. */
+  mark(entry: Entry): Promise<void>;
+  isMarked(entry: Entry): Promise<boolean>;
+}
+
+/** Opens a drive for all tests of the block that this is called in. */
+export function filesUnderTest(open: () => Promise<OpenedFiles>): FilesUnderTest {
+  let opened: OpenedFiles;
+  let rooms = 0;
+  beforeAll(async () => {
+    opened = await open();
+  });
+  afterAll(() => opened.close());
+
+  const fileAt = async (at: Path): Promise<FileEntry> => {
+    const entry = await opened.files.stat(at);
+    if (entry?.kind !== 'file') throw new Error(`no file at ${at}`);
+    return entry;
+  };
+  return {
+    get files() {
+      return opened.files;
+    },
+    get state() {
+      return opened.state;
+    },
+    async room() {
+      rooms += 1;
+      return (await opened.files.createFolder(path(`/Room ${rooms}`))).path;
+    },
+    put: (at, text, mode = ANY) =>
+      opened.files.write(at, body(text), { mode, sizeBytes: Buffer.byteLength(text) }),
+    fileAt,
+    async textAt(at) {
+      const pieces: Uint8Array[] = [];
+      const { signal } = new AbortController();
+      for await (const piece of opened.files.read(await fileAt(at), undefined, signal)) pieces.push(piece);
+      return Buffer.concat(pieces).toString();
+    },
+    namesIn: async (at) => (await opened.files.list(at)).children.map((child) => child.name).sort(),
+    mark: ({ id }) =>
+      opened.state.properties.change(id, [{ set: { namespace: 'n', name: 'mark', xml: '<mark/>' } }]),
+    isMarked: async ({ id }) => (await opened.state.properties.of([id])).has(id),
+  };
+}
+
+export const path = (text: string): Path => pathOf(text.split('/').filter((name) => name !== ''));
+
+export const ANY = { if: 'any' } as const;
+export const ABSENT = { if: 'absent' } as const;
+
+export async function* body(...texts: string[]): AsyncIterable<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text);
+}

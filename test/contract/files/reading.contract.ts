@@ -1,0 +1,81 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { join, ROOT } from '../../../src/util/path.ts';
+import type { Files } from '../../../src/vfs/files.ts';
+import { faultOf } from '../../support/fault-of.ts';
+import { type FilesUnderTest, path } from './files-under-test.ts';
+
+/** What is there, its links, and the space there is. */
+export function readingContract(drive: FilesUnderTest): void {
+  let files: Files;
+  beforeAll(() => {
+    files = drive.files;
+  });
+  const { room, put } = drive;
+
+  describe('what is there', () => {
+    test('the root is a folder', async () => {
+      expect(await files.stat(ROOT)).toMatchObject({ kind: 'folder', path: '/', name: '' });
+    });
+
+    test('a file, in whatever case it is asked for, shown as it was named', async () => {
+      const folder = await room();
+      const { entry } = await put(join(folder, 'Übung #1 %41.txt'), 'text');
+      expect(entry).toMatchObject({ kind: 'file', name: 'Übung #1 %41.txt', sizeBytes: 4 });
+      expect(await files.stat(path(`${folder.toUpperCase()}/u\u0308BUNG #1 %41.TXT`))).toEqual(entry);
+      expect((await files.list(path(folder.toUpperCase()))).children).toEqual([entry]);
+    });
+
+    test('nothing', async () => {
+      const folder = await room();
+      await put(join(folder, 'f'), 'x');
+      expect(await files.stat(join(folder, 'none'))).toBeUndefined();
+      expect(await files.stat(path(`${folder}/f/below`))).toBeUndefined();
+      expect(await faultOf(files.list(join(folder, 'none')))).toBe('not-found');
+      expect(await faultOf(files.list(join(folder, 'f')))).toBe('not-a-folder');
+    });
+
+    test('a tree, parents first', async () => {
+      const folder = await room();
+      for (const name of ['a', 'b', 'a/deep']) await files.createFolder(path(`${folder}/${name}`));
+      await put(path(`${folder}/a/deep/f`), 'x');
+      const seen = new Map<string, string[]>();
+      for await (const listing of files.walk(folder)) {
+        if (listing.folder.path !== folder)
+          expect(seen.has(listing.folder.path.slice(0, listing.folder.path.lastIndexOf('/')))).toBe(true);
+        seen.set(listing.folder.path, listing.children.map((child) => child.name).sort());
+      }
+      expect(Object.fromEntries(seen)).toEqual({
+        [folder]: ['a', 'b'],
+        [`${folder}/a`]: ['deep'],
+        [`${folder}/b`]: [],
+        [`${folder}/a/deep`]: ['f'],
+      });
+    });
+  });
+
+  describe('shared links', () => {
+    test('are made, replaced, found and revoked', async () => {
+      const at = join(await room(), 'f');
+      await put(at, 'x');
+      expect(await files.sharedLink(at)).toBeUndefined();
+      const link = await files.shareLink(at, {});
+      expect(await files.sharedLink(at)).toEqual(link);
+      const second = await files.shareLink(at, { visibility: 'password', password: 'sesame' });
+      expect(second).toMatchObject({ visibility: 'password' });
+      expect(await files.sharedLink(at)).toEqual(second);
+      await files.unshareLink(at);
+      await files.unshareLink(at);
+      expect(await files.sharedLink(at)).toBeUndefined();
+      expect(await faultOf(files.shareLink(join(await room(), 'none'), {}))).toBe('not-found');
+      expect(await faultOf(files.shareLink(at, { visibility: 'password' }))).toBe('unsupported');
+    });
+  });
+
+  test('space is told', async () => {
+    const before = await files.freeSpace();
+    await put(join(await room(), 'f'), 'x'.repeat(100_000));
+    const after = await files.freeSpace();
+    expect((after?.usedBytes ?? 0) - (before?.usedBytes ?? 0)).toBe(100_000);
+    expect((before?.availableBytes ?? 0) - (after?.availableBytes ?? 0)).toBe(100_000);
+  });
+}

@@ -1,0 +1,154 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { join, ROOT } from '../../../src/util/path.ts';
+import type { FileEntry, Files } from '../../../src/vfs/files.ts';
+import { faultOf } from '../../support/fault-of.ts';
+import { ABSENT, ANY, body, type FilesUnderTest, path } from './files-under-test.ts';
+
+/** What is written, and files that are empty for now. */
+export function writingContract(drive: FilesUnderTest): void {
+  let files: Files;
+  beforeAll(() => {
+    files = drive.files;
+  });
+  const { room, put, fileAt, textAt, mark, isMarked, namesIn } = drive;
+
+  describe('writing', () => {
+    test('makes and replaces', async () => {
+      const at = join(await room(), 'f');
+      const first = await put(at, 'one');
+      expect(first).toMatchObject({ created: true, entry: { path: at, sizeBytes: 3 } });
+      expect(await textAt(at)).toBe('one');
+      await mark(first.entry);
+      const second = await put(at, 'three');
+      expect(second).toMatchObject({ created: false, entry: { sizeBytes: 5 } });
+      expect(await isMarked(second.entry)).toBe(true);
+      expect(await fileAt(at)).toEqual(second.entry);
+      expect(await textAt(at)).toBe('three');
+    });
+
+    test('under a condition', async () => {
+      const at = join(await room(), 'f');
+      const { entry } = await put(at, 'one', ABSENT);
+      expect(await faultOf(put(at, 'two', ABSENT))).toBe('changed');
+      const { rev } = entry as FileEntry;
+      expect(await faultOf(put(at, 'two', { if: 'rev', rev: '0123456789abcdef' }))).toBe('changed');
+      expect(await textAt(at)).toBe('one');
+      await put(at, 'two', { if: 'rev', rev });
+      expect(await faultOf(put(at, 'three', { if: 'rev', rev }))).toBe('changed');
+      expect(await textAt(at)).toBe('two');
+      await files.remove(at, { recoverable: true });
+      expect(await faultOf(put(at, 'four', { if: 'rev', rev }))).toBe('changed');
+      expect(await files.stat(at)).toBeUndefined();
+    });
+
+    test('nothing of a body that fails or is not what was announced', async () => {
+      const at = join(await room(), 'f');
+      await put(at, 'old');
+      const write = (bytes: AsyncIterable<Uint8Array>, sizeBytes?: number) =>
+        files.write(at, bytes, { mode: ANY, ...(sizeBytes !== undefined && { sizeBytes }) });
+      expect(await faultOf(write(body('short'), 6))).toBe('incomplete');
+      expect(await faultOf(write(body('too long'), 3))).toBe('incomplete');
+      expect(await faultOf(write(body(), 3))).toBe('incomplete');
+      const lost = new Error('connection lost');
+      await expect(write(failing('half', lost))).rejects.toBe(lost);
+      expect(await textAt(at)).toBe('old');
+      const fresh = join(await room(), 'g');
+      expect(await faultOf(files.write(fresh, body('x'), { mode: ANY, sizeBytes: 0 }))).toBe('incomplete');
+      expect(await faultOf(files.write(fresh, body(), { mode: ANY, sizeBytes: 1 }))).toBe('incomplete');
+      await expect(files.write(fresh, failing('half', lost), { mode: ANY })).rejects.toBe(lost);
+      expect(await files.stat(fresh)).toBeUndefined();
+    });
+
+    test('only where a file can be', async () => {
+      const folder = await room();
+      await put(join(folder, 'f'), 'x');
+      expect(await faultOf(put(folder, 'x'))).toBe('is-a-folder');
+      expect(await faultOf(put(ROOT, 'x'))).toBe('is-a-folder');
+      expect(await faultOf(put(path(`${folder}/none/f`), 'x'))).toBe('parent-missing');
+      expect(await faultOf(put(path(`${folder}/f/g`), 'x'))).toBe('parent-missing');
+      expect(await faultOf(put(join(folder, 'back\\slash'), 'x'))).toBe('bad-name');
+      expect(await files.stat(join(folder, 'none'))).toBeUndefined();
+    });
+
+    test('with the time that the sender gives, and sets later', async () => {
+      const at = join(await room(), 'f');
+      const [january, june, july] = [Date.UTC(2020, 0, 1), Date.UTC(2021, 5, 1), Date.UTC(2022, 6, 1)];
+      const write = (text: string, modifiedMs: number) =>
+        files.write(at, body(text), { mode: ANY, modifiedMs });
+      expect((await write('x', january)).entry).toMatchObject({ modifiedMs: january });
+      // The service ignores the time of content that it has already.
+      expect((await write('x', june)).entry).toMatchObject({ modifiedMs: june });
+      expect(await fileAt(at)).toMatchObject({ modifiedMs: june });
+      expect(await files.setModified(at, july)).toMatchObject({ modifiedMs: july });
+      expect((await files.list(path(at.slice(0, at.lastIndexOf('/'))))).children).toMatchObject([
+        { modifiedMs: july },
+      ]);
+      expect((await write('y', january)).entry).toMatchObject({ modifiedMs: january });
+      expect(await faultOf(files.setModified(join(await room(), 'none'), july))).toBe('not-found');
+    });
+
+    test('a folder, once', async () => {
+      const folder = await room();
+      expect(await files.createFolder(join(folder, 'New'))).toMatchObject({ kind: 'folder', name: 'New' });
+      expect(await faultOf(files.createFolder(join(folder, 'nEW')))).toBe('exists');
+      await put(join(folder, 'f'), 'x');
+      expect(await faultOf(files.createFolder(join(folder, 'f')))).toBe('exists');
+      expect(await faultOf(files.createFolder(path(`${folder}/none/x`)))).toBe('parent-missing');
+      expect(await namesIn(folder)).toEqual(['New', 'f']);
+    });
+  });
+
+  describe('empty files', () => {
+    test('are there at once, and become what is written next', async () => {
+      const folder = await room();
+      const at = join(folder, 'new.doc');
+      const made = await files.write(at, body(), { mode: ABSENT, sizeBytes: 0 });
+      expect(made).toMatchObject({ created: true, entry: { sizeBytes: 0 } });
+      expect(await files.stat(at)).toEqual(made.entry);
+      expect(await namesIn(folder)).toEqual(['new.doc']);
+      expect(await textAt(at)).toBe('');
+      expect(await faultOf(put(at, 'x', ABSENT))).toBe('changed');
+      await drive.state.properties.change(made.entry.id, [
+        { set: { namespace: 'n', name: 'p', xml: '<p/>' } },
+      ]);
+      const { rev } = made.entry as FileEntry;
+      const written = await put(at, 'body', { if: 'rev', rev });
+      expect(written.created).toBe(false);
+      expect(await textAt(at)).toBe('body');
+      const { id } = written.entry;
+      expect((await drive.state.properties.of([id])).get(id)).toHaveLength(1);
+    });
+
+    test('are held as long as is asked for, and committed when they are settled', async () => {
+      const folder = await room();
+      const at = join(folder, 'locked');
+      const untilMs = Date.UTC(2099, 0, 1);
+      const made = await files.hold(at, untilMs);
+      expect(made).toMatchObject({ created: true, entry: { kind: 'file', sizeBytes: 0 } });
+      expect(await files.hold(at, untilMs)).toMatchObject({ created: false, entry: { id: made.entry.id } });
+      await files.settle(at);
+      expect(await fileAt(at)).toMatchObject({ sizeBytes: 0 });
+      await files.settle(at);
+      const { entry } = await put(join(folder, 'f'), 'x');
+      expect(await files.hold(join(folder, 'f'), untilMs)).toEqual({ entry, created: false });
+      expect(await faultOf(files.hold(path(`${folder}/none/f`), untilMs))).toBe('parent-missing');
+    });
+
+    test('can be removed, moved and copied like others', async () => {
+      const folder = await room();
+      for (const name of ['a', 'b', 'c']) await files.write(join(folder, name), body(), { mode: ANY });
+      await files.remove(join(folder, 'a'), { recoverable: false });
+      await files.move(join(folder, 'b'), join(folder, 'b2'), { overwrite: false });
+      await files.copy(join(folder, 'c'), join(folder, 'c2'), { overwrite: false, shallow: false });
+      expect(await namesIn(folder)).toEqual(['b2', 'c', 'c2']);
+      const other = join(await room(), 'moved');
+      await files.move(folder, other, { overwrite: false });
+      expect(await namesIn(other)).toEqual(['b2', 'c', 'c2']);
+    });
+  });
+}
+
+async function* failing(text: string, error: Error): AsyncIterable<Uint8Array> {
+  yield Buffer.from(text);
+  throw error;
+}

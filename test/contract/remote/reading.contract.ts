@@ -1,0 +1,170 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { FileEntry, Page, Remote } from '../../../src/api/remote.ts';
+import { contentHashOf } from '../../../src/util/content-hash.ts';
+import { ROOT } from '../../../src/util/path.ts';
+import { ABSENT, ANY, bytes, listed, path, type RemoteUnderTest } from './remote-under-test.ts';
+
+/** What is there, what has changed, and the bytes of files. */
+export function readingContract(drive: RemoteUnderTest): void {
+  let remote: Remote;
+  beforeAll(() => {
+    remote = drive.remote;
+  });
+  const { room } = drive;
+
+  describe('entries', () => {
+    test('a file is as it was uploaded', async () => {
+      const at = path(`${await room()}/Übung #1 %41.txt`);
+      const modifiedMs = Date.UTC(2020, 1, 3, 4, 5, 6);
+      const file = await remote.upload(at, bytes('content'), { ...ABSENT, modifiedMs });
+      expect(file).toMatchObject({
+        kind: 'file',
+        path: at,
+        name: 'Übung #1 %41.txt',
+        sizeBytes: 7,
+        contentHash: contentHashOf(bytes('content')),
+        modifiedMs,
+      });
+      expect(await remote.stat(at)).toEqual(file);
+    });
+
+    test('names are found whatever their case and normal form', async () => {
+      const folder = await room();
+      await remote.upload(path(`${folder}/Übung.TXT`), bytes('x'), ANY);
+      expect(await remote.stat(path(`${folder.toUpperCase()}/u\u0308BUNG.txt`))).toMatchObject({
+        name: 'Übung.TXT',
+      });
+    });
+
+    test('what is not there is undefined', async () => {
+      expect(await remote.stat(path('/not/here'))).toBeUndefined();
+    });
+
+    test('a name that the service cannot take is refused as such', async () => {
+      const folder = await room();
+      await expect(remote.upload(path(`${folder}/.DS_Store`), bytes('x'), ANY)).rejects.toMatchObject({
+        failure: 'disallowed-name',
+      });
+      await expect(remote.upload(path(`${folder}/back\\slash`), bytes('x'), ANY)).rejects.toMatchObject({
+        failure: 'malformed-path',
+      });
+    });
+  });
+
+  describe('listings', () => {
+    test('children of a folder, and of the root', async () => {
+      const folder = await room();
+      const file = await remote.upload(path(`${folder}/b.txt`), bytes('b'), ANY);
+      const inner = await remote.createFolder(path(`${folder}/A`));
+      await remote.upload(path(`${folder}/A/deep.txt`), bytes('deep'), ANY);
+      expect(await listed(remote, path(folder), false)).toEqual([inner, file]);
+      expect((await listed(remote, ROOT, false)).map((entry) => entry.path)).toContain(folder);
+    });
+
+    test('all below a folder, without the folder itself', async () => {
+      const folder = await room();
+      await remote.upload(path(`${folder}/one/two/three.txt`), bytes('3'), ANY);
+      const found = await listed(remote, path(folder), true);
+      expect(found.map((entry) => entry.path)).toEqual([
+        `${folder}/one`,
+        `${folder}/one/two`,
+        `${folder}/one/two/three.txt`,
+      ]);
+    });
+
+    test('an empty folder has no children', async () => {
+      expect(await listed(remote, path(await room()), false)).toEqual([]);
+    });
+
+    test('of nothing, and of a file', async () => {
+      const file = await remote.upload(path(`${await room()}/f`), bytes('x'), ANY);
+      await expect(listed(remote, path('/not/here'), false)).rejects.toMatchObject({
+        failure: 'not-found',
+      });
+      await expect(listed(remote, file.path, false)).rejects.toMatchObject({ failure: 'not-folder' });
+    });
+  });
+
+  describe('the change feed', () => {
+    test('tells what came, moved and went since a cursor, and then of nothing more', async () => {
+      const folder = await room();
+      const kept = await remote.upload(path(`${folder}/kept`), bytes('1'), ANY);
+      const gone = await remote.upload(path(`${folder}/gone`), bytes('2'), ANY);
+      const cursor = await remote.latestCursor();
+      const moved = await remote.move(kept.path, path(`${folder}/moved`));
+      await remote.remove(gone.path, { permanent: false });
+      const { changes, cursor: after } = await allSince(remote, cursor);
+      expect(changes).toContainEqual({ kind: 'put', entry: moved });
+      expect(changes).toContainEqual({ kind: 'deleted', path: gone.path });
+      expect(changes).toContainEqual({ kind: 'deleted', path: kept.path });
+      expect((await allSince(remote, after)).changes).toEqual([]);
+    });
+
+    test('wakes who waits for a change', async () => {
+      const folder = await room();
+      const cursor = await remote.latestCursor();
+      const woken = remote.awaitChange(cursor, 30_000);
+      await remote.upload(path(`${folder}/news`), bytes('x'), ANY);
+      expect(await woken).toBe(true);
+    });
+
+    test('a wait ends with its signal', async () => {
+      const abort = new AbortController();
+      const waiting = remote.awaitChange(await remote.latestCursor(), 30_000, abort.signal);
+      const reason = new Error('enough');
+      abort.abort(reason);
+      await expect(waiting).rejects.toBe(reason);
+    });
+
+    test('a cursor that is none has to be replaced', async () => {
+      await expect(remote.changesSince('no cursor of theirs')).rejects.toMatchObject({ failure: 'reset' });
+    });
+  });
+
+  describe('downloads', () => {
+    test('all of a file, and parts of it', async () => {
+      const file = await remote.upload(path(`${await room()}/digits`), bytes('0123456789'), ANY);
+      expect(await read(remote, file)).toBe('0123456789');
+      expect(await read(remote, file, { start: 3, end: 5 })).toBe('34');
+      expect(await read(remote, file, { start: 8, end: 10 })).toBe('89');
+    });
+
+    test('an empty file', async () => {
+      const file = await remote.upload(path(`${await room()}/empty`), bytes(''), ANY);
+      expect(await read(remote, file)).toBe('');
+    });
+
+    test('the revision that was asked for, though there is a newer one', async () => {
+      const at = path(`${await room()}/f`);
+      const old = await remote.upload(at, bytes('old'), ANY);
+      await remote.upload(at, bytes('newer'), ANY);
+      expect(await read(remote, old)).toBe('old');
+    });
+
+    test('not what is gone for good', async () => {
+      const file = await remote.upload(path(`${await room()}/f`), bytes('x'), ANY);
+      await remote.remove(file.path, { permanent: true });
+      await expect(remote.download(file, undefined)).rejects.toMatchObject({ failure: 'not-found' });
+    });
+  });
+}
+
+async function allSince(remote: Remote, since: string): Promise<Pick<Page, 'changes' | 'cursor'>> {
+  let page = await remote.changesSince(since);
+  const changes = [...page.changes];
+  while (page.hasMore) {
+    page = await remote.changesSince(page.cursor);
+    changes.push(...page.changes);
+  }
+  return { changes, cursor: page.cursor };
+}
+
+async function read(
+  remote: Remote,
+  file: FileEntry,
+  range?: { start: number; end: number },
+): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of (await remote.download(file, range)).bytes) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}

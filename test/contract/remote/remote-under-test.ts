@@ -1,0 +1,55 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { Entry, Remote } from '../../../src/api/remote.ts';
+import { type Path, pathOf } from '../../../src/util/path.ts';
+
+/** A `Remote` on a drive that is empty. */
+export interface OpenedRemote {
+  readonly remote: Remote;
+  close(): Promise<void>;
+}
+
+/** The one that the contract is held against. */
+export interface RemoteUnderTest {
+  /** There from the first `beforeAll` on. */
+  readonly remote: Remote;
+  /** A new, empty folder for one test. */
+  room(): Promise<string>;
+}
+
+/** Opens a remote for all tests of the block that this is called in. */
+export function remoteUnderTest(open: () => Promise<OpenedRemote>): RemoteUnderTest {
+  let opened: OpenedRemote;
+  let folders = 0;
+  beforeAll(async () => {
+    opened = await open();
+  });
+  afterAll(() => opened.close());
+  return {
+    get remote() {
+      return opened.remote;
+    },
+    async room() {
+      folders += 1;
+      await opened.remote.createFolder(path(`/Room ${folders}`));
+      return `/Room ${folders}`;
+    },
+  };
+}
+
+export const path = (text: string): Path => pathOf(text.split('/').filter((name) => name !== ''));
+
+export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+export const ANY = { mode: { if: 'any' } } as const;
+export const ABSENT = { mode: { if: 'absent' } } as const;
+
+export function filled(sizeBytes: number, value: number): Uint8Array {
+  return new Uint8Array(sizeBytes).fill(value);
+}
+
+export async function listed(remote: Remote, folder: Path, recursive: boolean): Promise<Entry[]> {
+  const entries = new Map<string, Entry>();
+  for await (const { changes } of remote.list(folder, { recursive })) {
+    for (const change of changes) if (change.kind === 'put') entries.set(change.entry.path, change.entry);
+  }
+  return [...entries.values()].sort((one, other) => (one.path < other.path ? -1 : 1));
+}

@@ -1,0 +1,95 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Remote } from '../../../src/api/remote.ts';
+import { ROOT } from '../../../src/util/path.ts';
+import { ANY, bytes, listed, path, type RemoteUnderTest } from './remote-under-test.ts';
+
+/** Folders made, and what is removed, moved and copied. */
+export function treeContract(drive: RemoteUnderTest): void {
+  let remote: Remote;
+  beforeAll(() => {
+    remote = drive.remote;
+  });
+  const { room } = drive;
+
+  describe('the tree', () => {
+    test('a folder is made once', async () => {
+      const folder = await room();
+      const made = await remote.createFolder(path(`${folder}/New`));
+      expect(made).toMatchObject({ kind: 'folder', path: `${folder}/New`, name: 'New' });
+      expect(await remote.stat(made.path)).toEqual(made);
+      await expect(remote.createFolder(path(`${folder}/nEW`))).rejects.toMatchObject({
+        failure: 'conflict-folder',
+      });
+      await remote.upload(path(`${folder}/f`), bytes('x'), ANY);
+      await expect(remote.createFolder(path(`${folder}/f`))).rejects.toMatchObject({
+        failure: 'conflict-file',
+      });
+    });
+
+    test.each([{ permanent: false }, { permanent: true }])('removes files and folders: %o', async (how) => {
+      const folder = await room();
+      const file = await remote.upload(path(`${folder}/one/f`), bytes('x'), ANY);
+      await remote.remove(path(folder), how);
+      expect(await remote.stat(file.path)).toBeUndefined();
+      await expect(remote.remove(path(folder), how)).rejects.toMatchObject({ failure: 'not-found' });
+    });
+
+    test.each([{ permanent: false }, { permanent: true }])(
+      'removes a file only as long as it is the revision that was meant: %o',
+      async (how) => {
+        const folder = await room();
+        const first = await remote.upload(path(`${folder}/f`), bytes('x'), ANY);
+        const second = await remote.upload(first.path, bytes('y'), ANY);
+        await expect(remote.remove(first.path, { ...how, rev: first.rev })).rejects.toMatchObject({
+          failure: 'conflict-file',
+        });
+        expect(await remote.stat(first.path)).toMatchObject({ rev: second.rev });
+        await remote.remove(first.path, { ...how, rev: second.rev });
+        expect(await remote.stat(first.path)).toBeUndefined();
+      },
+    );
+
+    test('a move keeps the id, a copy makes a new one', async () => {
+      const folder = await room();
+      const file = await remote.upload(path(`${folder}/f`), bytes('x'), ANY);
+      const moved = await remote.move(file.path, path(`${folder}/g`));
+      expect(moved).toMatchObject({ id: file.id, path: `${folder}/g` });
+      const copied = await remote.copy(moved.path, path(`${folder}/h`));
+      expect(copied).toMatchObject({ path: `${folder}/h`, contentHash: file.contentHash });
+      expect(copied.id).not.toBe(file.id);
+      expect((await listed(remote, path(folder), false)).map(({ name }) => name)).toEqual(['g', 'h']);
+    });
+
+    test('a folder is copied with all below it', async () => {
+      const folder = await room();
+      await remote.upload(path(`${folder}/a/b/c`), bytes('x'), ANY);
+      await remote.copy(path(`${folder}/a`), path(`${folder}/z`));
+      expect(await remote.stat(path(`${folder}/z/b/c`))).toMatchObject({ kind: 'file' });
+    });
+
+    test('neither overwrites, nor goes into itself, nor takes what is not there', async () => {
+      const folder = await room();
+      const one = (await remote.upload(path(`${folder}/one`), bytes('1'), ANY)).path;
+      const two = (await remote.upload(path(`${folder}/two`), bytes('2'), ANY)).path;
+      for (const relocate of [remote.move, remote.copy]) {
+        await expect(relocate(one, two)).rejects.toMatchObject({ failure: 'conflict-file' });
+        await expect(relocate(path(`${folder}/none`), path(`${folder}/x`))).rejects.toMatchObject({
+          failure: 'not-found',
+        });
+        await expect(relocate(path(folder), path(`${folder}/inner`))).rejects.toMatchObject({
+          failure: 'into-itself',
+        });
+      }
+    });
+
+    test('the root can be listed but not changed', async () => {
+      const refused = { failure: 'no-permission' };
+      await expect(remote.remove(ROOT, { permanent: false })).rejects.toMatchObject(refused);
+      await expect(remote.createFolder(ROOT)).rejects.toMatchObject(refused);
+      await expect(remote.move(ROOT, path('/x'))).rejects.toMatchObject(refused);
+      await expect(remote.copy(ROOT, path('/x'))).rejects.toMatchObject(refused);
+      await expect(remote.upload(ROOT, bytes('x'), ANY)).rejects.toMatchObject(refused);
+      expect((await listed(remote, ROOT, false)).length).toBeGreaterThan(0);
+    });
+  });
+}
