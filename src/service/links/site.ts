@@ -3,6 +3,7 @@ import { LINK_PAGE_POLICY } from '../../web/link/shell.ts';
 import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
 import { folderZip } from '../content/folder-zip.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
+import { cookiesNamed, setCookie } from '../cookies.ts';
 import type { Answer, Exchange } from '../exchange.ts';
 import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';
@@ -101,18 +102,11 @@ function zipAnswer({ storage, clock }: Rooms, { account }: OpenLink, folder: Sto
 }
 
 function hasPass(exchange: Exchange, link: Link, passwords: LinkPasswords): boolean {
-  const cookies = exchange.request.headers.cookie?.split(/;[ \t]*/) ?? [];
-  return cookies.some((cookie) => {
-    const [name, pass = ''] = cookie.split('=');
-    return name === cookieName(link) && passwords.isPass(link, pass);
-  });
+  return cookiesNamed(exchange, cookieName(link)).some((pass) => passwords.isPass(link, pass));
 }
 
-async function tryPassword(
-  exchange: Exchange,
-  link: Link,
-  { linkPasswords: passwords, webUrl }: Rooms,
-): Promise<Answer> {
+async function tryPassword(exchange: Exchange, link: Link, rooms: Rooms): Promise<Answer> {
+  const { linkPasswords: passwords } = rooms;
   const form = await formOf(exchange, FORM_MAX_BYTES);
   const password = form?.get('password');
   if (!password) return page(400, passwordPage('Type the password.'));
@@ -122,9 +116,8 @@ async function tryPassword(
       'retry-after': String(GUESSES_WAIT_SECONDS),
     });
   if (verdict === 'wrong') return page(403, passwordPage('That is not the password.'));
-  const flags = `Path=/scl/; HttpOnly; SameSite=Lax${webUrl().startsWith('https:') ? '; Secure' : ''}`;
-  const cookie = `${cookieName(link)}=${passwords.pass(link)}; ${flags}`;
-  return seeOther(exchange, { 'set-cookie': cookie });
+  const pass = { name: cookieName(link), value: passwords.pass(link), path: '/scl/' };
+  return seeOther(exchange, setCookie(rooms, pass));
 }
 
 function cookieName(link: Link): string {

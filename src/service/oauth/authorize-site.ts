@@ -10,6 +10,7 @@ import type { Account } from '../accounts/accounts.ts';
 import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
 import { scopeInWords } from '../accounts/scopes.ts';
 import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';
+import { setCookie } from '../cookies.ts';
 import type { Answer, Exchange } from '../exchange.ts';
 import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';
@@ -21,7 +22,7 @@ import {
 } from './authorize-request.ts';
 import { OAuthRefusal } from './parameters.ts';
 import { type SignIn, signInTo } from './sign-in.ts';
-import { type Visit, Visits } from './visits.ts';
+import { VISIT_COOKIE, type Visit, Visits } from './visits.ts';
 
 export const AUTHORIZE_PATH = '/oauth2/authorize';
 
@@ -233,9 +234,8 @@ function again({ path, query }: Exchange, headers: Readonly<Record<string, strin
   return { status: 303, headers: { ...HEADERS, ...headers, location: `${path}?${query}` }, body: '' };
 }
 
-function cookieOf({ visits, rooms }: Call, visit: Visit): Readonly<Record<string, string>> {
-  const isSecure = rooms.webUrl().startsWith('https:');
-  return { 'set-cookie': visits.cookie(visit, AUTHORIZE_PATH, isSecure) };
+function cookieOf({ rooms }: Call, { id }: Visit): Readonly<Record<string, string>> {
+  return setCookie(rooms, { name: VISIT_COOKIE, value: id, path: AUTHORIZE_PATH });
 }
 
 /** As much of an address as tells its owner where they are going. */

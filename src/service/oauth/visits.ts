@@ -2,9 +2,11 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
 import type { Account, Accounts } from '../accounts/accounts.ts';
 import { isSameSecret, newSecret } from '../accounts/secrets.ts';
+import { cookiesNamed } from '../cookies.ts';
 import type { Exchange } from '../exchange.ts';
 
-const COOKIE = 'davgate-visit';
+/** The name of the cookie that holds a visit's id. */
+export const VISIT_COOKIE = 'davgate-visit';
 
 /** A working day: nobody stays signed in on a machine that was left. */
 const SIGNED_IN_MS = 8 * 60 * 60 * 1000;
@@ -44,9 +46,8 @@ export class Visits {
   ) {}
 
   /** The visit that a request belongs to; a new one for a browser that shows no cookie of ours. */
-  of({ request }: Exchange): Visit {
-    const cookies = request.headers.cookie?.split(/;[ \t]*/) ?? [];
-    const id = cookies.find((cookie) => cookie.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1);
+  of(exchange: Exchange): Visit {
+    const [id] = cookiesNamed(exchange, VISIT_COOKIE);
     return id !== undefined && /^[\w-]{43}$/.test(id) ? this.#known(id) : { id: newSecret() };
   }
 
@@ -82,11 +83,6 @@ export class Visits {
 
   isFormToken(visit: Visit, query: string, given: string): boolean {
     return isSameSecret(given, this.formToken(visit, query));
-  }
-
-  /** Makes the browser show this visit's id again. Other sites' pages may lead here, but their forms may not. */
-  cookie({ id }: Visit, path: string, isSecure: boolean): string {
-    return `${COOKIE}=${id}; Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
   }
 
   #known(id: string): Visit {
