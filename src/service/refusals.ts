@@ -4,7 +4,13 @@ import type { StorageError, StorageRefusal } from './storage/storage.ts';
 
 type Kind = StorageRefusal['kind'];
 type Of<K extends Kind> = Extract<StorageRefusal, { readonly kind: K }>;
-type Told<K extends Kind> = ((refusal: Of<K>, side: StorageError['side']) => WireFailure) | 'never';
+type Told<K extends Kind> =
+  | ((
+      refusal: Of<K>,
+      side: StorageError['side'],
+      uploadSession: StorageError['uploadSession'],
+    ) => WireFailure)
+  | 'never';
 
 /**
  * How one endpoint tells each kind of refusal in its own error union. Every kind has a row, so that a
@@ -25,10 +31,10 @@ export function toldRefusal(error: StorageError, table: RefusalTable): Error {
 
 /** The refusal as a member of the endpoint's union; `undefined` where it has none for it. */
 export function failureOf(error: StorageError, table: RefusalTable): WireFailure | undefined {
-  const { refusal, side } = error;
+  const { refusal, side, uploadSession } = error;
   // The compiler cannot see that the row found under a refusal's kind takes that kind.
   const told = table[refusal.kind] as Told<Kind>;
-  return told === 'never' ? undefined : told(refusal, side);
+  return told === 'never' ? undefined : told(refusal, side, uploadSession);
 }
 
 type Lookup = Of<'lookup'>;
@@ -69,16 +75,19 @@ export const LOOKUP: RefusalTable = {
 export const LISTING: RefusalTable = { ...LOOKUP, cursor: sameTag };
 
 /**
- * UploadWriteFailed: the reason lies flat beside a session. The bytes of a refused upload are not kept,
- * so the session it names is one that has lapsed already: a client that goes on with it hears `not_found`
- * and uploads anew.
+ * UploadWriteFailed: the reason lies flat beside the session that has the bytes, so that only the commit need be
+ * tried again. Where they were not kept, because the path was refused before they came say, it names a session that
+ * has lapsed already: a client that goes on with it hears `not_found` and uploads anew.
  */
-function uploadPath(reason: WireFailure): WireFailure {
-  const session = `pid_upload_session:${randomBytes(SESSION_ID_BYTES).toString('base64url')}`;
+function uploadPath(reason: WireFailure, uploadSession: string = lapsedSession()): WireFailure {
   return {
     tags: ['path', ...reason.tags],
-    value: { '.tag': 'path', reason: reason.value, upload_session_id: session },
+    value: { '.tag': 'path', reason: reason.value, upload_session_id: uploadSession },
   };
+}
+
+function lapsedSession(): string {
+  return `pid_upload_session:${randomBytes(SESSION_ID_BYTES).toString('base64url')}`;
 }
 
 const SESSION_ID_BYTES = 16;
@@ -86,9 +95,9 @@ const SESSION_ID_BYTES = 16;
 /** upload: UploadError. */
 export const UPLOAD: RefusalTable = {
   ...NO_REFUSALS,
-  lookup: () => uploadPath(unwritable()),
-  write: (refusal) => uploadPath(writeError(refusal)),
-  conflict: (refusal) => uploadPath(writeError(refusal)),
+  lookup: (_refusal, _side, session) => uploadPath(unwritable(), session),
+  write: (refusal, _side, session) => uploadPath(writeError(refusal), session),
+  conflict: (refusal, _side, session) => uploadPath(writeError(refusal), session),
   body: sameTag,
 };
 

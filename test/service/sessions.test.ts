@@ -108,6 +108,20 @@ describe('a sequential session', () => {
   });
 });
 
+test('the session that a refused upload names has its bytes: only the commit need be tried again', async () => {
+  await put(service, '/taken', 'other');
+  const bytes = pseudoRandomBytes(100_000, 5);
+  const refused = await upload(service, 'files/upload', { path: '/taken' }, { body: bytes });
+  expect(refusalIn(refused)).toMatchObject({ status: 409, summary: 'path/conflict/file' });
+  const { error } = refused.json as { error: { upload_session_id: string } };
+  const commit = { path: '/free' };
+  const finished = await send('finish', { ...at(error.upload_session_id, bytes.length), commit });
+  expect([finished.status, finished.json]).toEqual([
+    200,
+    expect.objectContaining({ name: 'free', content_hash: contentHashOf(bytes) }),
+  ]);
+});
+
 describe('a concurrent session', () => {
   const begin = () => started({ session_type: 'concurrent' });
 

@@ -184,7 +184,7 @@ function stat(store: Store, ns: number, address: string, includeDeleted: boolean
 
 /** See `Storage.read`. Nothing is looked up before the first chunk is asked for. */
 async function* read(
-  { files, store, committer, log }: Parts,
+  { files, store, reserve, background, log }: Parts,
   file: StoredFile,
   range: ByteRange | undefined,
   buffers: BlockBuffers | undefined,
@@ -205,9 +205,13 @@ async function* read(
       log.error('stored bytes are damaged', { hash: failure.hash, reason: failure.message });
     throw failure;
   } finally {
-    // After `close` the next start collects it.
-    if (contents.stopReading(content) && !committer.isClosed)
-      await committer.run((transaction) => contents.collect(transaction, content));
+    // Nobody who reads waits for this or hears that it failed: then the next round of housekeeping collects it. A reader
+    // left over at the end counts on, so that the next start does.
+    if (!reserve.isClosed && contents.stopReading(content))
+      background.start(
+        'removing what was read last',
+        reserve.commit((transaction) => contents.collect(transaction, content)),
+      );
   }
 }
 

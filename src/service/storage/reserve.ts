@@ -35,7 +35,8 @@ export class Reserve {
       return await this.committer.run(operation);
     } catch (failure) {
       if (!(failure instanceof StorageError) || failure.refusal.tag !== 'insufficient_space') throw failure;
-      await this.#filling;
+      // It may fail, as the disk is full.
+      await this.#filling?.catch(() => undefined);
       await this.disk.remove(this.#path);
       return await this.committer.run(operation);
     }

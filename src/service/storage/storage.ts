@@ -177,7 +177,8 @@ export interface Storage {
 
   /**
    * Resolves once the file would survive a loss of power. Chunks of a body are kept by reference: they must
-   * not be written to again. A refused commit names the upload session that keeps the bytes.
+   * not be written to again. A refused commit names the upload session that keeps the bytes, unless there is no room or
+   * too many are writing.
    */
   upload(namespace: string, commit: Commit, body: Incoming): Promise<StoredFile>;
   /** The session's id. */

@@ -15,6 +15,7 @@ import {
   type Outcome,
   type SessionPiece,
   StorageError,
+  type StorageRefusal,
   type StoredFile,
 } from './storage.ts';
 import { storedFile } from './tree-rows.ts';
@@ -25,6 +26,12 @@ export interface SessionPoint {
   readonly session: string;
   readonly offset: number;
 }
+
+/** Refusals without a session: there is no room for one, or the answer has no place to name it. */
+const NOT_KEPT: ReadonlySet<string> = new Set<StorageRefusal['tag']>([
+  'insufficient_space',
+  'too_many_write_operations',
+]);
 
 /** Everything that brings bytes in: each call stages its bytes first and commits them when they are durable. */
 export class Uploads {
@@ -37,13 +44,13 @@ export class Uploads {
     private readonly clock: Clock,
   ) {}
 
-  /** Bytes whose commit is refused stay in an upload session, which the refusal names. */
+  /** Bytes whose commit is refused stay in an upload session, which the refusal names (but see `NOT_KEPT`). */
   upload(ns: number, commit: Commit, body: Incoming): Promise<StoredFile> {
     return this.#staged(body, 0, async (staged) => {
       try {
         return await this.committer.run((transaction) => this.#write(transaction, ns, commit, staged.blocks));
       } catch (failure) {
-        if (!(failure instanceof StorageError) || failure.refusal.tag === 'insufficient_space') throw failure;
+        if (!(failure instanceof StorageError) || NOT_KEPT.has(failure.refusal.tag)) throw failure;
         const session = await this.#keepInSession(ns, staged);
         throw new StorageError(failure.refusal, failure.side, session);
       }

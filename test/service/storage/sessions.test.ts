@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Storage } from '../../../src/service/storage/storage.ts';
 import { BLOCK_BYTES, contentHashOf } from '../../../src/util/content-hash.ts';
+import { Sqlite } from '../../../src/util/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { body, bytesOf, commit, HOME, opened, put, refusal, textAt } from './opened.ts';
 
@@ -163,6 +164,20 @@ test('an upload whose commit is refused can be finished from its session', async
   expect(await finish(storage, session, bytes.length, '/free')).toMatchObject({
     contentHash: contentHashOf(bytes),
   });
+});
+
+test('an upload that waited too long for its turn leaves no session behind: all of it is sent again', async () => {
+  const clock = new ManualClock();
+  const storage = await opened({ clock });
+  const late = storage.upload(HOME, commit('/late'), body('small, so that nothing waits for a disk'));
+  // The line of commits moves in the next turn of the event loop: until then it has got into it.
+  for (let turn = 0; turn < 100; turn++) await undefined;
+  await clock.advance(1001);
+  expect(await refusal(late)).toBe('write/too_many_write_operations');
+  await storage.close();
+  const database = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
+  expect(database.prepare('SELECT id FROM session').all()).toEqual([]);
+  database.close();
 });
 
 test('concurrent parts may come in any order, in parallel and again', async () => {

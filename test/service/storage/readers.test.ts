@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import type { StoredFile } from '../../../src/service/storage/storage.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { expectSound } from './invariants.ts';
+import { HOME, opened, put } from './opened.ts';
+
+/** A storage with a reader in the middle of a file that has been removed for ever. */
+async function readingOn(clock: ManualClock) {
+  const storage = await opened({ clock });
+  const bytes = randomBytes(100_000);
+  const file: StoredFile = await put(storage, '/a', bytes);
+  const reader = storage.read(file, undefined)[Symbol.asyncIterator]();
+  const { value } = await reader.next();
+  expect(bytes.equals(value)).toBe(true);
+  await storage.removeForever(HOME, '/a');
+  return { storage, reader };
+}
+
+test('a read is whole also when what it read last cannot be cleared away now; the next round does it', async () => {
+  const clock = new ManualClock();
+  const { storage, reader } = await readingOn(clock);
+  const end = reader.next();
+  // Its place in the line of commits comes too late.
+  for (let turn = 0; turn < 100; turn++) await undefined;
+  await clock.advance(1001);
+  expect(await end).toEqual({ done: true, value: undefined });
+  // The line has moved, and refused it.
+  await new Promise((resolve) => setImmediate(resolve));
+  await storage.tidy();
+  await storage.close();
+  expectSound(storage.dataDirectory);
+});
+
+test('a reader that outlives the storage ends quietly, and the next start clears up after it', async () => {
+  const clock = new ManualClock();
+  const { storage, reader } = await readingOn(clock);
+  await storage.close();
+  expect(await reader.return?.()).toEqual({ done: true, value: undefined });
+  const again = await opened({ clock, dataDirectory: storage.dataDirectory });
+  await again.tidy();
+  await again.close();
+  expectSound(storage.dataDirectory);
+});
+
+test('so it does after one that ends while the storage is closing', async () => {
+  const clock = new ManualClock();
+  const { storage, reader } = await readingOn(clock);
+  const closed = storage.close();
+  await reader.return?.();
+  await closed;
+  const again = await opened({ clock, dataDirectory: storage.dataDirectory });
+  await again.tidy();
+  await again.close();
+  expectSound(storage.dataDirectory);
+});

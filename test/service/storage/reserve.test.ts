@@ -1,0 +1,47 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { Committer } from '../../../src/service/storage/committer.ts';
+import { localDisk } from '../../../src/service/storage/disk.ts';
+import { Reserve } from '../../../src/service/storage/reserve.ts';
+import { Ticks } from '../../../src/service/storage/ticks.ts';
+import { Sqlite } from '../../../src/util/sqlite.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { refusal } from './opened.ts';
+
+function failure(code: string): Error {
+  return Object.assign(new Error(`${code}: injected`), { code });
+}
+
+test('a removal makes room also while the reserve, for which there is none, is being made', async () => {
+  const database = new Sqlite(':memory:');
+  onTestFinished(() => {
+    database.close();
+  });
+  const clock = new ManualClock();
+  const committer = new Committer(database, new Ticks(0, clock), clock, () => {});
+  let isFull = true;
+  let giveUp = (_: Error) => {};
+  const reserve = new Reserve(
+    '/data',
+    {
+      ...localDisk,
+      create: () =>
+        new Promise((_, reject) => {
+          giveUp = reject;
+        }),
+      remove: async () => {
+        isFull = false;
+      },
+    },
+    committer,
+  );
+  const filled = refusal(reserve.fill());
+  const removed = refusal(
+    reserve.commit(() => {
+      if (isFull) throw failure('SQLITE_FULL');
+    }),
+  );
+  // Full once for the commit, it waits for the reserve; then that is full too.
+  await new Promise((resolve) => setImmediate(resolve));
+  giveUp(failure('ENOSPC'));
+  expect([await filled, await removed]).toEqual(['ENOSPC: injected', 'done']);
+});
