@@ -106,6 +106,22 @@ export class MemoryDrive {
     while (!this.files.status().isFeedAlive) await turn();
   }
 
+  /** Lets the feed tell all that has happened. */
+  async feedTold(): Promise<void> {
+    this.remote.releaseFeed();
+    await turn(50);
+  }
+
+  /** What the questions to the service are during `work`, those of the feed left out. */
+  async questionsOf(work: () => Promise<unknown>): Promise<string[]> {
+    const before = this.remote.calls.length;
+    await work();
+    return this.remote.calls
+      .slice(before)
+      .filter(({ call }) => !['awaitChange', 'changesSince', 'latestCursor'].includes(call))
+      .map(({ call, path }) => `${call} ${path}`);
+  }
+
   /** Resolves when nothing is pending any more; the test's own time limit ends it. */
   async untilLanded(): Promise<void> {
     while (this.files.depth().files > 0) await turn();

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ROOT } from '../../../../src/util/path.ts';
+import type { Gate } from '../../../support/call-script.ts';
 import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
 import { at, MemoryRemote } from '../../../support/memory-remote.ts';
 
@@ -104,6 +105,16 @@ describe('a walk through the whole tree', () => {
 });
 
 describe('a client that lists folder after folder', () => {
+  /** Lists as many folders as make it a walk, whose recursive listing is on its way and held. */
+  async function walkBegun(): Promise<Gate> {
+    await drive.files.list(at('/Tree'));
+    await drive.files.list(at('/Tree/f0'));
+    const gate = remote.holdNext('list', 'end');
+    await drive.files.list(at('/Tree/f1'));
+    await gate.reached;
+    return gate;
+  }
+
   test('finds the rest known', async () => {
     await drive.files.list(at('/Tree'));
     for (let index = 0; index < 2; index++) await drive.files.list(at(`/Tree/f${index}`));
@@ -116,40 +127,21 @@ describe('a client that lists folder after folder', () => {
     expect(remote.questions).toBe(before);
   });
 
-  test('waits for what is on its way and does not ask for it too', async () => {
-    await drive.files.list(at('/Tree'));
-    await drive.files.list(at('/Tree/f0'));
-    const gate = remote.holdNext('list', 'end');
-    await drive.files.list(at('/Tree/f1'));
-    await gate.reached;
+  test.each([
+    ['what is on its way', ['f3', 'f4', 'f5'], ['deep']],
+    ['what is in a folder of which nothing is known yet', ['f5/deep'], ['x']],
+  ])('waits for %s and does not ask for it too', async (_, folders, names) => {
+    const gate = await walkBegun();
     const before = remote.count('list');
-    const waiting = Promise.all([3, 4, 5].map((index) => drive.names(at(`/Tree/f${index}`))));
+    const waiting = Promise.all(folders.map((folder) => drive.names(at(`/Tree/${folder}`))));
     await turn(20);
     gate.release();
-    expect(await waiting).toEqual([['deep'], ['deep'], ['deep']]);
-    expect(remote.count('list')).toBe(before);
-  });
-
-  test('waits too for what is in a folder of which nothing is known yet', async () => {
-    await drive.files.list(at('/Tree'));
-    await drive.files.list(at('/Tree/f0'));
-    const gate = remote.holdNext('list', 'end');
-    await drive.files.list(at('/Tree/f1'));
-    await gate.reached;
-    const before = remote.count('list');
-    const waiting = drive.names(at('/Tree/f5/deep'));
-    await turn(20);
-    gate.release();
-    expect(await waiting).toEqual(['x']);
+    expect(await waiting).toEqual(folders.map(() => names));
     expect(remote.count('list')).toBe(before);
   });
 
   test('asks by itself when that takes long', async () => {
-    await drive.files.list(at('/Tree'));
-    await drive.files.list(at('/Tree/f0'));
-    const gate = remote.holdNext('list', 'end');
-    await drive.files.list(at('/Tree/f1'));
-    await gate.reached;
+    const gate = await walkBegun();
     const waiting = drive.names(at('/Tree/f3'));
     await turn(20);
     await drive.clock.advance(1_000);
@@ -159,11 +151,7 @@ describe('a client that lists folder after folder', () => {
   });
 
   test('leaves when its client does', async () => {
-    await drive.files.list(at('/Tree'));
-    await drive.files.list(at('/Tree/f0'));
-    const gate = remote.holdNext('list', 'end');
-    await drive.files.list(at('/Tree/f1'));
-    await gate.reached;
+    const gate = await walkBegun();
     const client = new AbortController();
     const waiting = drive.files.list(at('/Tree/f3'), client.signal);
     await turn(20);
