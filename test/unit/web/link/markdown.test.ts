@@ -49,6 +49,13 @@ describe('markdown', () => {
     expect(rendered(text)).not.toMatch(/\s(href|src)=/);
   });
 
+  test('may have more code blocks than anybody writes', () => {
+    const blocks = 1300;
+    const document = rendered('```js\nx()\n```\n'.repeat(blocks));
+    expect(document.match(/<pre>/g)?.length).toBe(blocks);
+    expect(document).toContain('<span class="hljs-title function_">x</span>');
+  });
+
   test('a link that leads to the web says nothing of where it stands', () => {
     expect(rendered('[x](https://a.example/?a&b)')).toContain(
       '<a href="https://a.example/?a&amp;b" rel="noopener noreferrer nofollow" target="_blank">x</a>',
