@@ -53,3 +53,13 @@ describe.each(sources)('src/%s', (source) => {
     if (!file.test(source)) expect(text).not.toMatch(pattern);
   });
 });
+
+test('how long a test waits for what comes by itself is said in one place', () => {
+  const folder = import.meta.dirname;
+  const impatient = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && name !== join('support', 'eventually.ts'))
+    .filter((name) =>
+      /\bvi\.wait(For|Until)\(|\bexpect\s*\.poll\(/.test(readFileSync(join(folder, name), 'utf8')),
+    );
+  expect(impatient).toEqual([]);
+});

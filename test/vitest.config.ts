@@ -1,18 +1,18 @@
 import { defineConfig } from 'vitest/config';
 
-/** Real mounts, 300 MiB files and process starts need minutes, not vitest's five seconds. */
-const slow = { testTimeout: 600_000, hookTimeout: 600_000 };
+/** Real mounts, 300 MiB files and a busy machine need minutes, not vitest's five seconds: the limits end what hangs. */
+const patient = { testTimeout: 600_000, hookTimeout: 600_000 };
 
 export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
+    ...patient,
     projects: [
       {
         extends: true,
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'test/architecture.test.ts'],
-          testTimeout: 30_000,
         },
       },
       {
@@ -20,7 +20,6 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/service/**/*.test.ts', 'test/gateway/**/*.test.ts', 'test/faults/**/*.test.ts'],
-          ...slow,
         },
       },
       {
@@ -31,7 +30,6 @@ export default defineConfig({
           globalSetup: ['test/support/build.ts'],
           // Mounts and 300 MiB transfers share two cores: side by side they only time each other out.
           fileParallelism: false,
-          ...slow,
         },
       },
     ],

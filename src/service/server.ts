@@ -33,6 +33,8 @@ export interface ServiceOptions {
   readonly publicUrl?: string;
   /** For tests of clients; all off when absent. */
   readonly faults?: FaultSettings;
+  /** How long a commit may wait for those before it; a second if left out, as at the real service. */
+  readonly commitWaitMs?: number;
 }
 
 /** A consent to hand to a client: what `grant` is asked for. */
@@ -63,10 +65,11 @@ export interface RunningService {
  * used, or an option is wrong; nothing stays open then.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { dataDirectory, clock, log, publicUrl } = options;
+  const { dataDirectory, clock, log, publicUrl, commitWaitMs } = options;
   if (publicUrl !== undefined) checkOrigin(publicUrl);
   const faults = new Faults(options.faults ?? {}, clock);
-  const storage = await openStorage({ dataDirectory, clock, log });
+  const waiting = commitWaitMs === undefined ? {} : { commitWaitMs };
+  const storage = await openStorage({ dataDirectory, clock, log, ...waiting });
   try {
     return await serve(options, storage, faults);
   } catch (error) {

@@ -4,6 +4,7 @@ import type { Browser, FrameLocator, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startChromium } from '../support/chromium.ts';
+import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { onePagePdf } from '../support/media.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -66,7 +67,7 @@ const heightPx = async (): Promise<number> =>
 async function resized(): Promise<void> {
   const inside = await frame().locator('body').elementHandle();
   const heightInside = async () => Math.ceil((await inside?.boundingBox())?.height ?? 0);
-  await expect.poll(async () => (await heightPx()) - (await heightInside()), { timeout: 20_000 }).toBe(2);
+  await eventually(async () => expect((await heightPx()) - (await heightInside())).toBe(2));
 }
 
 describe('a marked link', () => {
@@ -133,9 +134,8 @@ describe('DavgateEmbed', () => {
     const link = await sharedLink(service, '/wide.png');
     const width = async () => {
       const shown = frame().locator('img');
-      await expect
-        .poll(() => shown.evaluate((element) => (element as { complete?: boolean }).complete))
-        .toBe(true);
+      const isComplete = () => shown.evaluate((element) => (element as { complete?: boolean }).complete);
+      await eventually(async () => expect(await isComplete()).toBe(true));
       return Math.round((await shown.boundingBox())?.width ?? 0);
     };
     await mount({ link });

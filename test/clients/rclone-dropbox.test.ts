@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { type DropboxHosts, playDropboxHosts } from '../support/dropbox-hosts.ts';
+import { eventually } from '../support/eventually.ts';
 import { type ServiceProgram, startServiceProgram, temporaryDirectory } from '../support/program.ts';
 import { configureDropboxRclone, type Rclone } from '../support/rclone.ts';
 import { digestTree } from '../support/trees.ts';
@@ -274,8 +275,8 @@ describe("rclone's Dropbox backend on the service", () => {
       try {
         expect(await readdir(join(mount.path, 'watched'))).toEqual(['made before']);
         await rclone.pipe('new', 'rcat', 'drive:watched/made elsewhere');
-        const names = async () => await readdir(join(mount.path, 'watched'));
-        await expect.poll(names, { timeout: 60_000, interval: 200 }).toContain('made elsewhere');
+        const names = () => readdir(join(mount.path, 'watched'));
+        await eventually(async () => expect(await names()).toContain('made elsewhere'), 200);
       } finally {
         await mount.unmount();
       }

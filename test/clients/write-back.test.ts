@@ -48,7 +48,8 @@ test('rclone copies in, checks what has not landed yet, and what has', async () 
     await writeFile(join(source, `${size} bytes`), pseudoRandomBytes(size, size % 97));
   for (let index = 0; index < 60; index++)
     await writeFile(join(source, 'sub folder', `#${index} % & ü.txt`), `content of ${index}`);
-  service.service.setFaults({ 'latency-write-ms': 300 });
+  // Nothing has landed when rclone is through, however long that takes here.
+  service.service.setFaults({ 'latency-write-ms': 10_000 });
   await rclone.run('copy', source, 'drive:copied');
   expect(await waitingFiles(program)).toBeGreaterThan(0);
   await rclone.run('check', '--download', source, 'drive:copied');

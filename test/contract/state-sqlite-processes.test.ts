@@ -43,7 +43,7 @@ let directory: string;
 beforeAll(() => {
   compiled = compile('state/sqlite/state.ts');
   directory = mkdtempSync(join(tmpdir(), 'davgate-killed-'));
-}, 120_000);
+});
 
 afterAll(() => {
   compiled.remove();
@@ -96,7 +96,7 @@ test('whatever was acknowledged before a kill is there after it', async () => {
     await state.close();
   }
   expect(said.length).toBeGreaterThan(ROUNDS * 30);
-}, 120_000);
+});
 
 /** What `openSqliteState` throws to a user of the machine who is not root. */
 function refusal(unusable: string): string {

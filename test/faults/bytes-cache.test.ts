@@ -8,6 +8,7 @@ import { PIECE_BYTES } from '../../src/vfs/content/block-file.ts';
 import type { BlockKey } from '../../src/vfs/content/blocks.ts';
 import { type BlockCache, openBlockCache } from '../../src/vfs/content/cache.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
+import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const MIBIBYTE = 1024 ** 2;
@@ -141,7 +142,7 @@ describe('a block that is not what was written is a miss, and goes away', () => 
     expect(await read(cache)).toBeUndefined();
     expect(cache.has(block)).toBe(false);
     expect(warnings).toEqual(['a cached block was damaged and is fetched again']);
-    await vi.waitFor(async () => expect(await files()).toEqual([]));
+    await eventually(async () => expect(await files()).toEqual([]));
   });
 
   test('another block under its name', async () => {
@@ -188,10 +189,10 @@ describe('the size on the disk is bounded', () => {
     const keys = Array.from({ length: 8 }, (_, index) => ({ ...block, index, sizeBytes: 3 * MIBIBYTE }));
     for (const key of keys) {
       cache.keep(key, bytes.subarray(0, key.sizeBytes));
-      await vi.waitFor(async () => expect((await files()).length).toBeGreaterThan(0));
+      await eventually(async () => expect((await files()).length).toBeGreaterThan(0));
     }
     await cache.close();
-    await vi.waitFor(async () => expect((await files()).length).toBeLessThanOrEqual(3));
+    await eventually(async () => expect((await files()).length).toBeLessThanOrEqual(3));
     const again = await openCache(10 * MIBIBYTE);
     expect(again.has(keys[0] ?? block)).toBe(false);
   });
@@ -200,7 +201,7 @@ describe('the size on the disk is bounded', () => {
     await store(...[0, 1, 2].map((index) => ({ ...block, index })));
     expect(await files()).toHaveLength(3);
     await openCache(9 * MIBIBYTE);
-    await vi.waitFor(async () => expect(await files()).toHaveLength(2));
+    await eventually(async () => expect(await files()).toHaveLength(2));
   });
 
   test('a block that is larger than all the room is not written', async () => {
@@ -260,7 +261,7 @@ describe('a disk that refuses', () => {
     await writeFile(join(directory, 'v1', 'incoming'), '');
     const others = [1, 2, 3].map((index) => ({ ...block, index }));
     for (const key of others) cache.keep(key, bytes);
-    await vi.waitFor(() => expect(warnings).toHaveLength(1));
+    await eventually(() => expect(warnings).toHaveLength(1));
     for (const key of others) cache.keep(key, bytes);
     await cache.close();
     expect(warnings).toEqual(['the block cache cannot be written to: reads go on without it']);
@@ -284,13 +285,13 @@ describe('a disk that refuses', () => {
     await takeAway();
     const key = (index: number) => ({ ...block, index });
     cache.keep(key(1), bytes);
-    await vi.waitFor(() => expect(events).toHaveLength(1));
+    await eventually(() => expect(events).toHaveLength(1));
     await clock.advance(59_999);
     cache.keep(key(2), bytes);
     await clock.advance(1);
     for (const index of [3, 6, 7, 8]) cache.keep(key(index), bytes);
     // Given up by the writer, and pushed out of memory by the later ones. That the disk still refuses is no news.
-    await vi.waitFor(() => expect(cache.has(key(3))).toBe(false));
+    await eventually(() => expect(cache.has(key(3))).toBe(false));
     await bringBack();
     await clock.advance(60_000);
     for (const index of [4, 5]) cache.keep(key(index), bytes);
@@ -311,7 +312,7 @@ describe('a disk that refuses', () => {
     await bringBack();
     await clock.advance(60_000);
     cache.keep({ ...block, index: 1 }, bytes);
-    await vi.waitFor(() => expect(cache.has(block)).toBe(true));
+    await eventually(() => expect(cache.has(block)).toBe(true));
     expect((await read(cache))?.equals(bytes)).toBe(true);
     await cache.close();
     expect(await files()).toHaveLength(2);
@@ -327,7 +328,7 @@ describe('a disk that refuses', () => {
       Object.assign(new Error('ENOSPC: no space left on device, writev'), { code: 'ENOSPC' }),
     );
     cache.keep(block, bytes);
-    await vi.waitFor(() => expect(warnings).toHaveLength(1));
+    await eventually(() => expect(warnings).toHaveLength(1));
     full.mockRestore();
     expect(warnings).toMatchObject([[expect.any(String), { problem: expect.stringContaining('ENOSPC') }]]);
     expect((await read(cache))?.equals(bytes)).toBe(true);

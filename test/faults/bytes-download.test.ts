@@ -8,6 +8,7 @@ import type { ByteRange } from '../../src/util/ranges.ts';
 import type { FileEntry } from '../../src/vfs/files.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import type { DownloadFault } from '../support/bytes-remote.ts';
+import { eventually } from '../support/eventually.ts';
 import { collect, type ReaderSetUp, settle, setUpReader } from '../support/readers.ts';
 
 const PATH = pathOf(['film.bin']);
@@ -70,7 +71,7 @@ describe('a download that is cut goes on where it broke', () => {
     const range = { start: 3, end: SIZE - 3 };
     expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
     // The rest of the last block still comes, for the cache.
-    await vi.waitFor(() => expect(setUp.remote.downloadedBytes).toBe(SIZE));
+    await eventually(() => expect(setUp.remote.downloadedBytes).toBe(SIZE));
   });
 
   test('also when the answer only ends, without an error', async () => {
@@ -250,7 +251,7 @@ describe('a reader who goes away ends the download at once', () => {
     setUp.remote.faults = [fault];
     const leaver = new AbortController();
     const outcome = attempt(entry, range, leaver.signal);
-    await vi.waitFor(() => expect(setUp.remote.openDownloads).toBe(1));
+    await eventually(() => expect(setUp.remote.openDownloads).toBe(1));
     await settle();
     leaver.abort(new Error('gone'));
     expect((await outcome).failure).toMatchObject({ message: 'gone' });
@@ -265,7 +266,7 @@ describe('a reader who goes away ends the download at once', () => {
     const reading = (async () => {
       while (!(await iterator.next()).done);
     })().catch((failure) => failure);
-    await vi.waitFor(() => expect(setUp.remote.openDownloads).toBe(1));
+    await eventually(() => expect(setUp.remote.openDownloads).toBe(1));
     await settle();
     await iterator.return?.();
     expect(await reading).toBeInstanceOf(Error);
@@ -322,7 +323,7 @@ describe('a reader who goes away ends the download at once', () => {
       .read(entry, { start: 1000, end: 2000 }, leaver.signal)
       [Symbol.asyncIterator]();
     await iterator.next();
-    await vi.waitFor(() => expect(setUp.remote.openDownloads).toBe(1));
+    await eventually(() => expect(setUp.remote.openDownloads).toBe(1));
     leaver.abort(new Error('gone'));
     await settle();
     expect(setUp.remote.openDownloads).toBe(0);

@@ -8,6 +8,7 @@ import { CommitLane } from '../../src/vfs/upload/commit-lane.ts';
 import { createUploader, UPLOAD_LIMITS } from '../../src/vfs/upload/upload.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { BytesRemote, never } from '../support/bytes-remote.ts';
+import { eventually } from '../support/eventually.ts';
 
 const PATH = pathOf(['file.bin']);
 const ANY = { mode: { if: 'any' } } as const;
@@ -87,7 +88,7 @@ describe('a body that throws is not committed', () => {
       return never(signal);
     };
     const body = repeated(15, async () => {
-      await vi.waitFor(() => expect(signals.length).toBeGreaterThan(0));
+      await eventually(() => expect(signals.length).toBeGreaterThan(0));
       throw new Error('the sender went away');
     });
     await expect(uploader.store(PATH, body, ANY)).rejects.toThrow('the sender went away');
@@ -126,7 +127,7 @@ describe('an abort ends the write and commits nothing', () => {
     const { state, body } = bodyOf(repeated(stage === 'upload' ? 1 : LONG_PIECES));
     await expect(uploader.store(PATH, body, ANY, leaver.signal)).rejects.toThrow('gone');
     expectOldContent(remote);
-    await vi.waitFor(() => expect(state.closed).toBe(true));
+    await eventually(() => expect(state.closed).toBe(true));
   });
 
   test('between the last part and the commit', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { eventually } from '../support/eventually.ts';
+import { GatewayClient, startTestGateway, TEST_MS, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { rpc, upload } from '../support/service-client.ts';
 import { UpstreamCalls } from '../support/upstream-calls.ts';
@@ -13,7 +14,8 @@ let upstream: UpstreamCalls;
 beforeEach(async () => {
   service = await startTestService();
   upstream = new UpstreamCalls(service.url);
-  gateway = await startTestGateway({ service });
+  gateway = await startTestGateway({ service, holdMs: TEST_MS });
+  await gateway.following();
   client = new GatewayClient(gateway.url);
   expect((await client.send('MKCOL', '/d')).status).toBe(201);
   expect((await client.send('PROPFIND', '/d/', DEPTH_1)).status).toBe(207);
@@ -89,8 +91,7 @@ describe('one request is at most one call', () => {
 
   test('MOVE, COPY and DELETE of a folder of 1,000 files too', async () => {
     await fill('/d/many', 1000);
-    const isSeen = async () => (await client.send('HEAD', '/d/many/999')).status;
-    await expect.poll(isSeen, { timeout: 20_000 }).toBe(200);
+    await eventually(async () => expect((await client.send('HEAD', '/d/many/999')).status).toBe(200));
     await ask(207, 'PROPFIND', '/d/many/', DEPTH_1);
     upstream.take();
     await ask(201, 'COPY', '/d/many', to('/d/copy'));
@@ -104,8 +105,8 @@ describe('one request is at most one call', () => {
 
   test('COPY of a folder that was never listed too, while nothing is kept beside the files', async () => {
     await fill('/d/many', 20);
-    const isSeen = async () => String((await ask(207, 'PROPFIND', '/d/', DEPTH_1)).body).includes('/d/many/');
-    await expect.poll(isSeen, { timeout: 20_000 }).toBe(true);
+    const shownIn = async (folder: string) => String((await ask(207, 'PROPFIND', folder, DEPTH_1)).body);
+    await eventually(async () => expect(await shownIn('/d/')).toContain('/d/many/'));
     upstream.take();
     await ask(201, 'COPY', '/d/many', to('/d/copy'));
     expect(upstream.take()).toEqual(['copy_v2']);

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Sqlite } from '../../src/util/sqlite.ts';
-import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { GatewayClient, startTestGateway, TEST_MS, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 /** What a client that creates in two halves costs in commits of davgate's own state, through real HTTP. */
@@ -11,7 +11,7 @@ let client: GatewayClient;
 
 beforeEach(async () => {
   service = await startTestService();
-  gateway = await startTestGateway({ service });
+  gateway = await startTestGateway({ service, holdMs: TEST_MS });
   client = new GatewayClient(gateway.url);
   expect((await client.send('MKCOL', '/d')).status).toBe(201);
 });

@@ -1,7 +1,8 @@
 import { request } from 'node:http';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { pathOf, ROOT } from '../../src/util/path.ts';
 import { startDav } from '../support/dav.ts';
+import { eventually } from '../support/eventually.ts';
 import { MemoryDrive } from '../support/memory-drive.ts';
 import { usedBytes } from '../support/memory-use.ts';
 import { VastRemote } from '../support/vast-remote.ts';
@@ -59,7 +60,7 @@ test('a change in a folder that was forgotten is seen', async () => {
   expect(await files.stat(file(0, 'new.txt'))).toBeUndefined();
   for (let index = 60; index < 120; index++) await files.list(folder(index));
   remote.putFile(file(0, 'new.txt'), 'new');
-  await vi.waitFor(async () => expect(await files.stat(file(0, 'new.txt'))).toMatchObject({ sizeBytes: 3 }));
+  await eventually(async () => expect(await files.stat(file(0, 'new.txt'))).toMatchObject({ sizeBytes: 3 }));
 });
 
 test('PROPFIND of 120,000 entries with depth infinity is streamed', async () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../../src/app.ts';
 import { type LogFields, silentLog } from '../../src/util/log.ts';
+import { eventually } from '../support/eventually.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -90,7 +91,7 @@ test('a property that one set is shown by the other, also in a listing that it h
   await ask(0, 'PUT', '/folder/a', { body: 'one' });
   const listing = async (gateway: 0 | 1) =>
     (await ask(gateway, 'PROPFIND', '/folder/', { body: FIND_PROPERTY, headers: { Depth: '1' } })).text;
-  await expect.poll(() => listing(1), { timeout: 60_000 }).toContain('/folder/a');
+  await eventually(async () => expect(await listing(1)).toContain('/folder/a'));
   for (const colour of ['red', 'blue']) {
     expect((await ask(0, 'PROPPATCH', '/folder/a', { body: setProperty(colour) })).status).toBe(207);
     expect(await listing(1)).toContain(`>${colour}<`);
@@ -106,7 +107,7 @@ test('an empty file that one holds back is seen by the other, which takes its bo
   expect(found.text).toContain('/new');
   expect((await ask(1, 'GET', '/new')).status).toBe(200);
   expect((await ask(1, 'PUT', '/new', { body: 'the body' })).status).toBe(204);
-  await expect.poll(async () => (await ask(0, 'GET', '/new')).text, { timeout: 60_000 }).toBe('the body');
+  await eventually(async () => expect((await ask(0, 'GET', '/new')).text).toBe('the body'));
 });
 
 test('what is set aside through one is read, moved and removed through the other', async () => {

@@ -1,10 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { adminCommand } from '../../src/cli/service-admin/admin.ts';
 import { checkService } from '../../src/service/check.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { addApp, addPerson, besideService, FormBrowser, tokenByConsent } from '../support/consent.ts';
+import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, rpc, send } from '../support/service-client.ts';
@@ -66,7 +67,7 @@ test('a removed account’s token, links and sign-in end at once, its files soon
   expect((await browser.press('allow')).status).toBe(403);
   expect((await browser.signIn(EMAIL, PASSWORD)).text).toContain('There is no account with this address');
 
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     await clock.advance(HOUR_MS);
     expect([homesLeft(), await blockFiles()]).toEqual([0, ours]);
   });
@@ -80,7 +81,7 @@ test('who comes back with the same address finds an empty home, and a restart go
   expect(homesLeft()).toBe(1);
   const again = await startTestService({ clock, dataDirectory: service.dataDirectory });
   try {
-    await vi.waitFor(() => expect(homesLeft()).toBe(0));
+    await eventually(() => expect(homesLeft()).toBe(0));
     await addPerson(again, EMAIL, PASSWORD);
     const token = await tokenByConsent(again, app, EMAIL, PASSWORD);
     const answered = await rpc(again, 'files/list_folder', { path: '' }, { token });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Sqlite } from '../../src/util/sqlite.ts';
+import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, refusal, refusalIn, rpc, send } from '../support/service-client.ts';
@@ -19,7 +20,7 @@ afterEach(() => service.close());
 
 /** Rounds go by until `expectation` holds. */
 const afterSomeRounds = (expectation: () => void | Promise<void>) =>
-  vi.waitFor(async () => {
+  eventually(async () => {
     await clock.advance(HOUR_MS);
     await expectation();
   });
@@ -107,7 +108,7 @@ test('a service that closes in the middle of a round goes on with it at the next
   await service.service.close();
   const again = await startTestService({ clock, dataDirectory: service.dataDirectory });
   try {
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { json } = await rpc(again, 'files/list_folder', { path: '', include_deleted: true });
       expect((json as { entries: unknown[] }).entries).toEqual([]);
     });

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contentHashOf } from '../../src/util/content-hash.ts';
+import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { connectRaw } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -93,7 +94,7 @@ describe('get_temporary_link', () => {
     expect((await fetch(url)).status).toBe(410);
     // A day later no one knows it any more.
     await clock.advance(24 * HOUR_MS + 1);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await clock.advance(HOUR_MS);
       expect((await fetch(url)).status).toBe(404);
     });

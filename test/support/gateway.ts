@@ -26,6 +26,8 @@ export interface TestGateway {
   readonly warnings: readonly LogFields[];
   /** Where bodies wait that the service does not take yet. */
   readonly spillDirectory: string;
+  /** Resolves when it sees what others change: what it learnt before that it may have to learn again. */
+  following(): Promise<void>;
   /** Resolves when nothing waits in the journal. */
   landed(): Promise<void>;
   close(): Promise<void>;
@@ -33,8 +35,10 @@ export interface TestGateway {
 
 export interface GatewayOptions {
   readonly service: TestService;
-  /** How long calls are tried again; short to see what becomes of those that are given up. */
+  /** How long calls are tried again, if not as long as a test takes; short to see what becomes of those that are given up. */
   readonly deadlineMs?: number;
+  /** How long an empty file waits for its body. */
+  readonly holdMs?: number;
   /** Of the waits between two tries. */
   readonly random?: () => number;
   /** Of the gateway itself. Its connections go by the real one, and wait as long as a test takes. */
@@ -43,8 +47,8 @@ export interface GatewayOptions {
   readonly writeBack?: boolean;
 }
 
-/** A minute by a test's clock may take anything by the real one. */
-const TEST_MS = 10 * 60_000;
+/** A minute by a test's clock may take anything by the real one, and a busy machine anything for a second's work. */
+export const TEST_MS = 10 * 60_000;
 const PATIENT: HttpTimeouts = {
   connectMs: TEST_MS,
   answerMs: TEST_MS,
@@ -55,7 +59,8 @@ const PATIENT: HttpTimeouts = {
 /** The gateway as `src/app.ts` composes it, in this process, open to all, over a service that runs already. */
 export async function startTestGateway(options: GatewayOptions): Promise<TestGateway> {
   const { url, appKey, appSecret, refreshToken } = options.service;
-  const { deadlineMs, random, clock = systemClock, writeBack = false } = options;
+  const { random, holdMs, clock = systemClock, writeBack = false } = options;
+  const deadlineMs = options.deadlineMs ?? (options.clock ? undefined : TEST_MS);
   const directory = await mkdtemp(join(tmpdir(), 'davgate-gateway-'));
   const errors: LogFields[] = [];
   const warnings: LogFields[] = [];
@@ -78,7 +83,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     log,
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(random && { random }),
-    ...(options.clock && { timeouts: PATIENT }),
+    timeouts: PATIENT,
   });
   const spill = await openSpill({ directory: join(directory, 'spill'), clock, log });
   const journals = await openSqliteJournals({
@@ -89,6 +94,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const files = await openDrive({
     ...drive,
     spill,
+    ...(holdMs !== undefined && { holdMs }),
     ...(writeBack && { journal: await journals.drive('d') }),
   });
   const { state } = files;
@@ -105,6 +111,9 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     errors,
     warnings,
     spillDirectory: join(directory, 'spill'),
+    async following() {
+      while (!files.status().isFeedAlive) await setImmediate();
+    },
     async landed() {
       while (files.depth().files > 0) await setImmediate();
     },

@@ -37,8 +37,8 @@ export async function listening(options: Partial<ListenerOptions> = {}): Promise
     handle: async (_request, response) => void response.end('handled'),
     log: { info: note, warn: note, error: note },
     ...options,
-    // A test that fails must not wait for its own hanging requests.
-    limits: { drainGraceMs: 500, ...options.limits },
+    // A test that fails must not wait for long for its own hanging requests.
+    limits: { drainGraceMs: 5_000, ...options.limits },
   });
   closers.push(() => listener.close());
   return {

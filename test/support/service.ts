@@ -21,7 +21,8 @@ export interface TestService {
 
 /**
  * The embedded storage service in this process, on a free port, with a provisioned account. It works in a
- * new temporary directory that goes when it closes, unless `dataDirectory` names one to keep.
+ * new temporary directory that goes when it closes, unless `dataDirectory` names one to keep. On a busy machine
+ * no commit is refused for having waited too long.
  */
 export async function startTestService(options: Partial<ServiceOptions> = {}): Promise<TestService> {
   const dataDirectory = options.dataDirectory ?? (await mkdtemp(join(tmpdir(), 'davgate-service-')));
@@ -29,6 +30,7 @@ export async function startTestService(options: Partial<ServiceOptions> = {}): P
     listen: { host: '127.0.0.1', port: 0 },
     clock: systemClock,
     log: silentLog,
+    commitWaitMs: Number.POSITIVE_INFINITY,
     ...options,
     dataDirectory,
   });

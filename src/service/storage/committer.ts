@@ -24,7 +24,7 @@ export interface Change {
 /** Must have no effect but on the database and the transaction: it runs again when its batch fails. */
 export type Operation<T> = (transaction: Transaction) => T;
 
-/** How long a commit may wait for those before it, ms (service-api.md §9.6). */
+/** How long a commit may wait for those before it (service-api.md §9.6). */
 const WAIT_MS_MAX = 1000;
 
 /** Commits that share one transaction and its fsync. */
@@ -52,6 +52,7 @@ export class Committer {
     private readonly ticks: Ticks,
     private readonly clock: Clock,
     private readonly committed: (transaction: Transaction) => void,
+    private readonly waitMsMax = WAIT_MS_MAX,
   ) {}
 
   /** Resolves once the effect is durable. Throws what `operation` throws, or `too_many_write_operations`. */
@@ -92,7 +93,7 @@ export class Committer {
     const nowMs = this.clock.now();
     const batch: Waiting[] = [];
     for (const waiting of this.#queue.splice(0, BATCH_MAX)) {
-      if (nowMs - waiting.queuedMs <= WAIT_MS_MAX) batch.push(waiting);
+      if (nowMs - waiting.queuedMs <= this.waitMsMax) batch.push(waiting);
       else waiting.reject(new StorageError({ kind: 'write', tag: 'too_many_write_operations' }));
     }
     if (batch.length > 0) this.#commit(batch, nowMs);

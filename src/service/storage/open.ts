@@ -5,7 +5,7 @@ import type { Log } from '../../util/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { Background } from './background.ts';
 import { BlockFiles } from './blocks.ts';
-import { Committer } from './committer.ts';
+import { Committer, type Transaction } from './committer.ts';
 import { Contents } from './contents.ts';
 import { Cursors } from './cursors.ts';
 import { type Database, openDatabase } from './database.ts';
@@ -33,6 +33,8 @@ export interface StorageOptions {
   readonly mintId?: () => string;
   /** The file system that blocks are kept on. */
   readonly disk?: Disk;
+  /** How long a commit may wait for those before it; a second if left out, as at the real service. */
+  readonly commitWaitMs?: number;
 }
 
 /** Block files removed at once: few, so that they do not keep readers from the disk. */
@@ -60,10 +62,11 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     const watchers = new Watchers();
     const ticks = new Ticks(settings.tick, clock);
     const background = new Background(log);
-    const committer = new Committer(database, ticks, clock, ({ changes, orphans }) => {
+    const committed = ({ changes, orphans }: Transaction) => {
       watchers.notify(changes);
       if (orphans.length > 0) background.start('removing blocks', removeAll(files, orphans));
-    });
+    };
+    const committer = new Committer(database, ticks, clock, committed, options.commitWaitMs);
     await files.prepare();
     markClosed(database, false, log);
     const reserve = new Reserve(dataDirectory, disk, committer);

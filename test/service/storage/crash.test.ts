@@ -15,8 +15,8 @@ import { body, bytesOf, commit, HOME, OWNER, temporaryFolder } from './opened.ts
 const KILLS = 60;
 const LOAD = fileURLToPath(new URL('./crash-load.mjs', import.meta.url));
 
-/** Milliseconds of work before a kill: enough for some hundred calls, or none. */
-const WORK_MS_MAX = 250;
+/** What a victim may say before its kill, in lines: enough for a hundred calls, or none. */
+const LINES_MAX = 400;
 
 interface Operation {
   readonly put?: string;
@@ -56,9 +56,14 @@ test(`${KILLS} kills at random moments lose nothing that was acknowledged and le
   const files = new Map<number, Files>();
   let acknowledged = 0;
   for (let round = 0; round < KILLS; round++) {
-    const lines = await killedAtWork(dataDirectory, `${seed + round}`, random(WORK_MS_MAX));
+    const lines = await killedAtWork(dataDirectory, `${seed + round}`, random(LINES_MAX));
     acknowledged += lines.filter((line) => line.done).length;
-    const storage = await openStorage({ dataDirectory, clock: systemClock, log: silentLog });
+    const storage = await openStorage({
+      dataDirectory,
+      clock: systemClock,
+      log: silentLog,
+      commitWaitMs: Number.POSITIVE_INFINITY,
+    });
     storage.createNamespace(HOME, 2 ** 40);
     await expectSessions(storage, lines);
     const found = await filesOf(storage);
@@ -78,8 +83,8 @@ test(`${KILLS} kills at random moments lose nothing that was acknowledged and le
   expect(acknowledged).toBeGreaterThan(KILLS * 5);
 });
 
-/** Lets a victim work for a while; what it said before it was killed. */
-async function killedAtWork(dataDirectory: string, seed: string, workMs: number): Promise<Line[]> {
+/** Kills a victim once it has said so many lines more than that it is ready; what it said before it ended. */
+async function killedAtWork(dataDirectory: string, seed: string, linesMin: number): Promise<Line[]> {
   const clockUrl = new URL('../../util/clock.js', compiled.url).href;
   const victim = spawn(process.execPath, [LOAD, compiled.url, clockUrl, dataDirectory, seed], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -92,7 +97,7 @@ async function killedAtWork(dataDirectory: string, seed: string, workMs: number)
   const heard = once(victim, 'close');
   createInterface({ input: victim.stdout }).on('line', (text) => {
     lines.push(JSON.parse(text) as Line);
-    if (lines.length === 1) void systemClock.sleep(workMs).then(() => victim.kill('SIGKILL'));
+    if (lines.length === 1 + linesMin) victim.kill('SIGKILL');
   });
   const [, signal] = (await heard) as [number | null, string | null];
   expect([signal, complaint]).toEqual(['SIGKILL', '']);

@@ -12,7 +12,12 @@ import { compile } from '../../support/compiled.ts';
 import { body, bytesOf, commit, HOME, opened, put, refusal, temporaryFolder, textAt } from './opened.ts';
 
 function reopen(dataDirectory: string) {
-  return openStorage({ dataDirectory, clock: systemClock, log: silentLog });
+  return openStorage({
+    dataDirectory,
+    clock: systemClock,
+    log: silentLog,
+    commitWaitMs: Number.POSITIVE_INFINITY,
+  });
 }
 
 test('a second storage on the directory is refused, in this process and in another', async () => {

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type Disk, localDisk } from '../../../src/service/storage/disk.ts';
 import type { Storage } from '../../../src/service/storage/storage.ts';
 import { contentHashOf } from '../../../src/util/content-hash.ts';
+import { eventually } from '../../support/eventually.ts';
 import { body, bytesOf, commit, HOME, opened, put, refusal, temporaryFolder } from './opened.ts';
 
 const STEPS = ['create', 'append', 'sync', 'rename', 'syncFolder'] as const;
@@ -121,7 +122,7 @@ test('a disk that is really full: everything written is whole, and room can be m
   const storage = await opened({ dataDirectory });
   await expectAll(storage, new Map([...large, ...small, ...tiny]));
   expect(await refusal(storage.removeForever(HOME, '/large'))).toBe('done');
-  await expect.poll(() => readdir(join(dataDirectory, 'blocks')), { timeout: 20_000 }).toEqual([]);
+  await eventually(async () => expect(await readdir(join(dataDirectory, 'blocks'))).toEqual([]));
   expect(await refusal(put(storage, '/again', randomBytes(3_000_000)))).toBe('done');
   await storage.close();
   const again = await opened({ dataDirectory });

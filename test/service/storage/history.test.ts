@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Storage } from '../../../src/service/storage/storage.ts';
+import { eventually } from '../../support/eventually.ts';
 import { bytesOf, HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 
 const MOVE = { copy: false, autorename: false };
@@ -196,7 +197,7 @@ test('a large tree is out of reach at once and its space comes back, also over a
   expect(await refusal(() => storage.stat(HOME, '/big/699', true))).toBe('lookup/not_found');
   await storage.close();
   const again = await opened({ dataDirectory: storage.dataDirectory });
-  await vi.waitFor(() => expect(again.usage(HOME).usedBytes).toBe(0));
+  await eventually(() => expect(again.usage(HOME).usedBytes).toBe(0));
 });
 
 test('who reads a file that is removed for ever reads it to the end', async () => {

@@ -86,6 +86,7 @@ class Run {
       dataDirectory: this.dataDirectory,
       clock: systemClock,
       log: silentLog,
+      commitWaitMs: Number.POSITIVE_INFINITY,
     });
     this.storage.createNamespace(HOME, 2 ** 40);
     this.cursor ||= this.storage.latestCursor(OWNER, { path: '', recursive: true, includeDeleted: false });

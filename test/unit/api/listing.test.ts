@@ -236,6 +236,7 @@ describe('the long poll', () => {
     });
     // A call with the ordinary limit is given up and tried again meanwhile; the poll is still waiting then.
     const poll = scripted.remote.awaitChange('c', 30_000);
+    await scripted.service.until(() => scripted.service.callsOf(LONGPOLL).length === 1);
     scripted.service.on('files/get_metadata', hang, hang, ok(file('/f')));
     expect(await scripted.remote.stat(at('/f'))).toMatchObject({ name: 'f' });
     answer();

@@ -10,7 +10,7 @@ import {
   refuse,
   tagged,
 } from '../../support/scripted-service.ts';
-import { HASH, justNow, LONG_AGO, STAT, stored } from '../../support/uploaded-file.ts';
+import { afterTheCall, HASH, LONG_AGO, STAT, stored } from '../../support/uploaded-file.ts';
 
 let scripted: Scripted;
 beforeEach(async () => {
@@ -174,7 +174,7 @@ describe.each(LOSSES)('a copy whose answer is lost: %s', (_what, loss) => {
   const made = (more = {}) =>
     tagged(
       'file',
-      fileMetadata('/to', { id: 'id:copy', content_hash: HASH, server_modified: justNow(), ...more }),
+      fileMetadata('/to', { id: 'id:copy', content_hash: HASH, server_modified: afterTheCall(), ...more }),
     );
 
   test('was done: new, and with the same content', async () => {

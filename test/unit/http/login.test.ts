@@ -3,6 +3,7 @@ import type { Access } from '../../../src/http/exchange.ts';
 import { ATTEMPTS_MAX } from '../../../src/http/throttle.ts';
 import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/util/unread-body.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 const wrong = (index = 0) =>
   `Authorization: Basic ${Buffer.from(`ann:wrong${index}`).toString('base64')}\r\n`;
@@ -60,7 +61,7 @@ describe('a listener with users', () => {
   ])(
     'a client that sends all of a large body %s before it reads gets to see the 401',
     async (_, header, first) => {
-      const { connect } = await listening({ users: [ANN] });
+      const { connect } = await listening({ users: [ANN], clock: new ManualClock() });
       const connection = connect();
       connection.socket.pause();
       connection.send(request('PUT', '/a', header, first));

@@ -10,7 +10,7 @@ import {
   tagged,
   text,
 } from '../../../support/scripted-service.ts';
-import { justNow, STAT } from '../../../support/uploaded-file.ts';
+import { afterTheCall, STAT } from '../../../support/uploaded-file.ts';
 
 const BATCH = 'files/upload_session/finish_batch_v2';
 
@@ -32,7 +32,7 @@ const commit = (name: string): SessionCommit => ({
 const commits = ['a', 'b', 'c'].map(commit);
 
 const metadata = (name: string) =>
-  fileMetadata(`/${name}`, { content_hash: hashOf(name), server_modified: justNow() });
+  fileMetadata(`/${name}`, { content_hash: hashOf(name), server_modified: afterTheCall() });
 const success = (name: string) => tagged('file', metadata(name));
 const done = (name: string) => ({ ...metadata(name), '.tag': 'success' });
 const failed = (failure: Record<string, unknown>) => ({ '.tag': 'failure', failure });

@@ -11,7 +11,7 @@ import {
   refuse,
   tagged,
 } from '../../../support/scripted-service.ts';
-import { BODY, HASH, justNow, LONG_AGO, STAT, stored } from '../../../support/uploaded-file.ts';
+import { afterTheCall, BODY, HASH, LONG_AGO, STAT, stored } from '../../../support/uploaded-file.ts';
 
 const OLD_REV = '0000000000001';
 
@@ -64,7 +64,12 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
     const base = fileMetadata('/f', { rev: OLD_REV, server_modified: LONG_AGO });
     const history = (...entries: object[]) => ok({ is_deleted: false, entries, has_more: false });
     const revision = (more: Record<string, unknown>) =>
-      fileMetadata('/f', { rev: '00000000000b', content_hash: HASH, server_modified: justNow(), ...more });
+      fileMetadata('/f', {
+        rev: '00000000000b',
+        content_hash: HASH,
+        server_modified: afterTheCall(),
+        ...more,
+      });
 
     test.each<[string, WriteMode]>([
       ['absent', { if: 'absent' }],

@@ -15,28 +15,37 @@ afterEach(() => scripted.close());
 const upload = () => scripted.remote.upload(at('/f'), BODY, { mode: { if: 'any' } });
 
 describe('several uploads at once', () => {
-  /** Answers each after a moment; how many were under way at once at most. */
+  /** Uploads that were not told yet to be done. */
+  let left = 0;
+  function many(count: number) {
+    left = count;
+    return Promise.all(Array.from({ length: count }, () => upload()));
+  }
+
+  /** Answers all that are let out at once when the last of them has come; how many they were at most. */
   function crowded(answerOf: (underWay: number) => Answer) {
-    const seen = { underWay: 0, most: 0 };
-    scripted.service.on(UPLOAD, (response, call, request) => {
-      seen.underWay += 1;
-      seen.most = Math.max(seen.most, seen.underWay);
-      const answer = answerOf(seen.underWay);
-      setTimeout(() => {
-        seen.underWay -= 1;
-        void answer(response, call, request);
-      }, 20);
+    const seen = { most: 0 };
+    const held: (() => unknown)[] = [];
+    scripted.service.on(UPLOAD, (...asked) => {
+      const answer = answerOf(held.length + 1);
+      held.push(() => answer(...asked));
+      seen.most = Math.max(seen.most, held.length);
+      if (held.length < Math.min(left, scripted.remote.uploadsAtOnce())) return;
+      for (const give of held.splice(0)) give();
     });
     return seen;
   }
-  const many = (count: number) => Promise.all(Array.from({ length: count }, () => upload()));
+  const done: Answer = (...asked) => {
+    left -= 1;
+    return uploaded(...asked);
+  };
   const refused = json(429, {
     error_summary: 'too_many_write_operations/',
     error: { reason: { '.tag': 'too_many_write_operations' }, retry_after: 1 },
   });
 
   test('go side by side, more and more, where the service takes that', async () => {
-    const seen = crowded(() => uploaded);
+    const seen = crowded(() => done);
     await many(2);
     expect(seen.most).toBe(2);
     await many(40);
@@ -46,7 +55,7 @@ describe('several uploads at once', () => {
 
   test('go one by one once the service has refused one, which is tried again at once', async () => {
     const { service, clock, log } = scripted;
-    const seen = crowded((underWay) => (underWay > 1 ? refused : uploaded));
+    const seen = crowded((underWay) => (underWay > 1 ? refused : done));
     // No time passes: nobody waits the second that the service asks for.
     await many(2);
     expect(service.callsOf(UPLOAD).length).toBeLessThanOrEqual(5);

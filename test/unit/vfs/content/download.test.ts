@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
 import { pathOf } from '../../../../src/util/path.ts';
 import type { ByteRange } from '../../../../src/util/ranges.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { collect, type ReaderSetUp, settle, setUpReader } from '../../../support/readers.ts';
 
 const PATH = pathOf(['film.bin']);
@@ -34,7 +35,7 @@ describe('all of a file', () => {
       const { bytes, entry } = file(sizeBytes);
       expect((await setUp.read(entry)).equals(bytes)).toBe(true);
       expect(asked()).toEqual([undefined]);
-      await vi.waitFor(() => expect(setUp.remote.openDownloads).toBe(0));
+      await eventually(() => expect(setUp.remote.openDownloads).toBe(0));
     },
   );
 
@@ -168,7 +169,7 @@ describe('a range', () => {
   test('fetches what is between cached blocks and no more', async () => {
     const { bytes, entry } = file(6 * BLOCK_BYTES);
     await setUp.read(entry, { start: 2 * BLOCK_BYTES, end: 2 * BLOCK_BYTES + 1 });
-    await vi.waitFor(() => expect(setUp.remote.openDownloads).toBe(0));
+    await eventually(() => expect(setUp.remote.openDownloads).toBe(0));
     expect(
       (await setUp.read(entry, { start: 0, end: 5 * BLOCK_BYTES })).equals(
         bytes.subarray(0, 5 * BLOCK_BYTES),
@@ -199,7 +200,7 @@ describe('what is on the disk', () => {
     for (let index = 0; index < 6; index++) {
       const at = index * BLOCK_BYTES;
       await setUp.read(entry, { start: at, end: Math.min(at + BLOCK_BYTES, bytes.length) });
-      await vi.waitFor(async () => expect(await setUp.blocksOnDisk()).toBeGreaterThan(index));
+      await eventually(async () => expect(await setUp.blocksOnDisk()).toBeGreaterThan(index));
     }
     return { bytes, entry, reader: await setUp.restart(), calls: asked().length };
   }
@@ -269,7 +270,7 @@ describe('a client that reads range after range', () => {
     const { entry } = file(10 * BLOCK_BYTES);
     await step(entry, 0);
     await step(entry, 1);
-    await vi.waitFor(() => expect(asked()).toEqual([blocks(0, 1), blocks(1, 3)]));
+    await eventually(() => expect(asked()).toEqual([blocks(0, 1), blocks(1, 3)]));
     const ahead = setUp.remote.calls.map((call) => call.what === 'download' && call.ahead);
     expect(ahead).toEqual([false, true]);
   });

@@ -3,6 +3,7 @@ import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
 import { pathOf } from '../../../../src/util/path.ts';
 import type { FileEntry } from '../../../../src/vfs/files.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { type ReaderSetUp, setUpReader } from '../../../support/readers.ts';
 
 /** More blocks than are kept of any other read. */
@@ -22,7 +23,7 @@ async function open(roomBytes: number): Promise<FileEntry> {
   remote.pace = async () => {
     const written = remote.downloadedBytes / BLOCK_BYTES - 1;
     if (Number.isInteger(written) && written > 0)
-      await vi.waitUntil(async () => (await blocksOnDisk()) >= written, { timeout: 60_000, interval: 1 });
+      await eventually(async () => expect(await blocksOnDisk()).toBeGreaterThanOrEqual(written), 1);
   };
   return remote.put(pathOf(['film.bin']), BYTES);
 }
