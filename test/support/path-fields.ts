@@ -1,0 +1,281 @@
+import { type Item, newFile } from './items.ts';
+import { finished } from './jobs.ts';
+import type { TestService } from './service.ts';
+import { type Answered, headerJson, rpc, send, upload } from './service-client.ts';
+
+/** How a path may be written (service-api.md §5). */
+export type Form = 'path' | 'ns' | 'id' | 'rev';
+
+/** The forms that a pattern allows; this one allows all. */
+export const READ: readonly Form[] = ['path', 'ns', 'id', 'rev'];
+const WRITE_OR_ID: readonly Form[] = ['path', 'ns', 'id'];
+const WRITE: readonly Form[] = ['path', 'ns'];
+
+/** A field of a function that takes a path. */
+export interface PathField {
+  readonly route: string;
+  readonly field: string;
+  readonly allows: readonly Form[];
+  /** What the address names; `new` is a name that is free, in a folder that has the id. */
+  readonly names: 'file' | 'image' | 'folder' | 'new';
+  /** Calls the function. Returns what it answered, and the entry of a batch with its own outcome. */
+  readonly call: (service: TestService, address: string, item: Item) => Promise<Answered>;
+  /** Whether a form that is not one is the upload's own 409, and not 400. */
+  readonly isUpload?: boolean;
+}
+
+/** Every field that takes a path, of every function. */
+export const PATH_FIELDS: readonly PathField[] = [
+  ...['files/get_metadata', 'files/get_temporary_link'].map(
+    (route): PathField => ({
+      route,
+      field: 'path',
+      allows: READ,
+      names: 'file',
+      call: (service, path) => rpc(service, route, { path }),
+    }),
+  ),
+  {
+    route: 'files/download',
+    field: 'path',
+    allows: READ,
+    names: 'file',
+    call: (service, path) => read(service, 'files/download', { path }),
+  },
+  {
+    route: 'files/get_thumbnail_v2',
+    field: 'resource.path',
+    allows: READ,
+    names: 'image',
+    call: (service, path) => read(service, 'files/get_thumbnail_v2', { resource: { '.tag': 'path', path } }),
+  },
+  {
+    route: 'files/get_thumbnail_batch',
+    field: 'entries.path',
+    allows: READ,
+    names: 'image',
+    call: async (service, path) =>
+      entryOf(await rpc(service, 'files/get_thumbnail_batch', { entries: [{ path }] })),
+  },
+  {
+    route: 'files/download_zip',
+    field: 'path',
+    allows: ['path', 'ns', 'id'],
+    names: 'folder',
+    call: (service, path) => read(service, 'files/download_zip', { path }),
+  },
+  {
+    route: 'sharing/create_shared_link_with_settings',
+    field: 'path',
+    allows: READ,
+    names: 'file',
+    call: (service, path) => rpc(service, 'sharing/create_shared_link_with_settings', { path }),
+  },
+  {
+    route: 'sharing/list_shared_links',
+    field: 'path',
+    allows: READ,
+    names: 'file',
+    call: (service, path) => rpc(service, 'sharing/list_shared_links', { path }),
+  },
+  ...['files/list_folder', 'files/list_folder/get_latest_cursor'].map(
+    (route): PathField => ({
+      route,
+      field: 'path',
+      allows: WRITE_OR_ID,
+      names: 'folder',
+      call: (service, path) => rpc(service, route, { path }),
+    }),
+  ),
+  {
+    route: 'files/search_v2',
+    field: 'options.path',
+    allows: WRITE_OR_ID,
+    names: 'folder',
+    call: (service, path) => rpc(service, 'files/search_v2', { query: 'x', options: { path } }),
+  },
+  {
+    route: 'files/list_revisions',
+    field: 'path',
+    allows: WRITE_OR_ID,
+    names: 'file',
+    call: (service, path) => rpc(service, 'files/list_revisions', { path }),
+  },
+  {
+    route: 'files/upload',
+    field: 'path',
+    allows: WRITE_OR_ID,
+    names: 'new',
+    isUpload: true,
+    call: (service, path) => upload(service, 'files/upload', { path }, { body: 'new' }),
+  },
+  {
+    route: 'files/upload_session/finish',
+    field: 'commit.path',
+    allows: WRITE_OR_ID,
+    names: 'new',
+    isUpload: true,
+    call: async (service, path) => {
+      const cursor = { session_id: await closedSession(service), offset: 3 };
+      return upload(service, 'files/upload_session/finish', { cursor, commit: { path } });
+    },
+  },
+  ...['upload_session/finish_batch', 'upload_session/finish_batch_v2'].map(
+    (name): PathField => ({
+      route: `files/${name}`,
+      field: 'commit.path',
+      allows: WRITE_OR_ID,
+      names: 'new',
+      isUpload: true,
+      call: (service, path) => finishAll(service, name, path),
+    }),
+  ),
+  {
+    route: 'files/get_temporary_upload_link',
+    field: 'commit_info.path',
+    allows: WRITE_OR_ID,
+    names: 'new',
+    call: async (service, path) => {
+      const answered = await rpc(service, 'files/get_temporary_upload_link', { commit_info: { path } });
+      if (answered.status !== 200) return answered;
+      const headers = { 'content-type': 'application/octet-stream' };
+      return send((answered.json as { link: string }).link, { method: 'POST', headers, body: 'new' });
+    },
+  },
+  {
+    route: 'files/create_folder_v2',
+    field: 'path',
+    allows: WRITE,
+    names: 'new',
+    call: (service, path) => rpc(service, 'files/create_folder_v2', { path }),
+  },
+  {
+    route: 'files/create_folder_batch',
+    field: 'paths',
+    allows: WRITE,
+    names: 'new',
+    call: (service, path) => batch(service, 'create_folder_batch', { paths: [path] }),
+  },
+  ...['files/delete_v2', 'files/permanently_delete'].map(
+    (route): PathField => ({
+      route,
+      field: 'path',
+      allows: WRITE_OR_ID,
+      names: 'file',
+      call: (service, path) => rpc(service, route, { path }),
+    }),
+  ),
+  {
+    route: 'files/delete_batch',
+    field: 'entries.path',
+    allows: WRITE_OR_ID,
+    names: 'file',
+    call: (service, path) => batch(service, 'delete_batch', { entries: [{ path }] }),
+  },
+  {
+    route: 'files/restore',
+    field: 'path',
+    allows: WRITE,
+    names: 'file',
+    call: (service, path, { rev }) => rpc(service, 'files/restore', { path, rev }),
+  },
+  ...['move', 'copy'].flatMap((verb): PathField[] => [
+    {
+      route: `files/${verb}_v2`,
+      field: 'from_path',
+      allows: WRITE_OR_ID,
+      names: 'file',
+      call: (service, path, item) =>
+        rpc(service, `files/${verb}_v2`, { from_path: path, to_path: `${item.path}.to` }),
+    },
+    {
+      route: `files/${verb}_v2`,
+      field: 'to_path',
+      allows: WRITE_OR_ID,
+      names: 'new',
+      call: async (service, path) =>
+        rpc(service, `files/${verb}_v2`, { from_path: (await newFile(service)).path, to_path: path }),
+    },
+    {
+      route: `files/${verb}_batch_v2`,
+      field: 'from_path',
+      allows: WRITE_OR_ID,
+      names: 'file',
+      call: (service, path, item) =>
+        batch(service, `${verb}_batch_v2`, { entries: [{ from_path: path, to_path: `${item.path}.to` }] }),
+    },
+    {
+      route: `files/${verb}_batch_v2`,
+      field: 'to_path',
+      allows: WRITE_OR_ID,
+      names: 'new',
+      call: async (service, path) =>
+        batch(service, `${verb}_batch_v2`, {
+          entries: [{ from_path: (await newFile(service)).path, to_path: path }],
+        }),
+    },
+  ]),
+];
+
+/** Functions that name nothing by a path; what they work on is named by a cursor, a job, a session or a link. */
+export const WITHOUT_PATH = [
+  'auth/token/revoke',
+  'check/app',
+  'check/user',
+  'files/copy_batch/check_v2',
+  'files/create_folder_batch/check',
+  'files/delete_batch/check',
+  'files/list_folder/continue',
+  'files/list_folder/longpoll',
+  'files/move_batch/check_v2',
+  'files/search/continue_v2',
+  'files/upload_session/append',
+  'files/upload_session/append_batch',
+  'files/upload_session/append_v2',
+  'files/upload_session/finish_batch/check',
+  'files/upload_session/start',
+  'files/upload_session/start_batch',
+  'sharing/get_shared_link_file',
+  'sharing/get_shared_link_metadata',
+  'sharing/modify_shared_link_settings',
+  'sharing/revoke_shared_link',
+  'users/get_current_account',
+  'users/get_space_usage',
+];
+
+/** A download-style call. */
+function read(service: TestService, name: string, argument: unknown): Promise<Answered> {
+  return send(`${service.url}/2/${name}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.token}`, 'dropbox-api-arg': headerJson(argument) },
+  });
+}
+
+/** Launches a batch of one and answers with its entry; a refused launch is the answer. */
+async function batch(service: TestService, name: string, argument: object): Promise<Answered> {
+  const launched = await rpc(service, `files/${name}`, argument);
+  if (launched.status !== 200) return launched;
+  const [entry] =
+    (launched.json as { entries?: unknown[] }).entries ?? (await finished(service, name, launched));
+  return { ...launched, json: entry, status: isFailure(entry) ? 409 : 200 };
+}
+
+const isFailure = (entry: unknown) => (entry as { '.tag': string })['.tag'] === 'failure';
+
+/** The only entry of a batch that is answered at once, as an answer of its own. */
+function entryOf(answered: Answered): Answered {
+  const [entry] = (answered.json as { entries: unknown[] }).entries;
+  return { ...answered, json: entry, status: isFailure(entry) ? 409 : 200 };
+}
+
+async function closedSession(service: TestService): Promise<string> {
+  const started = await upload(service, 'files/upload_session/start', { close: true }, { body: 'new' });
+  return (started.json as { session_id: string }).session_id;
+}
+
+async function finishAll(service: TestService, name: string, path: string): Promise<Answered> {
+  const cursor = { session_id: await closedSession(service), offset: 3 };
+  const entries = [{ cursor, commit: { path, mode: 'overwrite' } }];
+  if (name !== 'upload_session/finish_batch_v2') return batch(service, name, { entries });
+  return entryOf(await rpc(service, `files/${name}`, { entries }));
+}
