@@ -9,6 +9,7 @@ import { type Config, controlSocketIn } from './config.ts';
 import { clientOf } from './dav/clients.ts';
 import { createDavHandler } from './dav/handler.ts';
 import type { Drive } from './dav/method.ts';
+import { claimDrive } from './drive-owner.ts';
 import { startControl } from './http/control.ts';
 import type { User } from './http/credentials.ts';
 import type { Health } from './http/health.ts';
@@ -116,7 +117,7 @@ async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyM
   const { gauges, metrics, log, opened } = watchers;
   const state = opened.add(await openState(config, log));
   const journals = await openJournals(config, opened);
-  const { writeMode } = config;
+  const { writeMode, dataDirectory } = config;
   const directory = config.cacheDirectory;
   const sizeBytesMax = CACHE_BYTES_MAX;
   const blocks = opened.add(await openBlockCache({ directory, sizeBytesMax, clock: systemClock, log }));
@@ -138,7 +139,16 @@ async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyM
     if (service)
       drives.set(
         drive.name,
-        await openOne(drive, { ...watchers, service, state, journals, writeMode, cache, spill }),
+        await openOne(drive, {
+          ...watchers,
+          service,
+          state,
+          journals,
+          writeMode,
+          dataDirectory,
+          cache,
+          spill,
+        }),
       );
   }
   return drives;
@@ -179,17 +189,22 @@ interface DriveNeeds extends Watchers {
   readonly state: State;
   readonly journals: Journals | undefined;
   readonly writeMode: Config['writeMode'];
+  readonly dataDirectory: string;
   readonly cache: BlockCache;
   readonly spill: Spill;
 }
 
 async function openOne(
   drive: DriveConfig,
-  { service, state, journals, writeMode, cache, spill, gauges, metrics, log, opened }: DriveNeeds,
+  { service, state, journals, writeMode, dataDirectory, cache, spill, ...watchers }: DriveNeeds,
 ): Promise<Drive> {
   const { name, root, deletePolicy } = drive;
+  const { gauges, metrics, log, opened } = watchers;
   const tools = { clock: systemClock, log, meter: metrics.meter };
-  const remote = opened.add(createRemote({ ...service, ...tools, root }));
+  const login = { ...service, root };
+  const kept = { state, journals, dataDirectory };
+  const admit = await claimDrive({ drive: name, service: login, ...kept, clock: systemClock, log });
+  const remote = opened.add(createRemote({ ...login, ...tools, admit }));
   const driveState = state.drive(name);
   const options = { ...tools, remote, state: driveState, cache, spill, deletePolicy };
   const files = await openDrive({ ...options, ...(await journalOf(name, { journals, writeMode })) });

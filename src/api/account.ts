@@ -1,10 +1,10 @@
 import type { Client } from './context.ts';
 import type { Quota, Remote } from './remote.ts';
-import { parsed, rpcRequest } from './request.ts';
+import { type CallRequest, parsed, rpcRequest } from './request.ts';
 import type { FullAccount, SpaceUsage } from './wire-account.ts';
 
 /** Whose storage it is. */
-interface Account {
+export interface Account {
   readonly id: string;
   readonly displayName: string;
   readonly email: string;
@@ -28,16 +28,23 @@ export function accountOf({ caller }: Client): AccountCalls {
 
     account: (signal) =>
       caller.call({
-        request: rpcRequest('users/get_current_account', undefined),
+        request: accountRequest(),
         lane: 'metadata',
         signal,
-        read: ({ text }) => {
-          const { account_id: id, name, email } = parsed<FullAccount>(text);
-          if (typeof id !== 'string') throw new TypeError('no account_id');
-          return { id, displayName: name.display_name, email };
-        },
+        read: readAccount,
       }),
   };
+}
+
+export function accountRequest(): CallRequest {
+  return rpcRequest('users/get_current_account', undefined);
+}
+
+/** Throws `TypeError` or `SyntaxError` for an answer without sense. */
+export function readAccount({ text }: { readonly text: string }): Account {
+  const { account_id: id, name, email } = parsed<FullAccount>(text);
+  if (typeof id !== 'string' || typeof email !== 'string') throw new TypeError('no account_id or email');
+  return { id, displayName: name.display_name, email };
 }
 
 /** Of several limits the nearest counts; of a kind of account that we do not know there is none to tell. */

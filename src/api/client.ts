@@ -2,6 +2,7 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
 import { type AccountCalls, accountOf } from './account.ts';
+import { AdmittedTokens, type Told } from './admission.ts';
 import { Caller } from './caller.ts';
 import type { Client } from './context.ts';
 import { downloadsOf } from './download.ts';
@@ -12,7 +13,7 @@ import { listingOf } from './listing.ts';
 import { CallQueue, type Lane, type LaneDepth } from './queue.ts';
 import type { Remote } from './remote.ts';
 import { sharingOf } from './sharing.ts';
-import { type Credentials, createTokens } from './token.ts';
+import { type Credentials, createTokens, type TokenWorld } from './token.ts';
 import { treeOf } from './tree.ts';
 import { sessionsOf } from './upload/sessions.ts';
 import { uploadsOf } from './upload/upload.ts';
@@ -33,6 +34,11 @@ export interface RemoteOptions {
   /** How long after its first failure a call is still tried again. */
   readonly deadlineMs?: number;
   readonly timeouts?: HttpTimeouts;
+  /**
+   * Hears once, before the first call of all, whose the login is. While it has not resolved no call is made; throws
+   * `ApiError`, which is then what every call throws.
+   */
+  readonly admit?: ((told: Told) => Promise<void>) | undefined;
 }
 
 /** davfs2 and Cyberduck give up after 30 s, so they have to hear of trouble before. */
@@ -66,12 +72,9 @@ export function createRemote(options: RemoteOptions): HttpRemote {
   const { signal } = closing;
   const urls = { base: options.apiUrl, content: options.contentUrl, notify: options.notifyUrl };
   const http = new Http(urls, options.timeouts);
-  const tokens = createTokens(options.credentials, {
-    send: (request, aborted) => http.send(request, aborted),
-    clock,
-    meter,
-    signal,
-  });
+  const world: TokenWorld = { send: (request, aborted) => http.send(request, aborted), clock, meter, signal };
+  const issued = createTokens(options.credentials, world);
+  const tokens = options.admit ? new AdmittedTokens(issued, world, options.admit) : issued;
   const queue = new CallQueue({ clock, signal, patienceMs: deadlineMs });
   const caller = new Caller({ http, tokens, queue, clock, log, meter, random, deadlineMs, signal });
   const client: Client = { caller, root, clock, log, meter };

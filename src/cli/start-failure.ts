@@ -4,6 +4,7 @@
  */
 const START_FAILURES: ReadonlySet<string> = new Set([
   'ConfigError',
+  'OtherOwner',
   'StateInUse',
   'StateUnavailable',
   'StateUnwritable',

@@ -20,6 +20,11 @@ export class StateUnwritable extends Error {
   }
 }
 
+/** State or journal are about the files of another account, or of another folder; `message` says whose and what to do. */
+export class OtherOwner extends Error {
+  override readonly name = 'OtherOwner';
+}
+
 /** The Redis that keeps the state does not do its part; `message` names it, without its password, and what to do. */
 export class StateUnavailable extends Error {
   override readonly name = 'StateUnavailable';

@@ -1,5 +1,6 @@
 import type { Path } from '../util/path.ts';
 import type { ByteRange } from '../util/ranges.ts';
+import type { Owners } from './owners.ts';
 
 /** A write that was acknowledged and is not at the service yet. Immutable: a change makes a new value. */
 export interface PendingWrite {
@@ -51,6 +52,8 @@ export interface Journal {
 
 /** The journals of all drives, in the data directory. */
 export interface Journals {
+  /** Whose the pending writes are. */
+  readonly owners: Owners;
   drive(name: string): Promise<Journal>;
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import type { Asides } from './asides.ts';
 import type { Holds } from './holds.ts';
 import type { Locks } from './locks.ts';
+import type { Owners } from './owners.ts';
 import type { DeadProperties } from './properties.ts';
 import type { Relocations } from './relocations.ts';
 import type { Times } from './times.ts';
@@ -17,6 +18,11 @@ export interface DriveState {
 
 /** A driver: SQLite in the data directory, or Redis between several gateways. */
 export interface State {
+  /**
+   * Whose the drives are; to be set before `drive`. What is kept for another account is not lost: it is put aside until
+   * that one is set again. Throws `OtherOwner` where other gateways may be at work with it.
+   */
+  readonly owners: Owners;
   /** `drive` is the drive's name in the configuration. */
   drive(drive: string): DriveState;
   close(): Promise<void>;

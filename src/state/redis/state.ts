@@ -10,6 +10,7 @@ import { Connection } from './connection.ts';
 import { driveStore } from './drive-keys.ts';
 import { redisHolds } from './holds.ts';
 import { redisLocks } from './locks.ts';
+import { redisOwners } from './owners.ts';
 import { redisProperties } from './properties.ts';
 import { redisRelocations } from './relocations.ts';
 import { redisTimes } from './times.ts';
@@ -45,6 +46,7 @@ export async function openRedisState(options: RedisStateOptions): Promise<State>
     throw error;
   }
   return {
+    owners: redisOwners(connection),
     drive: (drive) => openDrive(connection, drive, asidesBytesMax),
     close: () => connection.close(),
   };

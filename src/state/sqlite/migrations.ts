@@ -86,4 +86,10 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (drive, id)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- NULL: kept by a davgate that did not note whose it was.
+  ALTER TABLE drives ADD COLUMN account_id TEXT;
+  ALTER TABLE drives ADD COLUMN account_email TEXT;
+  ALTER TABLE drives ADD COLUMN account_root TEXT;
+  `,
 ];

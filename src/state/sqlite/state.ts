@@ -5,6 +5,7 @@ import { Commits } from './commits.ts';
 import { openDatabase, type SqliteDatabase } from './database.ts';
 import { sqliteHolds } from './holds.ts';
 import { sqliteLocks } from './locks.ts';
+import { sqliteOwners } from './owners.ts';
 import { sqliteProperties } from './properties.ts';
 import { sqliteRelocations } from './relocations.ts';
 import { sqliteTimes } from './times.ts';
@@ -39,7 +40,16 @@ export function sqliteStateOn(database: SqliteDatabase, options: SqliteStateOpti
       relocations: sqliteRelocations(database, drive, commits),
     };
   };
+  const owners = sqliteOwners(database, commits);
   return {
+    owners: {
+      get: owners.get,
+      async set(drive, owner) {
+        await owners.set(drive, owner);
+        // Another account's is another drive.
+        drives.delete(drive);
+      },
+    },
     drive(name) {
       const state = drives.get(name) ?? openDrive(name);
       drives.set(name, state);

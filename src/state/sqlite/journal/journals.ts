@@ -6,6 +6,7 @@ import { openDatabase, type SqliteDatabase } from '../database.ts';
 import { asFull, Bodies, type Staged } from './bodies.ts';
 import { LostAndFound } from './lost-and-found.ts';
 import { JOURNAL_MIGRATIONS } from './migrations.ts';
+import { journalOwners } from './owners.ts';
 
 export interface JournalDirectories {
   /** Of the journal itself. */
@@ -30,6 +31,7 @@ export async function openSqliteJournals(directories: JournalDirectories): Promi
     await bodies.sweep(new Set(rows.all().map(({ file }) => file)));
     const commits = new Commits(database, directories.journal);
     return {
+      owners: journalOwners(database, commits),
       async drive(name) {
         const lost = await LostAndFound.open(join(directories.lostAndFound, folderName(name)));
         return new SqliteJournal(name, { database, commits, bodies, lost });

@@ -24,4 +24,12 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
     body BLOB NOT NULL
   ) STRICT;
   `,
+  `
+  CREATE TABLE owners (
+    drive TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL,
+    email TEXT NOT NULL,
+    root TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

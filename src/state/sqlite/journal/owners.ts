@@ -1,0 +1,17 @@
+import type { Owner, Owners } from '../../owners.ts';
+import type { Commits } from '../commits.ts';
+import type { SqliteDatabase } from '../database.ts';
+
+/** Beside the writes themselves: the state may be kept elsewhere, and has an owner of its own. */
+export function journalOwners(database: SqliteDatabase, commits: Commits): Owners {
+  const get = database.prepare<[string], Owner>(
+    'SELECT account_id AS accountId, email, root FROM owners WHERE drive = ?',
+  );
+  const put = database.prepare(
+    'INSERT OR REPLACE INTO owners (drive, account_id, email, root) VALUES (@drive, @accountId, @email, @root)',
+  );
+  return {
+    get: async (drive) => get.get(drive),
+    set: (drive, owner) => commits.run(() => void put.run({ ...owner, drive })),
+  };
+}

@@ -1,0 +1,37 @@
+import type { Owner, Owners } from '../owners.ts';
+import type { Commits } from './commits.ts';
+import type { SqliteDatabase } from './database.ts';
+
+/**
+ * In the table of drives. What was kept for another account is put aside under a name that no drive has, and is there
+ * again when that account comes back.
+ */
+export function sqliteOwners(database: SqliteDatabase, commits: Commits): Owners {
+  const get = database.prepare<[string], Owner>(
+    `SELECT account_id AS accountId, account_email AS email, account_root AS root FROM drives
+     WHERE name = ? AND account_id IS NOT NULL`,
+  );
+  const rename = database.prepare<[string, string]>('UPDATE drives SET name = ? WHERE name = ?');
+  const add = database.prepare<[string]>('INSERT OR IGNORE INTO drives (name) VALUES (?)');
+  const note = database.prepare(
+    `UPDATE drives SET account_id = @accountId, account_email = @email, account_root = @root WHERE name = @drive`,
+  );
+  return {
+    get: async (drive) => get.get(drive),
+    set: (drive, owner) =>
+      commits.run(() => {
+        const before = get.get(drive);
+        if (before && before.accountId !== owner.accountId) {
+          rename.run(nameAside(drive, before.accountId), drive);
+          rename.run(drive, nameAside(drive, owner.accountId));
+        }
+        add.run(drive);
+        note.run({ ...owner, drive });
+      }),
+  };
+}
+
+/** A drive's name has no spaces. */
+function nameAside(drive: string, accountId: string): string {
+  return `${drive} of ${accountId}`;
+}
