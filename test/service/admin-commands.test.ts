@@ -275,6 +275,14 @@ describe('what cannot be done is said in one line', () => {
       'token create --account drive@davgate.invalid --app APPKEY --hours 0',
       '--hours 0: must be a number above 0',
     ],
+    [
+      'token create --account drive@davgate.invalid --app APPKEY --hours 2400000000',
+      '--hours 2400000000: must be at most 876000, a hundred years; left out, the token lives until it is revoked',
+    ],
+    [
+      `token create --account drive@davgate.invalid --app APPKEY --hours ${'9'.repeat(400)}`,
+      'must be at most 876000',
+    ],
     ['token revoke x', 'x is the number of no token'],
     ['token revoke 999999', '999999 is the number of no token'],
   ])('%s', async (words, text) => {

@@ -89,11 +89,18 @@ export function yesOrNo(values: Values, name: string): boolean | undefined {
   return text === 'yes';
 }
 
+/** A hundred years: a time beyond what a date can be would be of no use to anybody. */
+const HOURS_MAX = 876_000;
+
 /** `--hours`: as milliseconds. */
 export function hoursMs(values: Values): number | undefined {
   const text = textOf(values, 'hours');
   if (text === undefined) return undefined;
   const hours = /^\d+(\.\d+)?$/.test(text) ? Number(text) : 0;
   if (hours <= 0) throw new ConfigError(`--hours ${text}: must be a number above 0`);
+  if (hours > HOURS_MAX)
+    throw new ConfigError(
+      `--hours ${text}: must be at most ${HOURS_MAX}, a hundred years; left out, the token lives until it is revoked`,
+    );
   return Math.ceil(hours * 3_600_000);
 }

@@ -18,8 +18,9 @@ const PAGE_MAX = 2000;
 /** Entries a page has when a latest cursor was asked for without a number. */
 const PAGE_DEFAULT = 500;
 
-/** Cursors whose quiet is remembered: those of the folders that are polled. */
+/** Cursors whose quiet is remembered, and their characters in all: a deep folder's cursor has tens of thousands. */
 const UNCHANGED_MAX = 10_000;
+const UNCHANGED_CHARACTERS_MAX = 8 * 1024 * 1024;
 
 /** The position before the first entry. */
 const START = { parent: '', nameKey: '' };
@@ -32,7 +33,11 @@ export class Listings {
   readonly #feed: Feed;
   readonly #horizon: (ns: number) => number | undefined;
   /** Up to which number nothing had changed for a cursor when it was last asked about. */
-  readonly #unchanged = new LRUCache<string, number>({ max: UNCHANGED_MAX });
+  readonly #unchanged = new LRUCache<string, number>({
+    max: UNCHANGED_MAX,
+    maxSize: UNCHANGED_CHARACTERS_MAX,
+    sizeCalculation: (_, cursor) => cursor.length,
+  });
 
   constructor(
     database: Database,

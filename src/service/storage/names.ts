@@ -100,7 +100,9 @@ export function* alternatives(
   name: string,
   style: 'file' | 'folder' | 'conflicted-copy',
 ): Generator<string, void, undefined> {
-  const dot = style === 'folder' ? -1 : name.lastIndexOf('.');
+  const last = style === 'folder' ? -1 : name.lastIndexOf('.');
+  // So long an ending is none: with it the name could not grow.
+  const dot = name.length - last > EXTENSION_LENGTH_MAX ? -1 : last;
   const stem = dot > 0 ? name.slice(0, dot) : name;
   const extension = dot > 0 ? name.slice(dot) : '';
   if (style === 'conflicted-copy') yield fitted(stem, ' (conflicted copy)', extension);
@@ -109,6 +111,9 @@ export function* alternatives(
     yield fitted(stem, suffix, extension);
   }
 }
+
+/** UTF-16 units of an ending that stays behind the number, with its dot. */
+const EXTENSION_LENGTH_MAX = 128;
 
 /** Names that autorename tries before it gives up with the conflict. */
 const ALTERNATIVES_MAX = 10_000;

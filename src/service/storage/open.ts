@@ -102,8 +102,20 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     });
   } catch (failure) {
     database.close();
-    throw failure;
+    throw explained(failure, dataDirectory);
   }
+}
+
+/** What the file system or SQLite says of the folder, in words for whoever starts the program. */
+function explained(failure: unknown, dataDirectory: string): unknown {
+  const code = codeOf(failure);
+  if (code === '') return failure;
+  const { path = dataDirectory } = failure as NodeJS.ErrnoException; // the file system's own errors name it
+  return new DataDirectoryError(
+    'unusable',
+    `${path} cannot be used (${code}): check the folder, its rights and the room on its disk`,
+    { cause: failure },
+  );
 }
 
 /** Makes the folder, and sees to it that a loss of power does not take it back. */

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { localDisk } from '../../../src/service/storage/disk.ts';
 import { DamagedBlockError } from '../../../src/service/storage/errors.ts';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import { systemClock } from '../../../src/util/clock.ts';
@@ -60,6 +61,33 @@ test('a newer schema, a damaged file and a folder that cannot be are told apart'
       reason: 'unusable',
       message: expect.stringContaining(folder),
     });
+});
+
+test.each(['blocks', 'incoming'])(
+  'a file in the place of the folder %s is told, and holds nothing open',
+  async (name) => {
+    const dataDirectory = await temporaryFolder();
+    await writeFile(join(dataDirectory, name), '');
+    await expect(reopen(dataDirectory)).rejects.toMatchObject({
+      name: 'DataDirectoryError',
+      reason: 'unusable',
+      message: expect.stringMatching(`^${join(dataDirectory, name)} .*\\(EEXIST\\)`),
+    });
+    await rm(join(dataDirectory, name));
+    await (await reopen(dataDirectory)).close();
+  },
+);
+
+test('a folder for blocks that fails to be read is told too', async () => {
+  const dataDirectory = await temporaryFolder();
+  const names = () => {
+    throw Object.assign(new Error('EACCES: injected'), { code: 'EACCES' });
+  };
+  const options = { dataDirectory, clock: systemClock, log: silentLog, disk: { ...localDisk, names } };
+  await expect(openStorage(options)).rejects.toMatchObject({
+    reason: 'unusable',
+    message: expect.stringMatching(`^${dataDirectory} .*EACCES`),
+  });
 });
 
 test('the data is for its user alone, whatever the rights of a folder that was there', async () => {

@@ -140,6 +140,7 @@ test.each([
   ['v1.0', 'folder', 'v1.0 (1)', 'v1.0 (2)'],
   ['a.txt', 'conflicted-copy', 'a (conflicted copy).txt', 'a (conflicted copy 1).txt'],
   [`${'a'.repeat(251)}.txt`, 'file', `${'a'.repeat(247)} (1).txt`, `${'a'.repeat(247)} (2).txt`],
+  [`a.${'x'.repeat(253)}`, 'file', `a.${'x'.repeat(249)} (1)`, `a.${'x'.repeat(249)} (2)`],
   ['😀'.repeat(127), 'file', `${'😀'.repeat(125)} (1)`, `${'😀'.repeat(125)} (2)`],
 ] as const)('%s as a %s is renamed to %s', (name, style, first, second) => {
   const names = alternatives(name, style);
