@@ -254,6 +254,7 @@ function listen(config: Config, { users, drives, gauges, metrics, log }: ListenN
     ...config.listen,
     tls: config.tls,
     users,
+    onlyLocalNames: !users,
     metrics,
     health: gauges.health,
     log,

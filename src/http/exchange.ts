@@ -4,6 +4,7 @@ import type { Log } from '../util/log.ts';
 import { logAccess } from './access-log.ts';
 import type { Credentials, User } from './credentials.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.ts';
+import { foreignNameRefusal } from './foreign-name.ts';
 import { answerHealth, HEALTH_PATH, type Health, isReserved } from './health.ts';
 import { answerMetrics, isLocal, METRICS_PATH, type Metrics } from './metrics.ts';
 import { type Refusal, refuse } from './refusal.ts';
@@ -28,6 +29,7 @@ export interface ExchangeSurroundings {
   readonly metrics: Metrics | undefined;
   readonly isDraining: () => boolean;
   readonly crossOrigins: readonly string[];
+  readonly onlyLocalNames: boolean;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -106,6 +108,8 @@ async function answer(exchange: Exchange, surroundings: ExchangeSurroundings): P
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   if (path === HEALTH_PATH && isRead)
     return answerHealth(response, surroundings.isDraining(), surroundings.health());
+  const foreign = surroundings.onlyLocalNames ? foreignNameRefusal(request) : undefined;
+  if (foreign) return turnAway(exchange, foreign, surroundings);
   const metrics = path === METRICS_PATH && isRead ? surroundings.metrics : undefined;
   if (metrics && isLocal(exchange.address, request)) return answerMetrics(response, metrics);
   if (isPreflight(request)) return answerPreflight(request, response, surroundings.crossOrigins);

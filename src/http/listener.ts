@@ -31,6 +31,8 @@ export interface ListenerOptions {
   readonly metrics?: Metrics;
   /** Web pages of these origins may use the drive, as in `https://app.example.org`. */
   readonly crossOrigins?: readonly string[];
+  /** For a drive without a login: whoever asks must call this machine `localhost` or by an address. */
+  readonly onlyLocalNames?: boolean;
   readonly limits?: Partial<ListenerLimits>;
   readonly clock?: Clock;
 }
@@ -64,6 +66,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     metrics: options.metrics,
     isDraining: () => drain.isOn,
     crossOrigins: options.crossOrigins ?? [],
+    onlyLocalNames: options.onlyLocalNames ?? false,
     clock,
     log,
   };

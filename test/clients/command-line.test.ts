@@ -197,6 +197,14 @@ describe('a start with nothing said', () => {
   });
 });
 
+test('without a login it answers to its address, and not to a name that a web page may have given it', async () => {
+  const program = await startProgram({ dataDirectory: join(home, 'rebinding'), login: false });
+  expect((await fetch(program.url)).status).toBe(200);
+  const as = ['-sS', '-o', '/dev/null', '-w', '%{http_code}', '-H', 'Host: evil.example', program.url];
+  expect((await command('curl', as)).stdout).toBe('421');
+  expect(await program.stop()).toBe(0);
+});
+
 test('goes on when nobody reads its log any more, as after `davgate | tee` and Ctrl+C', async () => {
   const { child, output } = spawnProgram([
     ...['--listen', '127.0.0.1:0', '--data-dir', join(home, 'unread'), '--no-auth'],

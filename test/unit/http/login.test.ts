@@ -105,6 +105,42 @@ describe('a listener with users', () => {
   });
 });
 
+describe('a listener without users that a browser of this machine can reach', () => {
+  const open = () => listening({ onlyLocalNames: true });
+  const get = (host: string) => `GET /a HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+
+  test.each(['evil.example', 'evil.example:8765', 'localhost.evil.example', '127.0.0.1.evil.example', 'x'])(
+    'is not led on by a page that calls it %s (DNS rebinding)',
+    async (host) => {
+      const { connect } = await open();
+      const answer = await connect(get(host)).closed();
+      expect(answer).toMatch(/^HTTP\/1\.1 421 /);
+      expect(answer).not.toContain('handled');
+      expect(answer).toContain('localhost');
+    },
+  );
+
+  test.each([
+    'localhost',
+    'LocalHost.:8765',
+    'drive.localhost',
+    '127.0.0.1:8765',
+    '[::1]',
+    '[::1]:8765',
+    '192.0.2.1',
+  ])('answers to %s', async (host) => {
+    const { connect } = await open();
+    expect(await connect(get(host)).closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*handled/);
+  });
+
+  test('tells its health by any name, and answers HTTP/1.0 without one', async () => {
+    const { connect } = await open();
+    const health = 'GET /.davgate/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+    expect(await connect(health).closed()).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await connect('GET /a HTTP/1.0\r\n\r\n').closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*handled/);
+  });
+});
+
 describe('the log of requests', () => {
   test('says who did what, and never a header or a query', async () => {
     const { connect, lines } = await listening({
