@@ -35,14 +35,14 @@ export async function requireLocks(
   const nowMs = context.clock.now();
   const isHeld = ({ principal, token }: Lock) =>
     principal === context.principal && (options.ownerMayOmitToken === true || tokens.has(token));
-  const require = (protecting: readonly Lock[]) => {
+  const require = async (protecting: readonly Lock[]) => {
     const [first] = protecting;
-    if (first && !protecting.some(isHeld)) throw locked(first);
+    if (first && !protecting.some(isHeld)) throw await locked(context, first);
   };
   for (const { path, tree, membership } of changes) {
-    require(await locks.covering(nowMs, path));
-    if (membership && path !== ROOT) require(await locks.covering(nowMs, parentOf(path)));
-    if (tree) for (const group of byRoot(await locks.within(nowMs, path))) require(group);
+    await require(await locks.covering(nowMs, path));
+    if (membership && path !== ROOT) await require(await locks.covering(nowMs, parentOf(path)));
+    if (tree) for (const group of byRoot(await locks.within(nowMs, path))) await require(group);
   }
 }
 
@@ -55,13 +55,19 @@ function byRoot(locks: readonly Lock[]): Iterable<Lock[]> {
   return groups.values();
 }
 
-function locked({ root }: Lock): DavError {
+/** The address of what is locked; that of a folder ends with a slash (§5.2). */
+export async function lockedHref({ drive, signal }: Context, { root }: Lock): Promise<string> {
+  const entry = await drive.files.stat(root, signal);
+  return hrefOf(root, entry?.kind === 'folder');
+}
+
+async function locked(context: Context, lock: Lock): Promise<DavError> {
   return new DavError(
     423,
-    `${root} is locked; whoever locked it can change it, and so can all when it is released`,
+    `${lock.root} is locked; whoever locked it can change it, and so can all when it is released`,
     {
       precondition: 'lock-token-submitted',
-      hrefs: [hrefOf(root, false)],
+      hrefs: [await lockedHref(context, lock)],
     },
   );
 }

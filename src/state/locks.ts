@@ -39,6 +39,4 @@ export interface Locks {
   within(nowMs: number, path: Path): Promise<readonly Lock[]>;
   /** All locks; for people who look after a drive. */
   all(nowMs: number): Promise<readonly Lock[]>;
-  /** Drops the locks at `path` and below: locks do not outlive or travel with what they lock (§7.5, §7.6). */
-  forget(path: Path): Promise<void>;
 }

@@ -104,17 +104,6 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.create(NOW_MS, lockOn('/a'))).toHaveProperty('token');
     });
 
-    test('forgetting a folder drops what is at it and below it, and nothing beside it', async () => {
-      const locks = await open();
-      const kept = ['/', '/ab', '/a%', '/b'].map((root) => lockOn(root, { scope: 'shared', depth: '0' }));
-      const dropped = ['/a', '/A/b/c'].map((root) => lockOn(root, { scope: 'shared', depth: '0' }));
-      for (const lock of [...kept, ...dropped]) await locks.create(NOW_MS, lock);
-      await locks.forget(path('/a'));
-      expect(tokens(await locks.all(NOW_MS))).toEqual(tokens(kept));
-      await locks.forget(ROOT);
-      expect(await locks.all(NOW_MS)).toEqual([]);
-    });
-
     test('after any steps, no two locks conflict and all questions are answered as by a plain list', async () => {
       const run = async (steps: readonly Step[]) => {
         const locks = await open();
@@ -159,7 +148,6 @@ const STEP = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), pick: fc.nat() }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('forget' as const), root: PATH }) },
 );
 
 type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
@@ -216,15 +204,12 @@ async function take(step: Step, locks: Locks, model: Model): Promise<void> {
     const renewed = old && { ...old, ...span(step.seconds) };
     expect(await locks.refresh(model.nowMs, token, span(step.seconds))).toEqual(renewed);
     if (renewed) model.locks = model.locks.map((lock) => (lock === old ? renewed : lock));
-  } else if (step.do === 'release') {
+  } else {
     const alive = model.alive().some((lock) => lock.token === token);
     const released = await locks.release(token);
     // `release` is told no time: whether an expired lock was still there is the driver's affair.
     if (alive) expect(released).toBe(true);
     model.locks = model.locks.filter((lock) => lock.token !== token);
-  } else {
-    await locks.forget(step.root);
-    model.locks = model.locks.filter((lock) => !isWithin(lock.root, step.root));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import { keyOf, type Path, ROOT } from '../../util/path.ts';
 import { FileError } from '../../vfs/errors.ts';
 import type { Entry, Written } from '../../vfs/files.ts';
 import { answerEmpty } from '../answer.ts';
@@ -7,7 +7,9 @@ import { DavError } from '../errors.ts';
 import { depthOf, destinationOf, mtimeOf, overwriteOf } from '../headers.ts';
 import { hrefOf } from '../href.ts';
 import { requireLocks } from '../lock-check.ts';
+import { endLocks, locksBelow, locksWithin } from '../lock-end.ts';
 import type { Context } from '../method.ts';
+import { requireParent } from '../parent-folder.ts';
 import { checkConditions } from '../preconditions.ts';
 
 /** RFC 4918 §9.8. */
@@ -21,7 +23,9 @@ export async function copy(context: Context): Promise<void> {
   const target = await targetAt(context, to, overwrite);
   await requireLocks(context, tokens, [{ path: to, tree: true, membership: !target }]);
   const shallow = source.kind === 'folder' && depth === '0';
+  const ending = await locksBelow(context, to);
   const written = await orExists(drive.files.copy(path, to, { overwrite, shallow }));
+  await endLocks(context, ending);
   await finish(context, to, written);
 }
 
@@ -39,9 +43,10 @@ export async function move(context: Context): Promise<void> {
     { path, tree: true, membership: true },
     ...(isRename ? [] : [{ path: to, tree: true, membership: !target }]),
   ]);
-  const written = await orExists(drive.files.move(path, to, { overwrite }));
   // Locks do not travel (§7.5); those of a name that only changed its letters stay where they are.
-  if (!isRename) await drive.state.locks.forget(path);
+  const ending = isRename ? [] : [...(await locksWithin(context, path)), ...(await locksBelow(context, to))];
+  const written = await orExists(drive.files.move(path, to, { overwrite }));
+  await endLocks(context, ending);
   await finish(context, to, written);
 }
 
@@ -59,18 +64,11 @@ async function prepare({ request, drive, path, signal }: Context): Promise<{
 }
 
 /** What is to be replaced. What may not be, or has nowhere to be, is refused before locks are looked at. */
-async function targetAt(
-  { drive, signal }: Context,
-  to: Path,
-  overwrite: boolean,
-): Promise<Entry | undefined> {
-  const target = await drive.files.stat(to, signal);
+async function targetAt(context: Context, to: Path, overwrite: boolean): Promise<Entry | undefined> {
+  const target = await context.drive.files.stat(to, context.signal);
   if (target && !overwrite) throw existsAt(to);
-  if (target) return target;
-  const parent = await drive.files.stat(parentOf(to), signal);
-  if (parent?.kind !== 'folder')
-    throw new FileError('parent-missing', `there is no folder ${parentOf(to)}; make that first`);
-  return undefined;
+  if (!target) await requireParent(context, to);
+  return target;
 }
 
 function existsAt(to: Path): DavError {
@@ -88,17 +86,9 @@ async function orExists(outcome: Promise<Written>): Promise<Written> {
 }
 
 async function finish(context: Context, to: Path, { entry, created }: Written): Promise<void> {
-  if (!created && keyOf(to) !== keyOf(context.path)) await forgetLocksBelow(context, to);
   const headers: OutgoingHttpHeaders = { ...(await setTime(context, entry)) };
   if (created) headers['Location'] = hrefOf(to, entry.kind === 'folder');
   answerEmpty(context.response, created ? 201 : 204, headers);
-}
-
-/** The lock on what was replaced stays with its URL (§7.5); what was below it is gone, and so are its locks. */
-async function forgetLocksBelow({ drive, clock }: Context, to: Path): Promise<void> {
-  const { locks } = drive.state;
-  for (const { root, token } of await locks.within(clock.now(), to))
-    if (keyOf(root) !== keyOf(to)) await locks.release(token);
 }
 
 /** rclone sends the source's time along, and sets it in another request unless the answer says `accepted`. */

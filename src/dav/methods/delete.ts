@@ -3,6 +3,7 @@ import { answerEmpty } from '../answer.ts';
 import { DavError } from '../errors.ts';
 import { depthOf } from '../headers.ts';
 import { requireLocks } from '../lock-check.ts';
+import { endLocks, locksWithin } from '../lock-end.ts';
 import type { Context } from '../method.ts';
 import { checkConditions } from '../preconditions.ts';
 
@@ -16,7 +17,8 @@ export async function remove(context: Context): Promise<void> {
   const { tokens, pinsRevision } = await checkConditions(context, entry);
   await requireLocks(context, tokens, [{ path, tree: true, membership: true }]);
   const meant = entry.kind === 'file' && pinsRevision ? { rev: entry.rev } : {};
+  const ending = await locksWithin(context, path);
   await drive.files.remove(path, { ...meant, recoverable: failedPuts.has(principal, path) });
-  await drive.state.locks.forget(path);
+  await endLocks(context, ending);
   answerEmpty(context.response, 204);
 }

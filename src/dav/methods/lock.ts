@@ -1,15 +1,15 @@
 import type { Lock } from '../../state/locks.ts';
 import { isWithin, keyOf, parentOf } from '../../util/path.ts';
-import { FileError } from '../../vfs/errors.ts';
 import type { Entry } from '../../vfs/files.ts';
 import { answerXml } from '../answer.ts';
 import { DavError } from '../errors.ts';
 import { depthOf, lockTimeoutSeconds } from '../headers.ts';
 import { hrefOf } from '../href.ts';
-import { requireLocks } from '../lock-check.ts';
+import { lockedHref, requireLocks } from '../lock-check.ts';
 import { lockDiscoveryXml, parseLockInfo } from '../lock-xml.ts';
 import type { Context } from '../method.ts';
 import { answerMultistatus, multistatusBody, responseXml, statusLine } from '../multistatus.ts';
+import { requireParent } from '../parent-folder.ts';
 import { checkConditions } from '../preconditions.ts';
 import type { XmlElement } from '../xml-element.ts';
 import { readXml } from '../xml-read.ts';
@@ -34,25 +34,23 @@ async function take(context: Context, entry: Entry | undefined, root: XmlElement
   const { principal } = context;
   const wanted: Lock = { token, root: path, scope, depth, ownerXml, principal, timeoutSeconds, expiresMs };
   const taken = await drive.state.locks.create(clock.now(), wanted);
-  if ('conflict' in taken) return refuse(context, entry, taken.conflict);
+  if ('conflict' in taken) return await refuse(context, entry, taken.conflict);
   const created = await makeFile(context, entry, taken);
   await answerLocks(context, created ? 201 : 200, taken, entry);
 }
 
 /** Where nothing is, an empty file will be (§7.3): it needs a folder, and leave to be put there. */
 async function requirePlace(context: Context, tokens: ReadonlySet<string>): Promise<void> {
-  const { drive, path, namesCollection, signal } = context;
+  const { drive, path, namesCollection } = context;
   if (namesCollection)
     throw new DavError(
       409,
       'LOCK makes a file where nothing is, and this name ends with a slash; use MKCOL first',
     );
-  const parent = await drive.files.stat(parentOf(path), signal);
-  if (parent?.kind !== 'folder')
-    throw new FileError('parent-missing', `there is no folder ${parentOf(path)}; make that first`);
-  // A lock that covers the new name as well is the conflict that `create` will find.
+  await requireParent(context, path);
+  // An exclusive lock that covers the new name as well is the conflict that `create` will find.
   const above = await drive.state.locks.covering(context.clock.now(), parentOf(path));
-  if (above.some(({ depth }) => depth === '0'))
+  if (above.some(({ depth, scope }) => depth === '0' || scope === 'shared'))
     await requireLocks(context, tokens, [{ path: parentOf(path) }]);
 }
 
@@ -108,16 +106,19 @@ async function answerLocks(
 }
 
 /** A lock further down stops one of a whole tree: then it is told which, and that the rest depends on it (§9.10.9). */
-function refuse({ path, response }: Context, entry: Entry | undefined, { root }: Lock): void {
+async function refuse(context: Context, entry: Entry | undefined, lock: Lock): Promise<void> {
+  const { path, response } = context;
+  const { root } = lock;
   const condition = '<D:no-conflicting-lock/>';
+  const href = await lockedHref(context, lock);
   if (keyOf(root) === keyOf(path) || !isWithin(root, path))
     throw new DavError(423, `${root} is locked already`, {
       precondition: 'no-conflicting-lock',
-      hrefs: [hrefOf(root, false)],
+      hrefs: [href],
     });
   const statusXml = (status: number) => `<D:status>${statusLine(status)}</D:status>`;
   const rows = [
-    responseXml(hrefOf(root, false), `${statusXml(423)}<D:error>${condition}</D:error>`),
+    responseXml(href, `${statusXml(423)}<D:error>${condition}</D:error>`),
     responseXml(hrefOf(path, entry?.kind === 'folder'), statusXml(424)),
   ];
   answerMultistatus(response, multistatusBody(rows));

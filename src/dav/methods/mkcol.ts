@@ -1,10 +1,9 @@
-import { parentOf } from '../../util/path.ts';
-import { FileError } from '../../vfs/errors.ts';
 import { notAllowed } from '../allow.ts';
 import { answerEmpty } from '../answer.ts';
 import { hrefOf } from '../href.ts';
 import { requireLocks } from '../lock-check.ts';
 import type { Context } from '../method.ts';
+import { requireParent } from '../parent-folder.ts';
 import { checkConditions } from '../preconditions.ts';
 
 /** RFC 4918 §9.3. rclone sends one before each write, so "there already" costs no call of the service. */
@@ -15,9 +14,7 @@ export async function mkcol(context: Context): Promise<void> {
   if (entry) throw notAllowed(`there is a ${entry.kind} at ${path} already`, entry);
   const { tokens } = await checkConditions(context, entry);
   await requireLocks(context, tokens, [{ path, membership: true }]);
-  const parent = await drive.files.stat(parentOf(path), signal);
-  if (parent?.kind !== 'folder')
-    throw new FileError('parent-missing', `there is no folder ${parentOf(path)}; make that first`);
+  await requireParent(context, path);
   await drive.files.createFolder(path);
   answerEmpty(context.response, 201, { Location: hrefOf(path, true) });
 }

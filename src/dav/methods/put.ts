@@ -1,6 +1,4 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { parentOf } from '../../util/path.ts';
-import { FileError } from '../../vfs/errors.ts';
 import type { Entry, FileEntry, WriteMode, Written } from '../../vfs/files.ts';
 import { notAllowed } from '../allow.ts';
 import { answerEmpty } from '../answer.ts';
@@ -12,6 +10,7 @@ import { httpDate, mtimeOf } from '../headers.ts';
 import { hrefOf } from '../href.ts';
 import { requireLocks } from '../lock-check.ts';
 import type { Context } from '../method.ts';
+import { requireParent } from '../parent-folder.ts';
 import { type Conditions, checkConditions } from '../preconditions.ts';
 
 /** Time for the second half of a create; Explorer and Finder take a second or two. */
@@ -43,7 +42,7 @@ async function store(context: Context): Promise<void> {
     throw new DavError(409, 'PUT makes a file, and this name ends with a slash; leave that out');
   const conditions = await checkConditions(context, entry);
   await requireLocks(context, conditions.tokens, [{ path, membership: !entry }]);
-  if (!entry) await requireParent(context);
+  if (!entry) await requireParent(context, path);
   const written = await write(context, entry, modeOf(context, entry, conditions));
   // `write` makes files only.
   if (written.entry.kind !== 'file') throw new Error('a write returned a folder');
@@ -58,12 +57,6 @@ function refusePartial({ request }: Context): void {
   const coding = String(request.headers['content-encoding'] ?? '').trim();
   if (coding.split(/[\s,]+/).some((one) => /^((x-)?(gzip|compress)|deflate|br|zstd)$/i.test(one)))
     throw new DavError(415, `files are stored as they come; send it without Content-Encoding: ${coding}`);
-}
-
-async function requireParent({ drive, path, signal }: Context): Promise<void> {
-  const parent = await drive.files.stat(parentOf(path), signal);
-  if (parent?.kind !== 'folder')
-    throw new FileError('parent-missing', `there is no folder ${parentOf(path)}; make that first`);
 }
 
 /** The conditions held a moment ago; with this the service holds them again in the commit itself. */

@@ -103,10 +103,3 @@ return told(covering(1))`;
 /** ARGV: the key of the path. */
 export const WITHIN = `${LOCKS_LUA}
 return told(at_and_below(ARGV[1]))`;
-
-/** ARGV: the key of the path. */
-export const FORGET = `${LOCKS_LUA}
-for _, place in ipairs(at_and_below(ARGV[1])) do
-  local _, _, token = parts_of(place)
-  drop(token)
-end`;

@@ -2,7 +2,7 @@ import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import type { Lock, Locks } from '../locks.ts';
 import { numberOf, textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
-import { COVERING, CREATE, FORGET, REFRESH, RELEASE, WITHIN } from './locks-scripts.ts';
+import { COVERING, CREATE, REFRESH, RELEASE, WITHIN } from './locks-scripts.ts';
 
 /** A lock that conflicts is looked for and the new one entered in one script, whichever gateway asks. */
 export function redisLocks({ connection, key }: DriveStore): Locks {
@@ -36,9 +36,6 @@ export function redisLocks({ connection, key }: DriveStore): Locks {
       alive(nowMs, locksOf(textsOf(await run(COVERING, ...placesAround(path))))),
     within,
     all: (nowMs) => within(nowMs, ROOT),
-    async forget(path) {
-      await run(FORGET, keyOf(path));
-    },
   };
 }
 

@@ -58,7 +58,6 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
     covering: async (nowMs, path) => table.covering(path).filter((lock) => !isExpired(lock, nowMs)),
     within: async (nowMs, path) => table.within(path).filter((lock) => !isExpired(lock, nowMs)),
     all: async (nowMs) => table.within(ROOT).filter((lock) => !isExpired(lock, nowMs)),
-    forget: (path) => commits.run(() => drop(table.within(path)), OUTLIVES),
   };
 }
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FileError } from '../../../src/vfs/errors.ts';
 import { type DavAnswer, type DavServer, path, startDav } from '../../support/dav.ts';
 
@@ -91,9 +91,19 @@ describe('LOCK', () => {
     await lock('/f');
     const answer = await lock('/f/x', { user: 'ben' });
     expect(answer.status).toBe(423);
-    expect(answer.text).toContain('<D:no-conflicting-lock><D:href>/f</D:href></D:no-conflicting-lock>');
+    expect(answer.text).toContain('<D:no-conflicting-lock><D:href>/f/</D:href></D:no-conflicting-lock>');
     expect((await lock('/f/new')).status).toBe(423);
     expect(dav.content('/f/new')).toBeUndefined();
+  });
+
+  test('makes no file in a folder that others share, but for one of them (RFC 4918 §7.4)', async () => {
+    await lock('/f', { scope: 'shared', user: 'ben' });
+    expect((await lock('/f/new', { scope: 'shared' })).status).toBe(423);
+    expect(dav.content('/f/new')).toBeUndefined();
+    const token = tokenOf(await lock('/f', { scope: 'shared' }));
+    const headers = { If: `</f> (<${token}>)` };
+    expect((await lock('/f/new', { scope: 'shared', headers })).status).toBe(201);
+    expect(dav.content('/f/new')).toBe('');
   });
 
   test('of a tree in which something is locked is told of that (RFC 4918 §9.10.9)', async () => {
@@ -254,7 +264,7 @@ describe('what is locked', () => {
       const refused = await dav.send(method, target, { headers: { ...headers, ...more }, user, ...body });
       expect(refused.status).toBe(423);
       expect(refused.text).toContain(
-        `<D:lock-token-submitted><D:href>${locked}</D:href></D:lock-token-submitted>`,
+        `<D:lock-token-submitted><D:href>${locked === '/f' ? '/f/' : locked}</D:href></D:lock-token-submitted>`,
       );
     }
     expect(dav.files.paths()).toEqual(before);
@@ -313,6 +323,17 @@ describe('what is locked', () => {
     const locks = await dav.state.locks.all(dav.clock.now());
     expect(locks.map(({ token }) => token)).toEqual([kept]);
   });
+});
+
+test('a lock that somebody takes while a DELETE goes on is not ended by it', async () => {
+  const remove = dav.files.remove.bind(dav.files);
+  let token = '';
+  vi.spyOn(dav.files, 'remove').mockImplementation(async (...words) => {
+    await remove(...words);
+    token = tokenOf(await lock('/a', { user: 'ben' }));
+  });
+  expect((await dav.send('DELETE', '/a')).status).toBe(204);
+  expect((await dav.state.locks.all(dav.clock.now())).map((one) => one.token)).toEqual([token]);
 });
 
 describe('If is true of the state now, or nothing is done', () => {
