@@ -1,10 +1,12 @@
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Sqlite } from '../../src/util/sqlite.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
 import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { put, refusal, refusalIn, rpc, send } from '../support/service-client.ts';
+import { put, refusal, refusalIn, rpc, send, upload } from '../support/service-client.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -91,9 +93,14 @@ test('access tokens that ended long ago are cleared away, and those that live ar
 test('an upload session and a deletion end by themselves, while nobody asks for them', async () => {
   await put(service, '/file', 'text');
   await rpc(service, 'files/delete_v2', { path: '/file' });
+  // Its bytes are so many that they are a file of their own.
+  await upload(service, 'files/upload_session/start', {}, { body: pseudoRandomBytes(70_000, 1) });
+  const blocks = () => readdir(join(service.dataDirectory, 'blocks'));
+  expect(await blocks()).toHaveLength(1);
   const gone = () => rpc(service, 'files/get_metadata', { path: '/file', include_deleted: true });
   await clock.advance(180 * DAY_MS);
   expect((await gone()).json).toMatchObject({ '.tag': 'deleted' });
+  await afterSomeRounds(async () => expect(await blocks()).toEqual([]));
   await afterSomeRounds(async () =>
     expect(refusalIn(await gone())).toEqual(
       refusal(409, 'path/not_found', { '.tag': 'path', path: { '.tag': 'not_found' } }),

@@ -272,8 +272,9 @@ describe('provisioning', () => {
   test('keeps secrets where only their owner reads, and only hashed in the database', async () => {
     const file = join(service.dataDirectory, 'credentials.json');
     expect((await stat(file)).mode & 0o077).toBe(0);
-    for (const name of await readdir(service.dataDirectory)) {
-      if (!name.startsWith('accounts.sqlite')) continue;
+    const names = (await readdir(service.dataDirectory)).filter((name) => name.startsWith('accounts.sqlite'));
+    expect(names).toContain('accounts.sqlite');
+    for (const name of names) {
       const path = join(service.dataDirectory, name);
       expect((await stat(path)).mode & 0o077).toBe(0);
       const bytes = await readFile(path);

@@ -51,6 +51,7 @@ test('the collector beside random work never takes a block that something needs'
   const random = randomOf(seed);
   const dataDirectory = await temporaryFolder();
   const clock = new ManualClock();
+  let readable = 0;
   for (let epoch = 0; epoch < EPOCHS; epoch++) {
     let working = true;
     const disk = slowDisk(random, () => working);
@@ -59,12 +60,12 @@ test('the collector beside random work never takes a block that something needs'
     const run = new Run(storage, random);
     const collector = (async () => {
       for (; working; await new Promise((resolve) => setImmediate(resolve)))
-        await storage.tidy().catch(() => undefined);
+        await storage.tidy().catch((failure: unknown) => expect(failure).toMatchObject({ code: 'EIO' }));
     })();
     await Promise.all(Array.from({ length: WORKERS }, (_, worker) => run.work(worker)));
     working = false;
     await collector;
-    await run.expectAllReadable();
+    readable += await run.expectAllReadable();
     // Old enough for whatever was deleted, overwritten or left unfinished.
     if (random(3) === 0) await clock.advance(random(200) * DAY_MS);
     await storage.tidy();
@@ -72,6 +73,7 @@ test('the collector beside random work never takes a block that something needs'
     await storage.close();
     expectSound(dataDirectory);
   }
+  expect(readable).toBeGreaterThan(EPOCHS);
   await rm(dataDirectory, { recursive: true });
 });
 
@@ -140,8 +142,9 @@ class Run {
     if (found.kind === 'file') await this.#expectReadable(found);
   }
 
-  /** Every file, and every revision of it that can be asked for. */
-  async expectAllReadable(): Promise<void> {
+  /** Every file, and every revision of it that can be asked for. Returns how many those were. */
+  async expectAllReadable(): Promise<number> {
+    let count = 0;
     const scope = { path: '', recursive: true, includeDeleted: true };
     for (const { kind, pathLower } of this.storage.list(OWNER, scope, 2000).entries) {
       if (kind === 'folder') continue;
@@ -153,7 +156,9 @@ class Run {
           throw failure;
         });
       for (const entry of entries) await this.#expectReadable(entry);
+      count += entries.length;
     }
+    return count;
   }
 
   async #expectReadable(file: StoredFile): Promise<void> {

@@ -182,6 +182,7 @@ async function expectSessions(storage: Storage, lines: readonly Line[]): Promise
     });
     if (!file) continue;
     const bytes = await bytesOf(storage.read(file, undefined));
+    expect(bytes.length, `session of ${label}`).toBeGreaterThanOrEqual(sizeBytes);
     expect(bytes.equals(contentOf(label).subarray(0, bytes.length)), `session of ${label}`).toBe(true);
     await storage.removeForever(HOME, '/session');
   }

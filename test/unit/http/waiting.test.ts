@@ -204,11 +204,19 @@ describe('closing', () => {
     const begun = new Promise<void>((resolve) => {
       begin = resolve;
     });
+    let asked = (): void => undefined;
+    const healthAsked = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
     let handled = 0;
     const server = await listening({
       users: [ANN],
       clock,
       limits,
+      health: () => {
+        asked();
+        return {};
+      },
       handle: async (message, response) => {
         if (message.url === '/quick') return void response.end('quick');
         begin();
@@ -218,7 +226,7 @@ describe('closing', () => {
         response.end('handled');
       },
     });
-    return { ...server, clock, release, begun, handled: () => handled };
+    return { ...server, clock, release, begun, healthAsked, handled: () => handled };
   }
 
   test('running requests finish, with "Connection: close", before it resolves', async () => {
@@ -263,15 +271,15 @@ describe('closing', () => {
   });
 
   test('health says that it drains, on a connection that is still there', async () => {
-    const { connect, close, release, begun } = await withRunning();
-    const connection = connect(
-      request('GET', '/streaming', ANN_HEADER) + request('GET', '/.davgate/healthz'),
-    );
-    await begun;
+    const { connect, close, release, healthAsked } = await withRunning();
+    const connection = connect(request('GET', '/streaming', ANN_HEADER));
+    await connection.until('begun');
     const closing = close();
+    connection.send(request('GET', '/.davgate/healthz'));
+    await healthAsked;
     release();
     await closing;
-    expect(await connection.closed()).toContain('handled');
+    expect(await connection.closed()).toMatch(/handled[\s\S]*HTTP\/1\.1 503 [\s\S]*"status":"draining"/);
   });
 
   test('requests in a row on one connection that breaks are all over with it', async () => {
@@ -285,8 +293,9 @@ describe('closing', () => {
   });
 
   test('closing twice is closing once', async () => {
-    const { close } = await listening();
+    const { close, port } = await listening();
     await Promise.all([close(), close()]);
     await close();
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
   });
 });

@@ -23,8 +23,9 @@ test('one that is there goes first', async () => {
 
 test('one that somebody else ends at the same time is ended', async () => {
   await replaceLink(remote, at('/a'), {});
-  remote.failNext('revokeSharedLink', 'link-gone');
+  remote.failNext('revokeSharedLink', 'link-gone', { late: true });
   await revokeLink(remote, at('/a'));
+  expect(await remote.sharedLink(at('/a'))).toBeUndefined();
 });
 
 test('one that cannot be ended is told of', async () => {

@@ -85,7 +85,10 @@ describe('what is deleted', () => {
     drive = await MemoryDrive.open(remote);
     await drive.files.createFolder(at('/new'));
     await drive.write(at('/new/.DS_Store'), 'x');
+    expect(remote.paths).toEqual(['/a', '/b', '/c', '/f', '/f/x', '/new']);
     await remove('/new');
-    expect(await drive.files.stat(at('/new/.DS_Store'))).toBeUndefined();
+    expect(remote.paths).toEqual(['/a', '/b', '/c', '/f', '/f/x']);
+    await drive.files.createFolder(at('/new'));
+    expect(await drive.names(at('/new'))).toEqual([]);
   });
 });
