@@ -171,6 +171,16 @@ describe('a form', () => {
       expect((await browser.press('allow', { form_token })).status).toBe(403);
   });
 
+  test('of another site does not sign anybody out', async () => {
+    const url = `${service.url}/oauth2/authorize?${new URLSearchParams(asking())}`;
+    // Browsers leave the cookie out, and say so.
+    const headers = { 'sec-fetch-site': 'cross-site' };
+    const body = new URLSearchParams({ action: 'sign-out' });
+    const answered = await send(url, { method: 'POST', headers, body });
+    expect([answered.status, answered.headers.getSetCookie()]).toEqual([403, []]);
+    expect(answered.text).toContain('Nothing was done.');
+  });
+
   test('sent after the sign-in has ended asks for it again', async () => {
     await browser.open(asking());
     await browser.signIn(email, PASSWORD);

@@ -89,6 +89,9 @@ function isApproved(
 
 async function answerForm(call: Call): Promise<Answer> {
   const { exchange, visits, visit, query, request } = call;
+  // Its browser brought no cookie along, and a new one would take the place of the one it has: a sign-out.
+  if (exchange.request.headers['sec-fetch-site'] === 'cross-site')
+    return page(403, noticePage('Not from there', 'Another site sent this form. Nothing was done.'));
   const form = await formOf(exchange, FORM_MAX_BYTES);
   if (!form || !visits.isFormToken(visit, query, form.get('form_token') ?? '')) return staleAnswer(call);
   switch (form.get('action')) {
