@@ -45,6 +45,8 @@ export class BlockFiles {
   readonly #placed = new Set<string>();
   /** Found damaged since the start: the next upload of the same bytes heals them. */
   readonly #damaged = new Set<string>();
+  /** A file could not be removed that nothing needs: all have to be looked through. */
+  hasLeftovers = false;
   #incomingCount = 0;
   #syncing: Promise<void> | undefined;
   #nextSync: Promise<void> | undefined;
@@ -96,13 +98,10 @@ export class BlockFiles {
     return this.disk.create(path).then((file) => ({ path, file }));
   }
 
-  /** Closes and removes a file that will be no block; closing twice does no harm. */
+  /** Closes and removes a file that will be no block, if need be at the next start; closing twice does no harm. */
   async dropIncoming(incoming: IncomingFile): Promise<void> {
-    try {
-      await incoming.file.close();
-    } finally {
-      await this.disk.remove(incoming.path);
-    }
+    await incoming.file.close().catch(() => undefined);
+    await this.disk.remove(incoming.path).catch(() => undefined);
   }
 
   /** Makes `incoming` the file of `hash`, which the caller has pinned. Durable after the next `sync`. */
@@ -171,6 +170,13 @@ export class BlockFiles {
     await this.#alone(hash, async () => {
       if (this.isNeeded(hash)) return;
       await this.disk.remove(join(this.#folder, hash));
+    });
+  }
+
+  /** Likewise, where its failure is nobody's concern: the next round of housekeeping removes the file. */
+  async discard(hash: string): Promise<void> {
+    await this.remove(hash).catch(() => {
+      this.hasLeftovers = true;
     });
   }
 

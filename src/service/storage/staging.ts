@@ -52,7 +52,7 @@ export function hashOfBlocks(blocks: readonly { readonly hash: Uint8Array }[]): 
 export async function release(files: BlockFiles, blocks: readonly StagedBlock[]): Promise<void> {
   const hashes = blocks.filter((block) => !block.bytes).map((block) => block.hash.toString('hex'));
   for (const hash of hashes) files.unpin(hash);
-  for (const hash of new Set(hashes)) await files.remove(hash);
+  for (const hash of new Set(hashes)) await files.discard(hash);
 }
 
 class Staging {

@@ -41,7 +41,8 @@ export class Housekeeping {
 
   /** Whether files may be there that nothing needs. */
   get isUnfinished(): boolean {
-    return this.mustSearchFiles || this.parts.background.hasFailed;
+    const { background, files } = this.parts;
+    return this.mustSearchFiles || background.hasFailed || files.hasLeftovers;
   }
 
   /** One round; who asks while one is under way waits for that. */
@@ -84,9 +85,10 @@ export class Housekeeping {
   /** Removes contents that were only being read, and files that no block is known for. */
   async #clearAfterCrash(): Promise<void> {
     const { contents, files, reserve, background, log } = this.parts;
-    // From here on either of these stands for something new.
+    // From here on each of these stands for something new.
     this.mustSearchFiles = true;
     background.hasFailed = false;
+    files.hasLeftovers = false;
     for (let after: number | undefined = 0; after !== undefined; ) {
       const from: number = after;
       if (reserve.isClosed) return;
