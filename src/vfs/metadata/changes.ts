@@ -27,6 +27,12 @@ export interface FeedParts {
 /** One long poll: short enough for firewalls that forget quiet connections. */
 const POLL_MS = 90_000;
 
+/**
+ * A poll has said something by then: the service may add 90 s. If not, the machine has slept or the service wants to be
+ * left alone, and nobody tells of changes.
+ */
+const SILENCE_MS_MAX = POLL_MS + 120_000;
+
 /** After a poll that woke us for nothing, so that no fault of the service can make us spin. */
 const EMPTY_PAUSE_MS = 250;
 
@@ -38,7 +44,8 @@ export class ChangeFeed {
   #running: Promise<void> = Promise.resolve();
   #cursor: string | undefined;
   #isAlive = false;
-  #aliveUntilMs = 0;
+  /** Until then changes were told as they happened. */
+  #heardMs = 0;
   /** The feed was down: what it tells first may be long past. */
   #isLate = false;
   #failures = 0;
@@ -53,9 +60,13 @@ export class ChangeFeed {
 
   /** Whether what was asked for at `askedMs` may still be believed. */
   isFresh(askedMs: number): boolean {
-    if (this.#isAlive) return true;
+    if (this.#isAlive && !this.#isSilent) return true;
     const { clock, staleMs } = this.parts;
-    return clock.now() < Math.max(askedMs, this.#aliveUntilMs) + staleMs;
+    return clock.now() < Math.max(askedMs, this.#heardMs) + staleMs;
+  }
+
+  get #isSilent(): boolean {
+    return this.parts.clock.now() >= this.#heardMs + SILENCE_MS_MAX;
   }
 
   start(): void {
@@ -93,6 +104,7 @@ export class ChangeFeed {
       const hasChanged = await remote.awaitChange(this.#cursor, POLL_MS, signal);
       this.#failures = 0;
       if (!hasChanged) {
+        this.#heardMs = clock.now();
         listener.reached(clock.now());
         continue;
       }
@@ -111,17 +123,19 @@ export class ChangeFeed {
   /** Tells what has changed since the cursor; how much that was. */
   async #catchUp(signal: AbortSignal): Promise<number> {
     const { remote, clock, listener } = this.parts;
+    const doubted = this.#isLate || (this.#isAlive && this.#isSilent);
     let count = 0;
     for (let hasMore = true; hasMore; ) {
       const askedMs = clock.now();
       const page = await remote.changesSince(this.#cursor ?? '', signal);
-      await listener.apply(page.changes, { doubted: this.#isLate });
+      await listener.apply(page.changes, { doubted });
       this.#cursor = page.cursor;
       count += page.changes.length;
       hasMore = page.hasMore;
       if (!hasMore) listener.reached(askedMs);
     }
     this.#caughtUpMs = clock.now();
+    this.#heardMs = this.#caughtUpMs;
     return count;
   }
 
@@ -133,7 +147,7 @@ export class ChangeFeed {
 
   #down(error: unknown): void {
     const { clock, log, listener } = this.parts;
-    if (this.#isAlive) this.#aliveUntilMs = clock.now();
+    if (this.#isAlive && !this.#isSilent) this.#heardMs = clock.now();
     if (!this.#isLate) log.warn('the change feed is down', { reason: String(error) });
     this.#isAlive = false;
     this.#isLate = true;

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { silentLog } from '../../../../src/util/log.ts';
+import { ChangeFeed } from '../../../../src/vfs/metadata/changes.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
+import { at, MemoryRemote } from '../../../support/memory-remote.ts';
+
+const HOUR_MS = 3_600_000;
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+beforeEach(async () => {
+  remote = new MemoryRemote();
+  drive = await MemoryDrive.open(remote);
+});
+
+afterEach(() => drive.close());
+
+test('after a machine has slept, what changed meanwhile is asked for, though the long poll still hangs', async () => {
+  remote.putFile(at('/a'), 'one');
+  await drive.untilAlive();
+  expect(await drive.text(at('/a'))).toBe('one');
+  remote.holdFeed();
+  remote.putFile(at('/a'), 'two');
+  remote.putFile(at('/b'));
+  await drive.clock.advance(HOUR_MS);
+  expect(await drive.text(at('/a'))).toBe('two');
+  expect(await drive.names(at('/'))).toEqual(['a', 'b']);
+});
+
+test('a feed that goes on saying that nothing has changed is believed for ever', async () => {
+  const clock = new ManualClock();
+  const feed = new ChangeFeed({
+    remote: {
+      latestCursor: async () => 'c',
+      changesSince: async () => ({ changes: [], cursor: 'c', hasMore: false }),
+      async awaitChange(_cursor, timeoutMs, signal) {
+        await clock.sleep(timeoutMs, signal);
+        return false;
+      },
+    },
+    listener: { apply: async () => {}, reached() {}, reset() {} },
+    clock,
+    log: silentLog,
+    staleMs: 10_000,
+    everyMs: 0,
+  });
+  feed.start();
+  await turn(5);
+  const askedMs = clock.now();
+  await clock.advance(HOUR_MS);
+  expect(feed.isFresh(askedMs)).toBe(true);
+  await feed.close();
+});
