@@ -10,13 +10,17 @@ davgate serves your drive at  ${url}
 ${loginLines(login)}
 Mount it:
   macOS    Finder > Go > Connect to Server: ${url}
-  Windows  net use * ${url}${quoted ? ` /user:${login.name}` : ''}   (over plain http: README, "Windows")
+  Windows  net use * ${url}${login ? windowsUser(login.name) : ''}${url.startsWith('http:') ? '   (over plain http: README, "Windows")' : ''}
   Linux    sudo mount -t davfs -o uid=$USER ${url} /mnt   (on recent kernels: README, "davfs2")
   rclone   ${rclone.join(' ')}
   GNOME    Files > Other Locations: ${url.replace(/^http/, 'dav')}
 
 Press Ctrl+C to stop.
 `;
+}
+
+function windowsUser(name: string): string {
+  return /\s/.test(name) ? ` "/user:${name}"` : ` /user:${name}`;
 }
 
 function loginLines(login: Gateway['login']): string {
