@@ -33,11 +33,11 @@ export function languageOf(name: string): string | undefined {
 }
 
 /**
- * Code or text in numbered lines, coloured where its language is known. Each is a block, which is copied with its
- * line's end and without its number.
+ * Code or text in numbered lines, coloured where its language is known and that takes no longer than `limitMs`. Each is a
+ * block, which is copied with its line's end and without its number.
  */
-export function codeLines(text: string, language: string | undefined): Html {
-  const coloured = language === undefined ? undefined : highlighted(text, language);
+export function codeLines(text: string, language: string | undefined, limitMs = HIGHLIGHT_MAX_MS): Html {
+  const coloured = language === undefined ? undefined : highlighted(text, language, limitMs);
   const lines = coloured ? markupLines(coloured) : text.split('\n').map((line) => html`${line}`);
   return html`<pre class="code">${lines.map((line) => html`<span class="line">${line}</span>`)}</pre>`;
 }
@@ -47,13 +47,10 @@ const LINE_MAX_CHARACTERS = 2000;
 /** Enough for any text that a page shows, even on a slow machine. */
 const HIGHLIGHT_MAX_MS = 500;
 
-/** Markup for the text, which the highlighter escapes; `undefined` where it would take too long. */
-export function highlighted(text: string, language: string): Html | undefined {
+/** Markup for the text, which the highlighter escapes; `undefined` where it would take longer than `limitMs`. */
+export function highlighted(text: string, language: string, limitMs = HIGHLIGHT_MAX_MS): Html | undefined {
   if (text.split('\n').some((line) => line.length > LINE_MAX_CHARACTERS)) return undefined;
-  const result = withinTime(
-    () => highlighter.highlight(text, { language, ignoreIllegals: true }),
-    HIGHLIGHT_MAX_MS,
-  );
+  const result = withinTime(() => highlighter.highlight(text, { language, ignoreIllegals: true }), limitMs);
   return result && { markup: result.value };
 }
 

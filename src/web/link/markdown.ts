@@ -17,10 +17,10 @@ const RENDER_MAX_MS = 1000;
 
 /**
  * A Markdown document for a page: markup in it stays text, and only links that lead to the web are links. `undefined` where
- * it would take too long.
+ * it would take longer than `limitMs`.
  */
-export function markdown(text: string): Html | undefined {
-  const markup = withinTime(() => renderer.render(text), RENDER_MAX_MS);
+export function markdown(text: string, limitMs = RENDER_MAX_MS): Html | undefined {
+  const markup = withinTime(() => renderer.render(text), limitMs);
   return markup === undefined ? undefined : { markup: `<article class="markdown">${markup}</article>` };
 }
 

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { codeLines, languageOf } from '../../../../src/web/link/code.ts';
 
+/** On a busy machine any text may take seconds. */
+const PATIENT_MS = 60_000;
+
 describe('languageOf', () => {
   test.each([
     ['main.ts', 'ts'],
@@ -20,7 +23,7 @@ describe('codeLines', () => {
   const linesOf = (markup: string) => markup.split('<span class="line">').length - 1;
 
   test('gives each line an element, in which all spans that it opens are closed', () => {
-    const { markup } = codeLines('/* one\n   two */\nlet x = `a\nb\n`;', 'js');
+    const { markup } = codeLines('/* one\n   two */\nlet x = `a\nb\n`;', 'js', PATIENT_MS);
     const lines = [
       ...markup.matchAll(/<span class="line">(.*?)<\/span>(?=<span class="line">|<\/pre>)/g),
     ].map(([, line = '']) => line);

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { markdown } from '../../../../src/web/link/markdown.ts';
 
-const rendered = (text: string) => markdown(text)?.markup ?? '';
+/** On a busy machine any document may take seconds. */
+const PATIENT_MS = 60_000;
+const rendered = (text: string) => markdown(text, PATIENT_MS)?.markup ?? '';
 
 describe('markdown', () => {
   test('is set as a document', () => {
