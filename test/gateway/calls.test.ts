@@ -43,15 +43,20 @@ async function ask(status: number, method: string, path: string, { headers = {},
   return answer;
 }
 
+/** Of one client, at once. */
+const CONNECTIONS = 50;
+
 /** Makes a folder of files, past the gateway: the name of each is its content. */
 async function fill(folder: string, count: number): Promise<void> {
   const names = Array.from({ length: count }, (_, index) => String(index));
-  const sessions = await Promise.all(
-    names.map(async (name) => {
-      const { json } = await upload(service, 'files/upload_session/start', { close: true }, { body: name });
-      return (json as { session_id: string }).session_id;
-    }),
-  );
+  const begin = async (name: string) => {
+    const { json } = await upload(service, 'files/upload_session/start', { close: true }, { body: name });
+    return (json as { session_id: string }).session_id;
+  };
+  const sessions: string[] = [];
+  // A listening socket of a busy process takes no thousand connections at once.
+  for (let from = 0; from < count; from += CONNECTIONS)
+    sessions.push(...(await Promise.all(names.slice(from, from + CONNECTIONS).map(begin))));
   const entries = names.map((name, index) => ({
     cursor: { session_id: sessions[index], offset: name.length },
     commit: { path: `${folder}/${name}` },
