@@ -168,7 +168,7 @@ test('no other site can frame the page', async () => {
   expect(frame?.url()).toBe('chrome-error://chromewebdata/');
 });
 
-test('no other site can press Allow', async () => {
+test('no other site can press Allow, or sign anybody out by trying', async () => {
   await page.goto(address());
   await signIn();
   markup = `<form method="post" action="${address().replaceAll('&', '&amp;')}">
@@ -176,7 +176,9 @@ test('no other site can press Allow', async () => {
   await page.goto(callback);
   await button('Win a prize').click();
   expect(page.url()).toBe(address());
-  expect(await page.getByRole('alert').innerText()).toContain('Try again.');
+  expect(await page.innerText('main')).toContain('Another site sent this form.');
+  await page.goto(address());
+  expect(await button('Allow').isVisible()).toBe(true);
 });
 
 test.each([
