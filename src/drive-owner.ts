@@ -33,7 +33,12 @@ export interface Claim {
  */
 export async function claimDrive(claim: Claim): Promise<RemoteOptions['admit']> {
   const told = await whose(claim);
-  if (told === undefined) return (later) => admitLater(claim, later);
+  if (told === undefined) {
+    claim.log.warn('the service does not say yet whose the login is; before it does no call is made', {
+      drive: claim.drive,
+    });
+    return (later) => admitLater(claim, later);
+  }
   await settle(claim, told);
   return undefined;
 }
@@ -77,9 +82,12 @@ async function admitLater(claim: Claim, told: Told): Promise<void> {
 }
 
 /** What waits for another account, or for another folder, stays where it is. */
-async function refuseWaiting({ drive, state, journals, dataDirectory }: Claim, owner: Owner): Promise<void> {
-  const ofState = await state.owners.get(drive);
-  const ofJournal = await journals?.owners.get(drive);
+async function refuseWaiting(claim: Claim, owner: Owner): Promise<void> {
+  const { drive, state, journals, dataDirectory } = claim;
+  const [first] = await ownersOf(claim);
+  // Where only one of the two says whose it is, as after an older davgate, the other is his as well.
+  const ofState = (await state.owners.get(drive)) ?? first;
+  const ofJournal = (await journals?.owners.get(drive)) ?? first;
   const held = ofState && !isSameOwner(ofState, owner) ? await heldFiles(state, drive) : 0;
   const pending =
     ofJournal && !isSameOwner(ofJournal, owner) ? ((await (await journals?.drive(drive))?.all()) ?? []) : [];
