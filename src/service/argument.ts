@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { BadCall } from './failures.ts';
+import type { Route } from './route.ts';
 import { within } from './schema.ts';
 
 /** An argument as it came, and what to call its place in a complaint. */
@@ -10,6 +11,9 @@ export interface Given {
 
 /** The service's batches of 10,000 paths need about 8 MiB. */
 const RPC_BODY_MAX_BYTES = 16 * 1024 * 1024;
+
+/** Of a call by nobody known, who could have us hold any number of them: the longest cursor has about 260 KB. */
+const OPEN_BODY_MAX_BYTES = 512 * 1024;
 
 const CORS_HACK = 'text/plain; charset=dropbox-cors-hack';
 const RPC_TYPES = ['application/json', 'application/json; charset=utf-8', CORS_HACK];
@@ -25,11 +29,11 @@ const DOWNLOAD_REFUSED =
 export async function rpcArgument(
   request: IncomingMessage,
   body: AsyncIterable<Uint8Array>,
-  isVoid: boolean,
+  { void: isVoid, auth }: Pick<Route, 'void' | 'auth'>,
 ): Promise<Given> {
   const type = request.headers['content-type'] ?? '';
   if (type !== '' || !isVoid) checkType(type, RPC_TYPES);
-  const bytes = await wholeBody(body);
+  const bytes = await wholeBody(body, auth === 'none' ? OPEN_BODY_MAX_BYTES : RPC_BODY_MAX_BYTES);
   const place = 'request body';
   if (isVoid && bytes.length === 0) return { place, value: {} };
   checkType(type, RPC_TYPES);
@@ -91,13 +95,12 @@ function parseJson(text: string): unknown {
   }
 }
 
-async function wholeBody(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+async function wholeBody(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
   for await (const chunk of body) {
     sizeBytes += chunk.length;
-    if (sizeBytes > RPC_BODY_MAX_BYTES)
-      throw new BadCall(`request body: must be at most ${RPC_BODY_MAX_BYTES} bytes`);
+    if (sizeBytes > maxBytes) throw new BadCall(`request body: must be at most ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -42,7 +42,7 @@ async function callRoute(exchange: Exchange, rooms: Rooms, route: Route): Promis
   if (caller) checkPathRoot(request, caller.account);
   const given =
     route.style === 'rpc'
-      ? await rpcArgument(request, exchange.body(), route.void)
+      ? await rpcArgument(request, exchange.body(), route)
       : headerArgument(request, query, route.style);
   try {
     return await run(exchange, rooms, route, caller, given);

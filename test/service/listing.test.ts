@@ -144,6 +144,23 @@ describe('list_folder/longpoll', () => {
     return (answered.json as { cursor: string }).cursor;
   };
 
+  test('takes the longest cursor there can be, and no body that is much longer', async () => {
+    // Nothing takes more room in a cursor: six bytes each, and the folder is in it twice.
+    const letter = '\u0001';
+    const path = `/${Array.from({ length: 63 }, () => letter.repeat(255)).join('/')}`;
+    for (const name of ['1', '2'])
+      await rpc(service, 'files/create_folder_v2', { path: `${path}/${letter.repeat(250)}${name}` });
+    const page = await call('files/list_folder', { path, limit: 1 });
+    const { cursor } = page.json as { cursor: string };
+    expect(cursor.length).toBeGreaterThan(250_000);
+    expect((await poll({ cursor })).json).toEqual({ changes: true });
+    const answered = await poll({ cursor: 'x'.repeat(512 * 1024) });
+    expect([answered.status, answered.text]).toEqual([
+      400,
+      expect.stringContaining('request body: must be at most 524288 bytes'),
+    ]);
+  });
+
   test('answers at once when something has changed since', async () => {
     const cursor = await latest();
     await put(service, '/polled', 'before');
