@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../src/service/database.ts';
+import { appIn, told } from '../support/admin-output.ts';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { command } from '../support/command.ts';
 import { FormBrowser, tokenByConsent } from '../support/consent.ts';
@@ -34,15 +35,7 @@ async function did(words: string, input = ''): Promise<string> {
   return said;
 }
 
-/** What stands behind a word at the beginning of a line. */
-function told(word: string, said: string): string {
-  return new RegExp(`^${word} +(\\S+)$`, 'm').exec(said)?.[1] ?? '';
-}
-
-async function makeApp(options: string): Promise<{ key: string; secret: string }> {
-  const said = await did(`app create ${options}`);
-  return { key: told('app key', said), secret: told('app secret', said) };
-}
+const makeApp = async (options: string) => appIn(await did(`app create ${options}`));
 
 const call = (token: string, name = 'users/get_current_account', argument: unknown = null) =>
   rpc(service, name, argument, { token });

@@ -3,30 +3,18 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../../src/api/errors.ts';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
-import { pathOf } from '../../src/util/path.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
 import type { FileEntry } from '../../src/vfs/files.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import type { DownloadFault } from '../support/bytes-remote.ts';
 import { eventually } from '../support/eventually.ts';
-import { collect, type ReaderSetUp, settle, setUpReader } from '../support/readers.ts';
-
-const PATH = pathOf(['film.bin']);
+import { collect, FILM, type ReaderSetUp, settle, setUpReader } from '../support/readers.ts';
 
 let setUp: ReaderSetUp;
 beforeEach(async () => {
   setUp = await setUpReader();
 });
 afterEach(() => setUp.close());
-
-function file(sizeBytes: number) {
-  const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
-  return { bytes, entry: setUp.remote.put(PATH, bytes) };
-}
-
-function asked(): (ByteRange | undefined)[] {
-  return setUp.remote.calls.flatMap((call) => (call.what === 'download' ? [call.range] : []));
-}
 
 /** What a reader got before it ended or threw. */
 async function attempt(entry: FileEntry, range?: ByteRange, signal = new AbortController().signal) {
@@ -58,15 +46,15 @@ const SIZE = 3 * BLOCK_BYTES + 777;
 describe('a download that is cut goes on where it broke', () => {
   const places = [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 2 * BLOCK_BYTES + 5, SIZE - 1];
   test.each(places)('at byte %d of a whole read', async (cutAt) => {
-    const { bytes, entry } = file(SIZE);
+    const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ cutAt }];
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
-    expect(asked()).toEqual([undefined, cutAt === 0 ? undefined : { start: cutAt, end: SIZE }]);
+    expect(setUp.asked()).toEqual([undefined, cutAt === 0 ? undefined : { start: cutAt, end: SIZE }]);
     expect(setUp.remote.downloadedBytes).toBe(SIZE);
   });
 
   test.each(places)('at byte %d of a range', async (cutAt) => {
-    const { bytes, entry } = file(SIZE);
+    const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ cutAt }];
     const range = { start: 3, end: SIZE - 3 };
     expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
@@ -75,13 +63,13 @@ describe('a download that is cut goes on where it broke', () => {
   });
 
   test('also when the answer only ends, without an error', async () => {
-    const { bytes, entry } = file(SIZE);
+    const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ endAt: BLOCK_BYTES + 9 }];
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
   });
 
   test('many times, as long as it gets on', async () => {
-    const { bytes, entry } = file(40 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(40 * BLOCK_BYTES);
     setUp.remote.faults = Array.from({ length: 19 }, (_, index) => ({
       cutAt: (index + 1) * 2 * BLOCK_BYTES,
     }));
@@ -89,18 +77,18 @@ describe('a download that is cut goes on where it broke', () => {
   });
 
   test('not for ever: where nothing comes any more it fails', async () => {
-    const { bytes, entry } = file(SIZE);
+    const { bytes, entry } = setUp.file(SIZE);
     const cutAt = BLOCK_BYTES + 100;
     setUp.remote.faults = Array.from({ length: 100 }, () => ({ cutAt }));
     const outcome = await inTime(attempt(entry));
     expect(outcome.failure).toMatchObject({ name: 'ApiError', failure: 'offline' });
     expect(outcome.bytes.equals(bytes.subarray(0, cutAt))).toBe(true);
-    expect(asked().length).toBeLessThan(10);
+    expect(setUp.asked().length).toBeLessThan(10);
     expect(setUp.clock.sleeping).toBe(0);
   });
 
   test('waits before it tries again, and an abort ends the wait', async () => {
-    const { entry } = file(SIZE);
+    const { entry } = setUp.file(SIZE);
     setUp.remote.faults = Array.from({ length: 9 }, () => ({ cutAt: 100 }));
     const leaver = new AbortController();
     const outcome = attempt(entry, undefined, leaver.signal);
@@ -111,7 +99,7 @@ describe('a download that is cut goes on where it broke', () => {
   });
 
   test('but a revision that is gone meanwhile is gone', async () => {
-    const { entry } = file(SIZE);
+    const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ cutAt: 5000 }];
     let downloads = 0;
     setUp.remote.before = () => {
@@ -126,7 +114,7 @@ describe('a download that is cut goes on where it broke', () => {
     const cuts = fc.array(fc.integer({ min: 0, max: SIZE }), { maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(cuts, fc.boolean(), async (places, whole) => {
-        const { bytes, entry } = file(SIZE);
+        const { bytes, entry } = setUp.file(SIZE);
         setUp.remote.faults = places.map((cutAt) => ({ cutAt }));
         const range = whole ? undefined : { start: 1, end: SIZE };
         const { contentHash: _none, ...bare } = { ...entry, rev: entry.rev };
@@ -143,7 +131,7 @@ describe('damaged bytes never end as a clean read', () => {
   test.each([0, BLOCK_BYTES - 1, 2 * BLOCK_BYTES, 3 * BLOCK_BYTES - 1])(
     'at byte %d: it throws',
     async (flipAt) => {
-      const { entry } = file(SIZE);
+      const { entry } = setUp.file(SIZE);
       setUp.remote.faults = [{ flipAt }];
       const { bytes, failure } = await attempt(entry);
       expect(failure).toMatchObject({ name: 'FileError', fault: 'broken' });
@@ -154,15 +142,15 @@ describe('damaged bytes never end as a clean read', () => {
   test.each([3 * BLOCK_BYTES, SIZE - 1])(
     'at byte %d, in the last block, they are fetched again',
     async (flipAt) => {
-      const { bytes, entry } = file(SIZE);
+      const { bytes, entry } = setUp.file(SIZE);
       setUp.remote.faults = [{ flipAt }];
       expect((await setUp.read(entry)).equals(bytes)).toBe(true);
-      expect(asked()).toEqual([undefined, { start: 3 * BLOCK_BYTES, end: SIZE }]);
+      expect(setUp.asked()).toEqual([undefined, { start: 3 * BLOCK_BYTES, end: SIZE }]);
     },
   );
 
   test('in the last block again and again: it throws', async () => {
-    const { entry } = file(SIZE);
+    const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ flipAt: SIZE - 1 }, { flipAt: SIZE - 1 }];
     const { bytes, failure } = await attempt(entry);
     expect(failure).toMatchObject({ fault: 'broken' });
@@ -172,15 +160,15 @@ describe('damaged bytes never end as a clean read', () => {
   test.each([0, 2000, BLOCK_BYTES - 1])(
     'at byte %d of a small file they are fetched again',
     async (flipAt) => {
-      const { bytes, entry } = file(BLOCK_BYTES);
+      const { bytes, entry } = setUp.file(BLOCK_BYTES);
       setUp.remote.faults = [{ flipAt }];
       expect((await setUp.read(entry)).equals(bytes)).toBe(true);
-      expect(asked()).toEqual([undefined, undefined]);
+      expect(setUp.asked()).toEqual([undefined, undefined]);
     },
   );
 
   test('of a small file, again and again: it throws before the first byte', async () => {
-    const { entry } = file(4096);
+    const { entry } = setUp.file(4096);
     setUp.remote.faults = [{ flipAt: 7 }, { flipAt: 7 }];
     const { bytes, failure } = await attempt(entry);
     expect(failure).toMatchObject({ fault: 'broken' });
@@ -189,7 +177,7 @@ describe('damaged bytes never end as a clean read', () => {
 
   test('do not stay in the cache', async () => {
     for (const size of [4096, SIZE]) {
-      const { bytes, entry } = file(size);
+      const { bytes, entry } = setUp.file(size);
       setUp.remote.faults = [{ flipAt: 7 }, { flipAt: 7 }];
       expect((await attempt(entry)).failure).toMatchObject({ fault: 'broken' });
       setUp.remote.faults = [];
@@ -198,7 +186,7 @@ describe('damaged bytes never end as a clean read', () => {
   });
 
   test('that a range read left in the cache are found by the whole read', async () => {
-    const { bytes, entry } = file(SIZE);
+    const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ flipAt: 7 }];
     await setUp.read(entry, { start: 0, end: BLOCK_BYTES });
     expect((await attempt(entry)).failure).toMatchObject({ fault: 'broken' });
@@ -206,14 +194,14 @@ describe('damaged bytes never end as a clean read', () => {
   });
 
   test('of a small file end no range read that meets its end', async () => {
-    const { entry } = file(200_000);
+    const { entry } = setUp.file(200_000);
     setUp.remote.faults = [{ flipAt: 7 }];
     const { failure } = await attempt(entry, { start: 1, end: 200_000 });
     expect(failure).toMatchObject({ fault: 'broken' });
   });
 
   test('nor do the bytes of another revision', async () => {
-    const { entry } = file(SIZE);
+    const { entry } = setUp.file(SIZE);
     const download = setUp.remote.download.bind(setUp.remote);
     setUp.remote.download = async (...call) => ({
       ...(await download(...call)),
@@ -223,7 +211,7 @@ describe('damaged bytes never end as a clean read', () => {
   });
 
   test('nor more bytes than there are', async () => {
-    const { entry } = file(SIZE);
+    const { entry } = setUp.file(SIZE);
     const longer = { ...entry, sizeBytes: SIZE - 5 };
     expect((await attempt(longer)).failure).toMatchObject({ fault: 'broken' });
     expect((await attempt(longer, { start: 9, end: SIZE - 5 })).failure).toBeUndefined();
@@ -247,7 +235,7 @@ describe('a reader who goes away ends the download at once', () => {
   ];
 
   test.each(cases)('$what, by its signal', async ({ range, fault }) => {
-    const { entry } = file(10 * BLOCK_BYTES);
+    const { entry } = setUp.file(10 * BLOCK_BYTES);
     setUp.remote.faults = [fault];
     const leaver = new AbortController();
     const outcome = attempt(entry, range, leaver.signal);
@@ -260,7 +248,7 @@ describe('a reader who goes away ends the download at once', () => {
   });
 
   test.each(cases)('$what, by ending the iteration', async ({ range, fault }) => {
-    const { entry } = file(10 * BLOCK_BYTES);
+    const { entry } = setUp.file(10 * BLOCK_BYTES);
     setUp.remote.faults = [fault];
     const iterator = setUp.reader.read(entry, range, new AbortController().signal)[Symbol.asyncIterator]();
     const reading = (async () => {
@@ -276,7 +264,7 @@ describe('a reader who goes away ends the download at once', () => {
 
   test('also when nobody comes for the next piece', async () => {
     for (const range of [undefined, { start: 1, end: 9 * BLOCK_BYTES }]) {
-      const { entry } = file(10 * BLOCK_BYTES);
+      const { entry } = setUp.file(10 * BLOCK_BYTES);
       const leaver = new AbortController();
       const iterator = setUp.reader.read(entry, range, leaver.signal)[Symbol.asyncIterator]();
       await iterator.next();
@@ -288,16 +276,16 @@ describe('a reader who goes away ends the download at once', () => {
   });
 
   test('and a signal that is aborted already starts none', async () => {
-    const { entry } = file(SIZE);
+    const { entry } = setUp.file(SIZE);
     for (const range of [undefined, { start: 1, end: 5 }])
       expect((await attempt(entry, range, AbortSignal.abort(new Error('gone')))).failure).toMatchObject({
         message: 'gone',
       });
-    expect(asked()).toEqual([]);
+    expect(setUp.asked()).toEqual([]);
   });
 
   test('but not while another one reads the same block', async () => {
-    const { bytes, entry } = file(10 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(10 * BLOCK_BYTES);
     setUp.remote.faults = [{ holdAt: 100_000 }];
     const leaver = new AbortController();
     const left = attempt(entry, { start: 0, end: 9 * BLOCK_BYTES }, leaver.signal);
@@ -309,12 +297,12 @@ describe('a reader who goes away ends the download at once', () => {
     expect((await stayed).bytes.equals(bytes.subarray(50, BLOCK_BYTES))).toBe(true);
     await settle();
     expect(setUp.remote.openDownloads).toBe(0);
-    expect(asked()).toHaveLength(1);
+    expect(setUp.asked()).toHaveLength(1);
     expect(setUp.remote.downloadedBytes).toBeLessThan(2 * BLOCK_BYTES);
   });
 
   test('and with it what was fetched ahead for it', async () => {
-    const { entry } = file(10 * BLOCK_BYTES);
+    const { entry } = setUp.file(10 * BLOCK_BYTES);
     await setUp.read(entry, { start: 0, end: 1000 });
     await settle();
     setUp.remote.faults = [{ holdAt: BLOCK_BYTES + 100 }];
@@ -330,7 +318,7 @@ describe('a reader who goes away ends the download at once', () => {
   });
 
   test('and leaves no listener on its signal', async () => {
-    const { entry } = file(SIZE);
+    const { entry } = setUp.file(SIZE);
     const { signal } = new AbortController();
     const added = vi.spyOn(signal, 'addEventListener');
     const removed = vi.spyOn(signal, 'removeEventListener');
@@ -339,23 +327,23 @@ describe('a reader who goes away ends the download at once', () => {
     setUp.remote.before = () => {
       throw new ApiError('offline', 'away');
     };
-    await attempt(setUp.remote.put(PATH, pseudoRandomBytes(9, 9)), undefined, signal);
+    await attempt(setUp.remote.put(FILM, pseudoRandomBytes(9, 9)), undefined, signal);
     for await (const _chunk of setUp.reader.read(entry, undefined, signal)) break;
     expect(removed.mock.calls.length).toBeGreaterThanOrEqual(added.mock.calls.length);
   });
 });
 
 test('a reader who has got its range leaves a whole block behind', async () => {
-  const { entry } = file(10 * BLOCK_BYTES);
+  const { entry } = setUp.file(10 * BLOCK_BYTES);
   await setUp.read(entry, { start: 10, end: 20 });
   await settle(200);
   expect(setUp.remote.downloadedBytes).toBe(BLOCK_BYTES);
   await setUp.read(entry, { start: BLOCK_BYTES - 10, end: BLOCK_BYTES });
-  expect(asked()).toHaveLength(1);
+  expect(setUp.asked()).toHaveLength(1);
 });
 
 test('what the service refuses reaches all who share the block, and the next reader asks again', async () => {
-  const { bytes, entry } = file(SIZE);
+  const { bytes, entry } = setUp.file(SIZE);
   const refusal = new ApiError('unavailable', '503');
   setUp.remote.before = () => {
     throw refusal;
@@ -363,13 +351,13 @@ test('what the service refuses reaches all who share the block, and the next rea
   const range = { start: 5, end: 500 };
   const outcomes = await Promise.all([attempt(entry, range), attempt(entry, range), attempt(entry, range)]);
   expect(outcomes.map(({ failure }) => failure)).toEqual([refusal, refusal, refusal]);
-  expect(asked()).toHaveLength(1);
+  expect(setUp.asked()).toHaveLength(1);
   setUp.remote.before = () => {};
   expect((await setUp.read(entry, range)).equals(bytes.subarray(5, 500))).toBe(true);
 });
 
 test('a slow reader holds back the download', async () => {
-  const { entry } = file(30 * BLOCK_BYTES);
+  const { entry } = setUp.file(30 * BLOCK_BYTES);
   for (const range of [undefined, { start: 1, end: entry.sizeBytes }]) {
     const before = setUp.remote.downloadedBytes;
     const iterator = setUp.reader.read(entry, range, new AbortController().signal)[Symbol.asyncIterator]();
@@ -381,7 +369,7 @@ test('a slow reader holds back the download', async () => {
 });
 
 test('reads go on when the cache is deleted under them', async () => {
-  const { bytes, entry } = file(SIZE);
+  const { bytes, entry } = setUp.file(SIZE);
   await setUp.read(entry, { start: 0, end: SIZE - 1 });
   const reader = await setUp.restart();
   await rm(setUp.directory, { recursive: true });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminCommand } from '../../src/cli/service-admin/admin.ts';
 import { isStartFailure } from '../../src/cli/start-failure.ts';
 import { openDatabase } from '../../src/service/database.ts';
+import { appIn, told } from '../support/admin-output.ts';
 import { FormBrowser, tokenByConsent } from '../support/consent.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, rpc, send, upload } from '../support/service-client.ts';
@@ -40,15 +41,7 @@ async function did(words: string, input = ''): Promise<string> {
   return said;
 }
 
-/** What stands behind a word at the beginning of a line. */
-function told(word: string, said: string): string {
-  return new RegExp(`^${word} +(\\S+)$`, 'm').exec(said)?.[1] ?? '';
-}
-
-async function makeApp(options: string): Promise<{ key: string; secret: string }> {
-  const said = await did(`app create ${options}`);
-  return { key: told('app key', said), secret: told('app secret', said) };
-}
+const makeApp = async (options: string) => appIn(await did(`app create ${options}`));
 
 const call = (token: string, name = 'users/get_current_account', argument: unknown = null) =>
   rpc(service, name, argument, { token });

@@ -10,10 +10,10 @@ import {
   download,
   headerJson,
   put,
+  refreshedToken,
   refusal,
   refusalIn,
   rpc,
-  send,
   upload,
 } from '../support/service-client.ts';
 
@@ -44,18 +44,6 @@ async function downloaded(path: string, token = service.token): Promise<Buffer> 
   return Buffer.from(await response.arrayBuffer());
 }
 
-async function refreshed(): Promise<string> {
-  const { appKey, appSecret, refreshToken, url } = service;
-  const form = new URLSearchParams({
-    grant_type: 'refresh_token',
-    refresh_token: refreshToken,
-    client_id: appKey,
-    client_secret: appSecret,
-  });
-  const { json } = await send(`${url}/oauth2/token`, { method: 'POST', body: form });
-  return (json as { access_token: string }).access_token;
-}
-
 describe('the rate', () => {
   test('what goes beyond a burst is refused with the seconds to wait, and is let in after them', async () => {
     service.service.setFaults({ 'rate-per-second': 0.5, 'rate-burst': 3 });
@@ -80,7 +68,7 @@ describe('the rate', () => {
   test('is one for all tokens of an app, and long polls and token requests are not counted', async () => {
     service.service.setFaults({ 'rate-per-second': 1 });
     expect((await metadataOf('/file')).status).toBe(200);
-    const token = await refreshed();
+    const token = await refreshedToken(service);
     expect((await rpc(service, 'files/get_metadata', { path: '/file' }, { token })).status).toBe(429);
     const poll = await rpc(service, 'files/list_folder/longpoll', { cursor: 'none' }, { token: null });
     expect(poll.status).toBe(400);
@@ -311,7 +299,7 @@ test('a write whose answer is lost is done, and one that is refused says so', as
 
 test('tokens that are refreshed or come of a code end early; the one that lives until revoked does not', async () => {
   service.service.setFaults({ 'token-lifetime-seconds': 10 });
-  const tokens = [await refreshed(), await exchanged()];
+  const tokens = [await refreshedToken(service), await exchanged()];
   const calls = () =>
     Promise.all(tokens.map((token) => rpc(service, 'files/get_metadata', { path: '/file' }, { token })));
   await clock.advance(9_999);

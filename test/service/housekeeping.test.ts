@@ -6,7 +6,7 @@ import { pseudoRandomBytes } from '../support/bytes.ts';
 import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { put, refusal, refusalIn, rpc, send, upload } from '../support/service-client.ts';
+import { put, refreshedToken, refusal, refusalIn, rpc, send, upload } from '../support/service-client.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -72,16 +72,7 @@ test('a link goes when its file is removed for ever, and stays while the file ca
 });
 
 test('access tokens that ended long ago are cleared away, and those that live are not', async () => {
-  const { appKey, appSecret, refreshToken, url } = service;
-  const form = new URLSearchParams({
-    grant_type: 'refresh_token',
-    refresh_token: refreshToken,
-    client_id: appKey,
-    client_secret: appSecret,
-  });
-  const fresh = async () =>
-    ((await send(`${url}/oauth2/token`, { method: 'POST', body: form })).json as { access_token: string })
-      .access_token;
+  const fresh = () => refreshedToken(service);
   await fresh();
   const before = countOf('access_tokens');
   await clock.advance(30 * DAY_MS);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { type Answered, refusal, refusalIn, rpc, send } from '../support/service-client.ts';
+import { type Answered, refreshForm, refusal, refusalIn, rpc, send } from '../support/service-client.ts';
 
 const clock = new ManualClock();
 let service: TestService;
@@ -20,15 +20,7 @@ function requestToken(form: Record<string, string>, headers: Record<string, stri
   return send(`${service.url}/oauth2/token`, { method: 'POST', body: new URLSearchParams(form), headers });
 }
 
-function refreshing(): Record<string, string> {
-  const { refreshToken, appKey, appSecret } = service;
-  return {
-    grant_type: 'refresh_token',
-    refresh_token: refreshToken,
-    client_id: appKey,
-    client_secret: appSecret,
-  };
-}
+const refreshing = () => refreshForm(service);
 
 async function freshToken(form = refreshing()): Promise<string> {
   return ((await requestToken(form)).json as { access_token: string }).access_token;
@@ -228,12 +220,7 @@ describe('auth/token/revoke', () => {
     const { token: keptToken, dataDirectory, ...own } = await startTestService({ clock });
     try {
       const on = { ...own, token: keptToken, dataDirectory };
-      const form = new URLSearchParams({
-        grant_type: 'refresh_token',
-        refresh_token: own.refreshToken,
-        client_id: own.appKey,
-        client_secret: own.appSecret,
-      });
+      const form = new URLSearchParams(refreshForm(on));
       const refresh = () => send(`${own.url}/oauth2/token`, { method: 'POST', body: form });
       const [first, second] = [await refresh(), await refresh()].map(
         ({ json }) => (json as { access_token: string }).access_token,

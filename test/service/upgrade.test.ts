@@ -5,7 +5,7 @@ import { DataDirectoryError } from '../../src/service/storage/errors.ts';
 import { Sqlite } from '../../src/util/sqlite.ts';
 import { besideService, FormBrowser } from '../support/consent.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { put, rpc, send } from '../support/service-client.ts';
+import { put, refreshForm, rpc, send } from '../support/service-client.ts';
 
 /** The accounts' database as it was when there was one app, and accounts had neither passwords nor limits. */
 const OLD_SCHEMA = `
@@ -81,12 +81,7 @@ test('a data directory of an older version goes on with its files, tokens and li
   ]);
   expect((await rpc(after, 'files/get_metadata', argument)).json).toMatchObject({ name: 'kept' });
   await put(after, '/new', 'new');
-  const body = new URLSearchParams({
-    grant_type: 'refresh_token',
-    refresh_token: after.refreshToken,
-    client_id: after.appKey,
-    client_secret: after.appSecret,
-  });
+  const body = new URLSearchParams(refreshForm(after));
   expect((await send(`${after.url}/oauth2/token`, { method: 'POST', body })).status).toBe(200);
   const { pathname, search } = new URL((link.json as { url: string }).url);
   expect((await send(`${after.url}${pathname}${search}`, {})).status).toBe(200);

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** What the service says of files with the four bytes `text`, and of folders, as documented. */
+/** What the service says of files with the four bytes `text`, of folders and of accounts, as documented. */
 export const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
 const ID = expect.stringMatching(/^id:[\w-]{22}$/);
 const REV = expect.stringMatching(/^[0-9a-f]{9,31}$/);
@@ -24,6 +24,29 @@ export function fileShape(path: string, name: string): Record<string, unknown> {
 
 export function folderShape(path: string, name: string): Record<string, unknown> {
   return { name, path_lower: path.toLowerCase(), path_display: path, id: ID };
+}
+
+/** FullAccount of the account that a service makes for itself. */
+export function accountShape(serviceUrl: string): Record<string, unknown> {
+  const namespace = expect.stringMatching(/^\d+$/);
+  return {
+    account_id: expect.stringMatching(/^dbid:[\w-]{35}$/),
+    name: {
+      given_name: 'davgate',
+      surname: 'Drive',
+      familiar_name: 'davgate',
+      display_name: 'davgate Drive',
+      abbreviated_name: 'dD',
+    },
+    email: 'drive@davgate.invalid',
+    email_verified: true,
+    disabled: false,
+    locale: 'en',
+    referral_link: `${serviceUrl}/`,
+    is_paired: false,
+    account_type: { '.tag': 'pro' },
+    root_info: { '.tag': 'user', root_namespace_id: namespace, home_namespace_id: namespace },
+  };
 }
 
 /** LinkPermissions as the owner of a link is told them. */

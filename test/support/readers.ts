@@ -2,12 +2,17 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Log, silentLog } from '../../src/util/log.ts';
+import { pathOf } from '../../src/util/path.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
 import { type BlockCache, openBlockCache } from '../../src/vfs/content/cache.ts';
 import { createReader, type Reader } from '../../src/vfs/content/download.ts';
 import type { FileEntry } from '../../src/vfs/files.ts';
+import { pseudoRandomBytes } from './bytes.ts';
 import { BytesRemote } from './bytes-remote.ts';
 import { ManualClock } from './manual-clock.ts';
+
+/** Where `file` puts what it makes. */
+export const FILM = pathOf(['film.bin']);
 
 export interface ReaderSetUp {
   readonly remote: BytesRemote;
@@ -15,6 +20,10 @@ export interface ReaderSetUp {
   readonly cache: BlockCache;
   readonly reader: Reader;
   readonly directory: string;
+  /** A new file of so many bytes, always at the same place. */
+  file(sizeBytes: number): { readonly bytes: Buffer; readonly entry: FileEntry };
+  /** The ranges that were asked of the service. */
+  asked(): (ByteRange | undefined)[];
   /** All bytes of a read. */
   read(file: FileEntry, range?: ByteRange, signal?: AbortSignal): Promise<Buffer>;
   /** A reader that knows only what is on the disk. */
@@ -41,6 +50,11 @@ export async function setUpReader(
     cache,
     reader,
     directory,
+    file(sizeBytes) {
+      const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
+      return { bytes, entry: remote.put(FILM, bytes) };
+    },
+    asked: () => remote.calls.flatMap((call) => (call.what === 'download' ? [call.range] : [])),
     read: (file, range, signal = new AbortController().signal) => collect(reader.read(file, range, signal)),
     async restart() {
       await cache.close();

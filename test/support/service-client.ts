@@ -71,6 +71,23 @@ export async function sharedLink(service: TestService, path: string, settings?: 
   return (listed.json as { links: { url: string }[] }).links[0]?.url ?? '';
 }
 
+/** The form that asks `/oauth2/token` for a new token of the service's own user. */
+export function refreshForm({ refreshToken, appKey, appSecret }: TestService): Record<string, string> {
+  return {
+    grant_type: 'refresh_token',
+    refresh_token: refreshToken,
+    client_id: appKey,
+    client_secret: appSecret,
+  };
+}
+
+/** A new token of the service's own user. */
+export async function refreshedToken(service: TestService): Promise<string> {
+  const body = new URLSearchParams(refreshForm(service));
+  const { json } = await send(`${service.url}/oauth2/token`, { method: 'POST', body });
+  return (json as { access_token: string }).access_token;
+}
+
 /** Calls `files/download`; the bytes are in `text` as UTF-8. */
 export function download(service: TestService, path: string, options: CallOptions = {}): Promise<Answered> {
   return send(`${service.url}/2/files/download`, {

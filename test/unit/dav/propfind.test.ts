@@ -35,6 +35,15 @@ function lockOn(server: PropertyServer, path: string, depth: Lock['depth'], seco
   };
 }
 
+/** A server with a file that has a dead property. */
+async function withDeadProperty(): Promise<PropertyServer> {
+  const server = await startPropertyServer();
+  await server.file('/a.txt', 'abc');
+  const set = '<set><prop><x xmlns="urn:x">v</x></prop></set>';
+  await server.send('PROPPATCH', '/a.txt', `<propertyupdate xmlns="DAV:">${set}</propertyupdate>`);
+  return server;
+}
+
 describe('depth', () => {
   async function tree() {
     const server = await startPropertyServer();
@@ -157,13 +166,7 @@ describe('which properties', () => {
   });
 
   test('propname: names without values, with the dead ones and without the shared link', async () => {
-    const server = await startPropertyServer();
-    await server.file('/a.txt', 'abc');
-    await server.send(
-      'PROPPATCH',
-      '/a.txt',
-      '<propertyupdate xmlns="DAV:"><set><prop><x xmlns="urn:x">v</x></prop></set></propertyupdate>',
-    );
+    const server = await withDeadProperty();
     const [row] = (await find(server, '/a.txt', '0', PROPNAME)).rows;
     expect(shown(row, 'x', 'urn:x')).toMatchObject({ status: OK, text: '' });
     expect(shown(row, 'getetag')).toMatchObject({ status: OK, text: '' });
@@ -171,13 +174,7 @@ describe('which properties', () => {
   });
 
   test('allprop with include, and with dead properties', async () => {
-    const server = await startPropertyServer();
-    await server.file('/a.txt', 'abc');
-    await server.send(
-      'PROPPATCH',
-      '/a.txt',
-      '<propertyupdate xmlns="DAV:"><set><prop><x xmlns="urn:x">v</x></prop></set></propertyupdate>',
-    );
+    const server = await withDeadProperty();
     const include =
       '<include><revision xmlns="https://davgate.dev/ns"/><x xmlns="urn:x"/><y xmlns="urn:x"/></include>';
     const [row] = (await find(server, '/a.txt', '0', allprop(include))).rows;

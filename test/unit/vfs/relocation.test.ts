@@ -95,7 +95,8 @@ describe.each([
     expect(await noted()).toBe(0);
   });
 
-  test('that cannot put the old one back at once does so later', async () => {
+  /** Neither does the new one come, nor can the old one be put back for now. */
+  async function failBothWays(): Promise<void> {
     const failing = failAfterStep(
       [kind, 'insufficient-space'],
       ['move', 'offline'],
@@ -103,6 +104,10 @@ describe.each([
       ['stat', 'offline'],
     );
     await expect(failing).rejects.toMatchObject({ fault: 'no-space' });
+  }
+
+  test('that cannot put the old one back at once does so later', async () => {
+    await failBothWays();
     expect(remote.text(at('/old'))).toBeUndefined();
     while ((await noted()) > 0) {
       await drive.clock.advance(10_000);
@@ -115,13 +120,7 @@ describe.each([
   });
 
   test('that cannot put the old one back at once never shows nothing in its place', async () => {
-    const failing = failAfterStep(
-      [kind, 'insufficient-space'],
-      ['move', 'offline'],
-      ['stat', 'offline'],
-      ['stat', 'offline'],
-    );
-    await expect(failing).rejects.toMatchObject({ fault: 'no-space' });
+    await failBothWays();
     await turn(10);
     const looks = [
       () => drive.files.stat(at('/old')),

@@ -2,12 +2,10 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
 import { pathOf } from '../../../../src/util/path.ts';
-import type { ByteRange } from '../../../../src/util/ranges.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { collect, type ReaderSetUp, settle, setUpReader } from '../../../support/readers.ts';
+import { collect, FILM, type ReaderSetUp, settle, setUpReader } from '../../../support/readers.ts';
 
-const PATH = pathOf(['film.bin']);
 const signal = new AbortController().signal;
 
 let setUp: ReaderSetUp;
@@ -16,127 +14,117 @@ beforeEach(async () => {
 });
 afterEach(() => setUp.close());
 
-function file(sizeBytes: number) {
-  const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
-  return { bytes, entry: setUp.remote.put(PATH, bytes) };
-}
-
-/** The ranges that were asked of the service. */
-function asked(): (ByteRange | undefined)[] {
-  return setUp.remote.calls.flatMap((call) => (call.what === 'download' ? [call.range] : []));
-}
-
 const blocks = (first: number, end: number) => ({ start: first * BLOCK_BYTES, end: end * BLOCK_BYTES });
 
 describe('all of a file', () => {
   test.each([1, 4096, BLOCK_BYTES, BLOCK_BYTES + 1, 5 * BLOCK_BYTES, 20 * BLOCK_BYTES + 7])(
     'of %d bytes comes in one download',
     async (sizeBytes) => {
-      const { bytes, entry } = file(sizeBytes);
+      const { bytes, entry } = setUp.file(sizeBytes);
       expect((await setUp.read(entry)).equals(bytes)).toBe(true);
-      expect(asked()).toEqual([undefined]);
+      expect(setUp.asked()).toEqual([undefined]);
       await eventually(() => expect(setUp.remote.openDownloads).toBe(0));
     },
   );
 
   test('of an empty file costs no call', async () => {
-    expect(await setUp.read(file(0).entry)).toHaveLength(0);
-    expect(asked()).toEqual([]);
+    expect(await setUp.read(setUp.file(0).entry)).toHaveLength(0);
+    expect(setUp.asked()).toEqual([]);
   });
 
   test('without a content hash comes as it is', async () => {
-    const { bytes, entry } = file(BLOCK_BYTES + 9);
+    const { bytes, entry } = setUp.file(BLOCK_BYTES + 9);
     const { contentHash: _none, ...bare } = entry;
     expect((await setUp.read(bare)).equals(bytes)).toBe(true);
   });
 
   test('of a small file costs no second call, not even after a restart', async () => {
-    const { bytes, entry } = file(4096);
+    const { bytes, entry } = setUp.file(4096);
     await setUp.read(entry);
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
     const reader = await setUp.restart();
     expect((await collect(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
-    expect(asked()).toHaveLength(1);
+    expect(setUp.asked()).toHaveLength(1);
   });
 
   test('starts with the blocks that are cached', async () => {
-    const { bytes, entry } = file(4 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(4 * BLOCK_BYTES);
     await setUp.read(entry, blocks(0, 2));
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
-    expect(asked()).toEqual([blocks(0, 2), blocks(2, 4)]);
+    expect(setUp.asked()).toEqual([blocks(0, 2), blocks(2, 4)]);
   });
 
   test('of a large file leaves the cache to others', async () => {
-    const { bytes, entry } = file(17 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(17 * BLOCK_BYTES);
     await setUp.read(entry);
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
-    expect(asked()).toEqual([undefined, undefined]);
+    expect(setUp.asked()).toEqual([undefined, undefined]);
   });
 
   test('moved elsewhere comes from the cache', async () => {
-    const { bytes, entry } = file(4096);
+    const { bytes, entry } = setUp.file(4096);
     await setUp.read(entry);
     const moved = { ...entry, rev: 'other', path: pathOf(['moved']), name: 'moved' };
     expect((await setUp.read(moved)).equals(bytes)).toBe(true);
-    expect(asked()).toHaveLength(1);
+    expect(setUp.asked()).toHaveLength(1);
   });
 
   test('of another revision never comes from this one', async () => {
-    await setUp.read(file(4096).entry);
+    await setUp.read(setUp.file(4096).entry);
     const next = pseudoRandomBytes(4096, 99);
-    expect((await setUp.read(setUp.remote.put(PATH, next))).equals(next)).toBe(true);
+    expect((await setUp.read(setUp.remote.put(FILM, next))).equals(next)).toBe(true);
   });
 });
 
 describe('a range', () => {
   test('costs the blocks that it touches, in one download', async () => {
-    const { bytes, entry } = file(10 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(10 * BLOCK_BYTES);
     const range = { start: BLOCK_BYTES + 5, end: 4 * BLOCK_BYTES + 1 };
     expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
-    expect(asked()).toEqual([blocks(1, 5)]);
+    expect(setUp.asked()).toEqual([blocks(1, 5)]);
   });
 
   test('deep in a block is fetched from there on, and what is before it when it is asked for', async () => {
-    const { bytes, entry } = file(4 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(4 * BLOCK_BYTES);
     const deep = BLOCK_BYTES + 3 * 1024 ** 2;
     const read = async (start: number, end: number) =>
       expect((await setUp.read(entry, { start, end })).equals(bytes.subarray(start, end))).toBe(true);
     await read(deep + 10, deep + 20);
     await settle();
     await read(deep + 10, 2 * BLOCK_BYTES);
-    expect(asked()).toEqual([{ start: deep, end: 2 * BLOCK_BYTES }]);
+    expect(setUp.asked()).toEqual([{ start: deep, end: 2 * BLOCK_BYTES }]);
     await read(deep - 5, deep + 5);
     await settle();
     await read(BLOCK_BYTES, 2 * BLOCK_BYTES);
-    expect(asked().slice(1)).toEqual([{ start: BLOCK_BYTES, end: deep }]);
+    expect(setUp.asked().slice(1)).toEqual([{ start: BLOCK_BYTES, end: deep }]);
     const reader = await setUp.restart();
     const again = await collect(reader.read(entry, blocks(1, 2), signal));
     expect(again.equals(bytes.subarray(BLOCK_BYTES, 2 * BLOCK_BYTES))).toBe(true);
-    expect(asked()).toHaveLength(2);
+    expect(setUp.asked()).toHaveLength(2);
   });
 
   test('that begins deep in a block and goes on is one download', async () => {
-    const { bytes, entry } = file(4 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(4 * BLOCK_BYTES);
     const range = { start: BLOCK_BYTES / 2 + 1, end: 3 * BLOCK_BYTES - 1 };
     expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
-    expect(asked()).toEqual([{ start: BLOCK_BYTES / 2, end: 3 * BLOCK_BYTES }]);
+    expect(setUp.asked()).toEqual([{ start: BLOCK_BYTES / 2, end: 3 * BLOCK_BYTES }]);
   });
 
   test('before one that is under way shares its bytes', async () => {
-    const { bytes, entry } = file(2 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(2 * BLOCK_BYTES);
     const deep = { start: 3 * 1024 ** 2, end: 3 * 1024 ** 2 + 9 };
     const reads = [deep, { start: 0, end: BLOCK_BYTES }].map((range) => setUp.read(entry, range));
     const [one, all] = await Promise.all(reads);
     expect(one?.equals(bytes.subarray(deep.start, deep.end))).toBe(true);
     expect(all?.equals(bytes.subarray(0, BLOCK_BYTES))).toBe(true);
-    expect(asked()).toEqual([
+    expect(setUp.asked()).toEqual([
       { start: deep.start, end: BLOCK_BYTES },
       { start: 0, end: deep.start },
     ]);
   });
 
   test('that is long keeps only its first blocks', async () => {
-    const { entry } = file(20 * BLOCK_BYTES);
+    const { entry } = setUp.file(20 * BLOCK_BYTES);
     await setUp.read(entry, { start: 1, end: 20 * BLOCK_BYTES });
     await settle();
     const kept = Array.from({ length: 20 }, (_, index) => index).filter((index) =>
@@ -146,19 +134,19 @@ describe('a range', () => {
   });
 
   test('near the end costs the last block', async () => {
-    const { bytes, entry } = file(3 * BLOCK_BYTES + 1000);
+    const { bytes, entry } = setUp.file(3 * BLOCK_BYTES + 1000);
     const range = { start: entry.sizeBytes - 10, end: entry.sizeBytes };
     expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start))).toBe(true);
-    expect(asked()).toEqual([{ start: 3 * BLOCK_BYTES, end: entry.sizeBytes }]);
+    expect(setUp.asked()).toEqual([{ start: 3 * BLOCK_BYTES, end: entry.sizeBytes }]);
   });
 
   test('that goes beyond the end ends there', async () => {
-    const { bytes, entry } = file(1000);
+    const { bytes, entry } = setUp.file(1000);
     expect((await setUp.read(entry, { start: 990, end: 5000 })).equals(bytes.subarray(990))).toBe(true);
   });
 
   test('gives its first bytes before its block is there', async () => {
-    const { bytes, entry } = file(2 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(2 * BLOCK_BYTES);
     setUp.remote.faults = [{ holdAt: 65_536 }];
     const iterator = setUp.reader.read(entry, { start: 10, end: 200_000 }, signal)[Symbol.asyncIterator]();
     const first = await iterator.next();
@@ -167,7 +155,7 @@ describe('a range', () => {
   });
 
   test('fetches what is between cached blocks and no more', async () => {
-    const { bytes, entry } = file(6 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(6 * BLOCK_BYTES);
     await setUp.read(entry, { start: 2 * BLOCK_BYTES, end: 2 * BLOCK_BYTES + 1 });
     await eventually(() => expect(setUp.remote.openDownloads).toBe(0));
     expect(
@@ -175,11 +163,11 @@ describe('a range', () => {
         bytes.subarray(0, 5 * BLOCK_BYTES),
       ),
     ).toBe(true);
-    expect(asked()).toEqual([blocks(2, 3), blocks(0, 2), blocks(3, 5)]);
+    expect(setUp.asked()).toEqual([blocks(2, 3), blocks(0, 2), blocks(3, 5)]);
   });
 
   test('that was read costs no second call, not even after a restart', async () => {
-    const { bytes, entry } = file(3 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(3 * BLOCK_BYTES);
     const range = { start: 100, end: BLOCK_BYTES + 100 };
     await setUp.read(entry, range);
     await settle();
@@ -189,20 +177,20 @@ describe('a range', () => {
     const reader = await setUp.restart();
     const again = await collect(reader.read(entry, range, signal));
     expect(again.equals(bytes.subarray(range.start, range.end))).toBe(true);
-    expect(asked()).toEqual([blocks(0, 2)]);
+    expect(setUp.asked()).toEqual([blocks(0, 2)]);
   });
 });
 
 describe('what is on the disk', () => {
   /** A file of some blocks that are nowhere but on the disk. */
   async function stored() {
-    const { bytes, entry } = file(5 * BLOCK_BYTES + 77);
+    const { bytes, entry } = setUp.file(5 * BLOCK_BYTES + 77);
     for (let index = 0; index < 6; index++) {
       const at = index * BLOCK_BYTES;
       await setUp.read(entry, { start: at, end: Math.min(at + BLOCK_BYTES, bytes.length) });
       await eventually(async () => expect(await setUp.blocksOnDisk()).toBeGreaterThan(index));
     }
-    return { bytes, entry, reader: await setUp.restart(), calls: asked().length };
+    return { bytes, entry, reader: await setUp.restart(), calls: setUp.asked().length };
   }
 
   test('comes without a call, and what a reader got stays as it is while it reads on', async () => {
@@ -213,7 +201,7 @@ describe('what is on the disk', () => {
     );
     expect(all[0]?.equals(bytes)).toBe(true);
     expect(all[1]?.equals(bytes.subarray(1000))).toBe(true);
-    expect(asked()).toHaveLength(calls);
+    expect(setUp.asked()).toHaveLength(calls);
   });
 
   test('is left at any place', async () => {
@@ -224,13 +212,13 @@ describe('what is on the disk', () => {
       await iterator.return?.();
     }
     expect((await collect(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
-    expect(asked()).toHaveLength(calls);
+    expect(setUp.asked()).toHaveLength(calls);
   });
 });
 
 describe('readers at the same time', () => {
   test('of one block share one download', async () => {
-    const { bytes, entry } = file(2 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(2 * BLOCK_BYTES);
     const ranges = Array.from({ length: 10 }, (_, index) => ({
       start: index * 1000,
       end: BLOCK_BYTES - index,
@@ -240,43 +228,43 @@ describe('readers at the same time', () => {
       const { start, end } = ranges[index] ?? { start: 0, end: 0 };
       expect(read.equals(bytes.subarray(start, end))).toBe(true);
     });
-    expect(asked()).toEqual([blocks(0, 1)]);
+    expect(setUp.asked()).toEqual([blocks(0, 1)]);
   });
 
   test('of a small file share one download', async () => {
-    const { bytes, entry } = file(4096);
+    const { bytes, entry } = setUp.file(4096);
     const all = await Promise.all(Array.from({ length: 20 }, () => setUp.read(entry)));
     expect(all.every((read) => read.equals(bytes))).toBe(true);
-    expect(asked()).toHaveLength(1);
+    expect(setUp.asked()).toHaveLength(1);
   });
 
   test('of one long range share one download, block by block', async () => {
-    const { bytes, entry } = file(8 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(8 * BLOCK_BYTES);
     const range = blocks(1, 8);
     const all = await Promise.all(Array.from({ length: 4 }, () => setUp.read(entry, range)));
     expect(all.every((read) => read.equals(bytes.subarray(range.start, range.end)))).toBe(true);
-    expect(asked()).toEqual([range]);
+    expect(setUp.asked()).toEqual([range]);
   });
 });
 
 describe('a client that reads range after range', () => {
   const STEP_BYTES = 512 * 1024;
 
-  async function step(entry: ReturnType<typeof file>['entry'], index: number) {
+  async function step(entry: ReturnType<ReaderSetUp['file']>['entry'], index: number) {
     return await setUp.read(entry, { start: index * STEP_BYTES, end: (index + 1) * STEP_BYTES });
   }
 
   test('finds the next blocks fetched ahead', async () => {
-    const { entry } = file(10 * BLOCK_BYTES);
+    const { entry } = setUp.file(10 * BLOCK_BYTES);
     await step(entry, 0);
     await step(entry, 1);
-    await eventually(() => expect(asked()).toEqual([blocks(0, 1), blocks(1, 3)]));
+    await eventually(() => expect(setUp.asked()).toEqual([blocks(0, 1), blocks(1, 3)]));
     const ahead = setUp.remote.calls.map((call) => call.what === 'download' && call.ahead);
     expect(ahead).toEqual([false, true]);
   });
 
   test('gets the right bytes, and each block costs one download', async () => {
-    const { bytes, entry } = file(10 * BLOCK_BYTES);
+    const { bytes, entry } = setUp.file(10 * BLOCK_BYTES);
     for (let index = 0; index < bytes.length / STEP_BYTES; index++)
       expect(
         (await step(entry, index)).equals(bytes.subarray(index * STEP_BYTES, (index + 1) * STEP_BYTES)),
@@ -286,15 +274,15 @@ describe('a client that reads range after range', () => {
   });
 
   test('is not taken for one by a single read, nor by one elsewhere', async () => {
-    const { entry } = file(10 * BLOCK_BYTES);
+    const { entry } = setUp.file(10 * BLOCK_BYTES);
     await step(entry, 0);
     await step(entry, 40);
     await settle();
-    expect(asked()).toEqual([blocks(0, 1), blocks(5, 6)]);
+    expect(setUp.asked()).toEqual([blocks(0, 1), blocks(5, 6)]);
   });
 
   test('is read ahead of by a bounded number of blocks', async () => {
-    const { entry } = file(30 * BLOCK_BYTES);
+    const { entry } = setUp.file(30 * BLOCK_BYTES);
     for (let index = 0; index < 4; index++) await step(entry, index);
     await settle(500);
     expect(setUp.remote.downloadedBytes).toBe(3 * BLOCK_BYTES);
@@ -306,15 +294,15 @@ describe('what programs do costs the blocks that they touch', () => {
 
   /** Reads the ranges one after the other; what that cost. */
   async function cost(sizeBytes: number, starts: readonly number[], stepBytes = STEP_BYTES) {
-    const { bytes, entry } = file(sizeBytes);
-    const calls = asked().length;
+    const { bytes, entry } = setUp.file(sizeBytes);
+    const calls = setUp.asked().length;
     const before = setUp.remote.downloadedBytes;
     for (const start of starts) {
       const end = Math.min(sizeBytes, start + stepBytes);
       expect((await setUp.read(entry, { start, end })).equals(bytes.subarray(start, end))).toBe(true);
     }
     await settle();
-    return { calls: asked().length - calls, bytes: setUp.remote.downloadedBytes - before };
+    return { calls: setUp.asked().length - calls, bytes: setUp.remote.downloadedBytes - before };
   }
 
   test('tail: one call for what it shows', async () => {
@@ -375,7 +363,7 @@ test('any ranges of any file are its bytes, cold and warm', async () => {
       cuts,
       fc.constantFrom(1000, 65_536, 1_000_003),
       async (size, spans, chunkBytes) => {
-        const { bytes, entry } = file(size);
+        const { bytes, entry } = setUp.file(size);
         setUp.remote.chunkBytes = chunkBytes;
         const ranges = spans.map(([at, length]) => {
           const start = Math.min(size - 1, Math.floor(at * size));
