@@ -13,20 +13,27 @@ export interface HeldFilesParts {
   readonly commit: (hold: Hold) => Promise<void>;
 }
 
-/** After a commit that failed, until the next try. */
-const RETRY_MS = 5_000;
+/** After a commit that failed, until the next try; doubled each time. */
+const RETRY_MS = { first: 5_000, max: 600_000 };
 
 /** Timers of Node hold no more than 24 days; a wait is cut into such pieces. */
 const SLEEP_MS_MAX = 3_600_000;
 
 const ID = 'held:';
 
+interface Due {
+  readonly path: Path;
+  readonly untilMs: number;
+  /** Commits of it that failed; none when left out. */
+  readonly failures?: number;
+}
+
 /**
  * Empty files that were acknowledged and wait for the body that is about to follow: the first half of a
  * create by Finder and Explorer. Those of which no body came are committed when they are due.
  */
 export class HeldFiles {
-  readonly #due = new Map<string, { readonly path: Path; readonly untilMs: number }>();
+  readonly #due = new Map<string, Due>();
   /** Held files whose body is on its way, or that are being replaced: how many do so. */
   readonly #taken = new Map<string, number>();
   readonly #commits = new Map<string, Promise<void>>();
@@ -60,7 +67,7 @@ export class HeldFiles {
   /** Notes the hold, or what has changed of it. */
   async put(hold: Hold): Promise<FileEntry> {
     await this.parts.store.put(hold);
-    this.#due.set(keyOf(hold.path), hold);
+    this.#due.set(keyOf(hold.path), { path: hold.path, untilMs: hold.untilMs });
     this.#alarm.abort();
     return heldEntry(hold);
   }
@@ -134,7 +141,9 @@ export class HeldFiles {
       else if (this.#due.get(key) === due) this.#due.delete(key);
     } catch (error) {
       this.parts.log.warn('an empty file that was held back is not committed yet', { reason: String(error) });
-      this.#due.set(key, { path, untilMs: this.parts.clock.now() + RETRY_MS });
+      const failures = (due?.failures ?? 0) + 1;
+      const waitMs = Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (failures - 1));
+      this.#due.set(key, { path, untilMs: this.parts.clock.now() + waitMs, failures });
       throw error;
     }
   }

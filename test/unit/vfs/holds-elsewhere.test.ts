@@ -26,7 +26,7 @@ function sharedHolds() {
   return { holds, asked, store };
 }
 
-async function open() {
+async function open(refuse = () => {}) {
   const { holds, asked, store } = sharedHolds();
   const clock = new ManualClock();
   const committed: string[] = [];
@@ -35,6 +35,7 @@ async function open() {
     clock,
     log: silentLog,
     async commit({ path }) {
+      refuse();
       committed.push(path);
       await held.forget(path);
     },
@@ -66,4 +67,25 @@ test('while the shared state is away it is asked again after a while, not withou
   await turn(50);
   expect(committed).toEqual(['/new']);
   expect(held.count).toBe(0);
+});
+
+test('what the service goes on refusing is tried ever less often, and at once when it changes', async () => {
+  let tries = 0;
+  const { held, clock } = await open(() => {
+    tries++;
+    throw new Error('the account may not');
+  });
+  for (let minute = 0; minute < 120; minute++) {
+    await clock.advance(60_000);
+    await turn(5);
+  }
+  expect(tries).toBeGreaterThan(10);
+  expect(tries).toBeLessThan(30);
+  const before = tries;
+  await held.make(at('/new'), clock.now(), clock.now() + 5_000);
+  for (let second = 0; second < 10; second++) {
+    await clock.advance(1_000);
+    await turn(5);
+  }
+  expect(tries).toBe(before + 2);
 });
