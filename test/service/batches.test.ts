@@ -244,8 +244,7 @@ describe('jobs', () => {
       async_job_id: (json as { async_job_id: string }).async_job_id,
     });
     expect(asked.json).toEqual({ '.tag': 'in_progress' });
-    await stopped.advance(1);
-    await crowded.close();
+    await stopped.during(crowded.close());
   });
 });
 
@@ -254,6 +253,7 @@ test('a service that closes lets the entries under way finish, and leaves the re
   const first = await startTestService({ faults: { 'contention-hold-ms': 1 }, clock: stopped });
   const paths = Array.from({ length: 200 }, (_, index) => `/Rest/${index}`);
   await rpc(first, 'files/create_folder_batch', { paths });
+  await stopped.untilSleeping();
   const closed = first.service.close();
   await stopped.advance(1);
   await closed;
