@@ -31,9 +31,13 @@ const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file:
 const LINES_MAX = 400;
 
 const root = join(import.meta.dirname, '..', 'src');
-const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
-  .sort();
+const sources = modulesIn(root);
+
+function modulesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .sort();
+}
 
 describe.each(sources)('src/%s', (source) => {
   const text = readFileSync(join(root, source), 'utf8');
@@ -56,10 +60,15 @@ describe.each(sources)('src/%s', (source) => {
 
 test('how long a test waits for what comes by itself is said in one place', () => {
   const folder = import.meta.dirname;
-  const impatient = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && name !== join('support', 'eventually.ts'))
+  const impatient = modulesIn(folder)
+    .filter((name) => name !== join('support', 'eventually.ts'))
     .filter((name) =>
       /\bvi\.wait(For|Until)\(|\bexpect\s*\.poll\(/.test(readFileSync(join(folder, name), 'utf8')),
     );
   expect(impatient).toEqual([]);
+});
+
+test.each(modulesIn(import.meta.dirname))(`test/%s has at most ${LINES_MAX} lines`, (name) => {
+  const text = readFileSync(join(import.meta.dirname, name), 'utf8');
+  expect(text.split('\n').length).toBeLessThanOrEqual(LINES_MAX);
 });
