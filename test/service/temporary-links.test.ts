@@ -1,5 +1,9 @@
+import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contentHashOf } from '../../src/util/content-hash.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
 import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { connectRaw } from '../support/raw-http.ts';
@@ -197,6 +201,23 @@ describe('get_temporary_upload_link', () => {
     while (retried.status === 409) retried = await post(url, 'whole');
     expect(retried.status).toBe(200);
     expect((await download(service, '/Up/broken')).text).toBe('whole');
+  });
+
+  test('of an upload that is refused nothing stays: no answer tells whoever sent it of a session', async () => {
+    await put(service, '/Up/kept', 'old');
+    const url = await urlFor({ path: '/Up/kept', mode: 'add' });
+    const bytes = pseudoRandomBytes(100_000, 9);
+    expect(
+      (
+        await fetch(url, {
+          method: 'POST',
+          headers: { 'content-type': 'application/octet-stream' },
+          body: bytes,
+        })
+      ).status,
+    ).toBe(409);
+    const blocks = await readdir(join(service.dataDirectory, 'blocks'));
+    expect(blocks).not.toContain(createHash('sha256').update(bytes).digest('hex'));
   });
 
   test('errors', async () => {

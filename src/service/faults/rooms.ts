@@ -60,8 +60,8 @@ function storageUnderFaults(storage: Storage, faults: Faults): Storage {
   };
   return {
     ...storage,
-    upload: (namespace, commit, body) =>
-      turns.afterBody(namespace, slow(body), (all) => storage.upload(namespace, commit, all)),
+    upload: (namespace, commit, body, ...rest) =>
+      turns.afterBody(namespace, slow(body), (all) => storage.upload(namespace, commit, all, ...rest)),
     async startSession(namespace, kind, body, close) {
       const session = await storage.startSession(namespace, kind, slow(body), close);
       ages.begin(session);

@@ -67,7 +67,8 @@ export function localStorage(parts: Parts): Storage {
     listContinue: (owner, cursor) => listings.next(owner, cursor),
     awaitChange: (cursor, timeoutMs, signal) => listings.awaitChange(cursor, timeoutMs, signal),
 
-    upload: async (namespace, commit, body) => await uploads.upload(numberFor(namespace), commit, body),
+    upload: async (namespace, commit, body, refusedBytes) =>
+      await uploads.upload(numberFor(namespace), commit, body, refusedBytes),
     startSession: async (namespace, kind, body, close) =>
       await uploads.start(numberFor(namespace), kind, body, close),
     appendSession: async (namespace, point, body, close) =>

@@ -118,6 +118,9 @@ export interface Incoming {
   readonly maxBytes: number;
 }
 
+/** What becomes of an upload's bytes when its commit is refused: kept in a session (if left out), or dropped. */
+export type RefusedBytes = 'kept' | 'dropped';
+
 /** One of several pieces in one body, and where in its session it goes. */
 export interface SessionPiece {
   readonly session: string;
@@ -178,9 +181,9 @@ export interface Storage {
   /**
    * Resolves once the file would survive a loss of power. Chunks of a body are kept by reference: they must
    * not be written to again. A refused commit names the upload session that keeps the bytes, unless there is no room or
-   * too many are writing.
+   * too many are writing, or `refusedBytes` says that nobody would hear of it.
    */
-  upload(namespace: string, commit: Commit, body: Incoming): Promise<StoredFile>;
+  upload(namespace: string, commit: Commit, body: Incoming, refusedBytes?: RefusedBytes): Promise<StoredFile>;
   /** The session's id. */
   startSession(
     namespace: string,

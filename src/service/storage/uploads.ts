@@ -13,6 +13,7 @@ import {
   type Commit,
   type Incoming,
   type Outcome,
+  type RefusedBytes,
   type SessionPiece,
   StorageError,
   type StorageRefusal,
@@ -44,13 +45,19 @@ export class Uploads {
     private readonly clock: Clock,
   ) {}
 
-  /** Bytes whose commit is refused stay in an upload session, which the refusal names (but see `NOT_KEPT`). */
-  upload(ns: number, commit: Commit, body: Incoming): Promise<StoredFile> {
+  /** Bytes whose commit is refused may stay in an upload session, which the refusal names (but see `NOT_KEPT`). */
+  upload(
+    ns: number,
+    commit: Commit,
+    body: Incoming,
+    refusedBytes: RefusedBytes = 'kept',
+  ): Promise<StoredFile> {
     return this.#staged(body, 0, async (staged) => {
       try {
         return await this.committer.run((transaction) => this.#write(transaction, ns, commit, staged.blocks));
       } catch (failure) {
-        if (!(failure instanceof StorageError) || NOT_KEPT.has(failure.refusal.tag)) throw failure;
+        const isKept = failure instanceof StorageError && !NOT_KEPT.has(failure.refusal.tag);
+        if (!isKept || refusedBytes === 'dropped') throw failure;
         const session = await this.#keepInSession(ns, staged);
         throw new StorageError(failure.refusal, failure.side, session);
       }
