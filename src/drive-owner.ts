@@ -60,7 +60,7 @@ async function settle(claim: Claim, told: Told): Promise<void> {
   await journals?.owners.set(drive, owner);
 }
 
-/** The drive is open by then, with what was kept for the owner before: there is no other choice but him. */
+/** The drive is open by then, with what was kept for the owner before: for another one it has to be opened anew. */
 async function admitLater(claim: Claim, told: Told): Promise<void> {
   const { drive, log } = claim;
   try {
@@ -85,7 +85,7 @@ async function admitLater(claim: Claim, told: Told): Promise<void> {
 async function refuseWaiting(claim: Claim, owner: Owner): Promise<void> {
   const { drive, state, journals, dataDirectory } = claim;
   const [first] = await ownersOf(claim);
-  // Where only one of the two says whose it is, as after an older davgate, the other is his as well.
+  // Where only one of the two says whose it is, as after an older davgate, the other is of the same owner.
   const ofState = (await state.owners.get(drive)) ?? first;
   const ofJournal = (await journals?.owners.get(drive)) ?? first;
   const held = ofState && !isSameOwner(ofState, owner) ? await heldFiles(state, drive) : 0;
