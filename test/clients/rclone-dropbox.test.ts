@@ -6,6 +6,7 @@ import { type DropboxHosts, playDropboxHosts } from '../support/dropbox-hosts.ts
 import { eventually } from '../support/eventually.ts';
 import { type ServiceProgram, startServiceProgram, temporaryDirectory } from '../support/program.ts';
 import { configureDropboxRclone, type Rclone } from '../support/rclone.ts';
+import { syncTwice } from '../support/rclone-sync.ts';
 import { digestTree } from '../support/trees.ts';
 
 const MIB = 1024 * 1024;
@@ -103,20 +104,8 @@ describe("rclone's Dropbox backend on the service", () => {
   });
 
   test('sync follows changes, renames and deletions', async () => {
-    const changing = join(local.path, 'changing');
-    await mkdir(join(changing, 'folder'), { recursive: true });
-    for (const name of ['stays', 'changes', 'goes', 'folder/goes too'])
-      await writeFile(join(changing, name), `${name}, first`);
-    await rclone.run('sync', changing, 'drive:synced');
-    await writeFile(join(changing, 'changes'), 'changed, and longer than before');
-    await writeFile(join(changing, 'comes'), 'new');
-    await rename(join(changing, 'stays'), join(changing, 'renamed'));
-    await rm(join(changing, 'goes'));
-    await rm(join(changing, 'folder'), { recursive: true });
-    await rclone.run('sync', '--track-renames', changing, 'drive:synced');
-    await rclone.run('check', '--download', changing, 'drive:synced');
-    const { stdout } = await rclone.run('lsf', '-R', 'drive:synced');
-    expect(lines(stdout)).toEqual(['changes', 'comes', 'renamed']);
+    const listed = await syncTwice(rclone, join(local.path, 'changing'), '--track-renames');
+    expect(listed).toEqual(['changes', 'comes', 'renamed']);
   });
 
   test('a new modification time of the same bytes reaches the service', async () => {
