@@ -255,6 +255,7 @@ function listen(config: Config, { users, drives, gauges, metrics, log }: ListenN
     tls: config.tls,
     users,
     onlyLocalNames: !users,
+    crossOrigins: config.crossOrigins,
     metrics,
     health: gauges.health,
     log,

@@ -9,6 +9,8 @@ import { cacheHome, dataHome } from './config/xdg.ts';
 
 export interface Config {
   readonly listen: Address;
+  /** Web pages of these origins may use the drive. */
+  readonly crossOrigins: readonly string[];
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly dataDirectory: string;
   readonly cacheDirectory: string;
@@ -36,6 +38,7 @@ export function resolveConfig(
   ];
   return {
     listen,
+    crossOrigins: crossOriginsOf(settings.get('cors-origin')),
     tls: tlsOf(settings),
     dataDirectory,
     cacheDirectory: resolve(
@@ -66,6 +69,17 @@ function defaultCacheDirectory(environment: NodeJS.ProcessEnv, packageRoot: stri
   } catch {
     return join(cacheHome(environment), 'davgate');
   }
+}
+
+/** `*` is refused: any page that somebody looks at could then try to log in. */
+function crossOriginsOf(setting: Setting | undefined): readonly string[] {
+  const origins = setting?.text.split(',').map((text) => text.trim()) ?? [];
+  for (const origin of origins)
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin || !/^https?:/.test(origin))
+      throw new ConfigError(
+        `${setting?.origin}: "${origin}" is not an origin of web pages; write https://HOST or https://HOST:PORT, without a path`,
+      );
+  return origins;
 }
 
 function writeModeOf(settings: Settings): Config['writeMode'] {

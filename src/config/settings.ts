@@ -94,6 +94,12 @@ export const OPTIONS = [
     help: "the certificate's private key (PEM)",
   },
   {
+    name: 'cors-origin',
+    variable: 'DAVGATE_CORS_ORIGIN',
+    value: 'ORIGIN',
+    help: 'web pages from there may use the drive, as https://app.keeweb.info; several with commas between',
+  },
+  {
     name: 'cache-dir',
     variable: 'DAVGATE_CACHE_DIR',
     value: 'DIR',

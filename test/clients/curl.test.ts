@@ -14,7 +14,8 @@ let local: Awaited<ReturnType<typeof temporaryDirectory>>;
 
 beforeAll(async () => {
   [data, local] = await Promise.all([temporaryDirectory(), temporaryDirectory()]);
-  program = await startProgram({ dataDirectory: data.path });
+  const args = ['--cors-origin', 'https://app.example.org, https://app.keeweb.info'];
+  program = await startProgram({ dataDirectory: data.path, args });
   await writeFile(join(local.path, 'source'), content);
 });
 afterAll(async () => {
@@ -126,5 +127,16 @@ describe('curl', () => {
     expect(code).not.toBe(0);
     expect(await headerOf('etag', 'file')).toBe(before);
     expect((await stat(join(local.path, 'source'))).size).toBe(SIZE);
+  });
+
+  test('a page of an origin that was named may send what KeeWeb does, and one of another may not', async () => {
+    const ask = async (origin: string) => {
+      const question = ['-H', `Origin: ${origin}`, '-H', 'Access-Control-Request-Method: PUT'];
+      return (await succeed('curl', ['-sSi', '-X', 'OPTIONS', ...question, `${program.url}db.kdbx`])).stdout;
+    };
+    expect(await ask('https://app.keeweb.info')).toMatch(
+      /^HTTP\/1\.1 200 [\s\S]*Access-Control-Allow-Origin: https:\/\/app\.keeweb\.info\r/,
+    );
+    expect(await ask('https://other.example')).toMatch(/^HTTP\/1\.1 200 (?![\s\S]*Access-Control)/);
   });
 });

@@ -36,6 +36,7 @@ function configOf(
   const addresses = { apiUrl: url, contentUrl: url, notifyUrl: url };
   return {
     listen: { host: '127.0.0.1', port: 0 },
+    crossOrigins: [],
     tls: undefined,
     dataDirectory: join(directory, 'data'),
     cacheDirectory: join(directory, 'cache'),

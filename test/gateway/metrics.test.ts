@@ -21,6 +21,7 @@ beforeEach(async () => {
   gateway = await startGateway(
     {
       listen: { host: '127.0.0.1', port: 0 },
+      crossOrigins: [],
       tls: undefined,
       dataDirectory: join(directory, 'data'),
       cacheDirectory: join(directory, 'cache'),

@@ -41,6 +41,7 @@ async function startOne(): Promise<void> {
   const log = { ...silentLog, error: (_: string, fields?: LogFields) => void errors.push(fields) };
   const config = {
     listen: { host: '127.0.0.1', port: 0 },
+    crossOrigins: [],
     tls: undefined,
     dataDirectory: join(own, 'data'),
     cacheDirectory: join(own, 'cache'),

@@ -31,6 +31,7 @@ describe('defaults', () => {
   test('with nothing said: loopback, one user, the embedded service', () => {
     expect(configOf()).toEqual({
       listen: { host: '127.0.0.1', port: 8765 },
+      crossOrigins: [],
       tls: undefined,
       dataDirectory: '/x/data/davgate',
       cacheDirectory: '/x/cache/davgate',
@@ -148,6 +149,9 @@ describe('what cannot be used is refused with its name and the mend', () => {
       ['--no-auth', '--listen', '127.example.org:80'],
       /^--no-auth: 127\.example\.org can be reached from outside/,
     ],
+    [['--cors-origin', '*'], /^--cors-origin: "\*" is not an origin of web pages; write https:\/\/HOST/],
+    [['--cors-origin', 'https://a.example/page'], /^--cors-origin: /],
+    [['--cors-origin', 'https://a.example,'], /^--cors-origin: "" is not/],
     [['--redis', 'localhost:6379'], /^--redis: not an address of a Redis; write redis:\/\/HOST:PORT or/],
     [['--redis', 'http://localhost:6379'], /^--redis: /],
     [['--redis', 'redis://'], /^--redis: /],
