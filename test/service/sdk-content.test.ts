@@ -5,14 +5,14 @@ import { fileShape, folderShape, TEXT_HASH } from '../support/metadata-shapes.ts
 import {
   type SdkClients,
   sdkBytesOf,
-  sdkClients,
   sdkError,
   sdkRefusal,
   sdkRefused,
   sdkResultOf,
+  startSdkService,
 } from '../support/sdk.ts';
 import { SDK_ROWS } from '../support/sdk-rows.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 
 let service: TestService;
 let clients: SdkClients;
@@ -22,10 +22,7 @@ let app: Dropbox;
 let picture: files.FileMetadata;
 
 beforeAll(async () => {
-  service = await startTestService();
-  clients = sdkClients(service);
-  sdk = clients.user;
-  app = clients.app;
+  ({ service, clients, sdk, app } = await startSdkService());
   await sdk.filesUpload({ path: '/Content/File', contents: 'text' });
   await sdk.filesUpload({ path: '/Content/Broken.png', contents: 'no image' });
   const red = { width: 100, height: 50, channels: 3, background: '#f00' } as const;

@@ -1,7 +1,7 @@
 import type { Dropbox, files } from 'dropbox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fileShape, folderShape, TIME } from '../support/metadata-shapes.ts';
-import { type SdkClients, sdkClients, sdkRefusal, sdkRefused } from '../support/sdk.ts';
+import { type SdkClients, sdkClients, sdkRefusal, sdkRefused, startSdkService } from '../support/sdk.ts';
 import { SDK_ROWS } from '../support/sdk-rows.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -10,9 +10,7 @@ let clients: SdkClients;
 let sdk: Dropbox;
 
 beforeAll(async () => {
-  service = await startTestService();
-  clients = sdkClients(service);
-  sdk = clients.user;
+  ({ service, clients, sdk } = await startSdkService());
 });
 afterAll(() => service.close());
 

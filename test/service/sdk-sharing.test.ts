@@ -4,13 +4,13 @@ import { linkPermissions } from '../support/metadata-shapes.ts';
 import {
   type SdkClients,
   sdkBytesOf,
-  sdkClients,
   sdkRefusal,
   sdkRefused,
   sdkResultOf,
+  startSdkService,
 } from '../support/sdk.ts';
 import { SDK_ROWS } from '../support/sdk-rows.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 
 let service: TestService;
 let clients: SdkClients;
@@ -20,10 +20,7 @@ let app: Dropbox;
 let stranger: Dropbox;
 
 beforeAll(async () => {
-  service = await startTestService();
-  clients = sdkClients(service);
-  sdk = clients.user;
-  app = clients.app;
+  ({ service, clients, sdk, app } = await startSdkService());
   const account = service.service.addAccount({
     email: 'stranger@example.org',
     givenName: 'S',

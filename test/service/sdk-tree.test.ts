@@ -1,18 +1,16 @@
 import type { Dropbox, files } from 'dropbox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fileShape, folderShape } from '../support/metadata-shapes.ts';
-import { type SdkClients, sdkClients, sdkError, sdkRefusal, sdkRefused } from '../support/sdk.ts';
+import { type SdkClients, sdkError, sdkRefusal, sdkRefused, startSdkService } from '../support/sdk.ts';
 import { SDK_ROWS } from '../support/sdk-rows.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 
 let service: TestService;
 let clients: SdkClients;
 let sdk: Dropbox;
 
 beforeAll(async () => {
-  service = await startTestService();
-  clients = sdkClients(service);
-  sdk = clients.user;
+  ({ service, clients, sdk } = await startSdkService());
   await put('/Taken');
 });
 afterAll(() => service.close());

@@ -3,18 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { contentHashOf } from '../../src/util/content-hash.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { fileShape, TEXT_HASH } from '../support/metadata-shapes.ts';
-import { type SdkClients, sdkClients, sdkError, sdkRefusal, sdkRefused } from '../support/sdk.ts';
+import { type SdkClients, sdkError, sdkRefusal, sdkRefused, startSdkService } from '../support/sdk.ts';
 import { SDK_ROWS } from '../support/sdk-rows.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 
 let service: TestService;
 let clients: SdkClients;
 let sdk: Dropbox;
 
 beforeAll(async () => {
-  service = await startTestService();
-  clients = sdkClients(service);
-  sdk = clients.user;
+  ({ service, clients, sdk } = await startSdkService());
   await sdk.filesUpload({ path: '/Taken', contents: 'something else' });
   await sdk.filesCreateFolderV2({ path: '/Folder' });
 });

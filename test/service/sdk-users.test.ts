@@ -1,18 +1,16 @@
 import type { Dropbox, DropboxResponseError } from 'dropbox';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountShape } from '../support/metadata-shapes.ts';
-import { type SdkClients, sdkClients, sdkRefusal } from '../support/sdk.ts';
+import { type SdkClients, sdkRefusal, startSdkService } from '../support/sdk.ts';
 import { SDK_ROWS } from '../support/sdk-rows.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 
 let service: TestService;
 let clients: SdkClients;
 let sdk: Dropbox;
 
 beforeAll(async () => {
-  service = await startTestService();
-  clients = sdkClients(service);
-  sdk = clients.user;
+  ({ service, clients, sdk } = await startSdkService());
 });
 afterAll(() => service.close());
 

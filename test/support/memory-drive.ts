@@ -174,6 +174,11 @@ export class MemoryDrive {
   }
 }
 
+/** What a client could compare of a file before and after its write has landed. */
+export const seen = ({ path, name, rev, sizeBytes, modifiedMs }: FileEntry) => ({
+  ...{ path, name, rev, sizeBytes, modifiedMs },
+});
+
 export async function* bodyOf(...texts: string[]): AsyncIterable<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }

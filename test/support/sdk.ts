@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { Dropbox, type DropboxResponseError } from 'dropbox';
-import type { TestService } from './service.ts';
+import { startTestService, type TestService } from './service.ts';
 
 // The SDK's own HTTP client: what it sends is to be what its users send.
 const nodeFetch: typeof fetch = createRequire(createRequire(import.meta.url).resolve('dropbox'))(
@@ -25,6 +25,13 @@ export interface SdkClients {
   withToken(accessToken: string): Dropbox;
   /** Of these functions those that were answered, each with the refusals it was seen to give, sorted. */
   driven(functions: readonly string[]): Record<string, string[]>;
+}
+
+/** A new service, and the SDK as its user and as its app. */
+export async function startSdkService() {
+  const service = await startTestService();
+  const clients = sdkClients(service);
+  return { service, clients, sdk: clients.user, app: clients.app };
 }
 
 export function sdkClients(service: TestService): SdkClients {

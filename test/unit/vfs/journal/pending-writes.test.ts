@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { join as joinPath, ROOT } from '../../../../src/util/path.ts';
 import type { FileEntry } from '../../../../src/vfs/files.ts';
 import { faultOf } from '../../../support/fault-of.ts';
-import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
+import { MemoryDrive, seen, turn } from '../../../support/memory-drive.ts';
 import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
 
 let drive: MemoryDrive;
@@ -14,11 +14,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => drive.close());
-
-/** What a client could compare before and after the write has landed. */
-const seen = ({ path, name, rev, sizeBytes, modifiedMs }: FileEntry) => ({
-  ...{ path, name, rev, sizeBytes, modifiedMs },
-});
 
 describe('a write that waits for the service', () => {
   test('is there for everyone at once, and nothing of it changes when it lands', async () => {

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { FileEntry } from '../../../../src/vfs/files.ts';
-import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
+import { MemoryDrive, seen, turn } from '../../../support/memory-drive.ts';
 import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
 
 let drive: MemoryDrive;
@@ -12,11 +11,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => drive.close());
-
-/** What a client could compare before and after the write has landed. */
-const seen = ({ path, name, rev, sizeBytes, modifiedMs }: FileEntry) => ({
-  ...{ path, name, rev, sizeBytes, modifiedMs },
-});
 
 describe('a kill', () => {
   async function restart(): Promise<void> {
