@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ASIDE_BYTES_MAX, type AsideFile, type Asides, AsideTooLarge } from '../../src/state/asides.ts';
 import { ROOT } from '../../src/util/path.ts';
-import { path } from './locks.contract.ts';
+import { path } from '../support/paths.ts';
 
 export function asideAt(at: string, content: Uint8Array): AsideFile {
   return { path: path(at), id: `aside:${at}`, rev: 'r1', modifiedMs: 1_000, sizeBytes: content.byteLength };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Hold, Holds } from '../../src/state/holds.ts';
 import { ROOT } from '../../src/util/path.ts';
-import { path } from './locks.contract.ts';
+import { path } from '../support/paths.ts';
 
 export function holdAt(at: string, id = `hold:${at}`): Hold {
   return { path: path(at), id, rev: 'r1', modifiedMs: 1_000, untilMs: 61_000 };

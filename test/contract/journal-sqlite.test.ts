@@ -7,8 +7,8 @@ import { StateInUse } from '../../src/state/errors.ts';
 import { type Journal, JournalFull, type Journals } from '../../src/state/journal.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
+import { path } from '../support/paths.ts';
 import { accept, bodyOf, journalContract, pendingWrite, pieces } from './journal.contract.ts';
-import { path } from './locks.contract.ts';
 
 const directories: string[] = [];
 const opened: Journals[] = [];

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { BodyGone, type Journal, type PendingWrite } from '../../src/state/journal.ts';
 import { contentHashOf } from '../../src/util/content-hash.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
-import { path } from './locks.contract.ts';
+import { path } from '../support/paths.ts';
 
 /** Small enough for a row, and large enough for a file. */
 const SIZES = [0, 1, 64 * 1024, 64 * 1024 + 1, 5_000_000];

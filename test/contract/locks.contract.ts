@@ -2,13 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Lock, Locks } from '../../src/state/locks.ts';
 import { isWithin, keyOf, type Path, pathOf, ROOT } from '../../src/util/path.ts';
+import { path } from '../support/paths.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const HOUR_MS = 3_600_000;
-
-export function path(text: string): Path {
-  return pathOf(text.split('/').filter((name) => name !== ''));
-}
 
 let taken = 0;
 

@@ -9,8 +9,9 @@ import { JOURNAL_MIGRATIONS } from '../../src/state/sqlite/journal/migrations.ts
 import { MIGRATIONS } from '../../src/state/sqlite/migrations.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
+import { path } from '../support/paths.ts';
 import { asideAt, bytes } from './asides.contract.ts';
-import { lockOn, path } from './locks.contract.ts';
+import { lockOn } from './locks.contract.ts';
 import { ANN, BOB, ownersContract } from './owners.contract.ts';
 import { property } from './properties.contract.ts';
 

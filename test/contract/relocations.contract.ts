@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Relocation, Relocations } from '../../src/state/relocations.ts';
-import { path } from './locks.contract.ts';
+import { path } from '../support/paths.ts';
 
 export function relocation(id: string, purpose: Relocation['purpose'] = 'replace'): Relocation {
   return { id, path: path('/Plans/x'), waitingAt: path('/Plans/.waiting'), purpose };

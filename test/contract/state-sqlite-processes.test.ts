@@ -8,7 +8,7 @@ import { StateInUse } from '../../src/state/errors.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { type Compiled, compile } from '../support/compiled.ts';
-import { path } from './locks.contract.ts';
+import { path } from '../support/paths.ts';
 
 /** Takes locks, sets properties and puts files aside without end, and says each one that was acknowledged. */
 const WRITER = `

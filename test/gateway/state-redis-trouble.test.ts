@@ -10,9 +10,10 @@ import type { State } from '../../src/state/state.ts';
 import type { LogFields } from '../../src/util/log.ts';
 import { asideAt, bytes } from '../contract/asides.contract.ts';
 import { holdAt } from '../contract/holds.contract.ts';
-import { lockOn, path } from '../contract/locks.contract.ts';
+import { lockOn } from '../contract/locks.contract.ts';
 import { property } from '../contract/properties.contract.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { path } from '../support/paths.ts';
 import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);

@@ -7,10 +7,11 @@ import type { Drive } from '../../src/dav/method.ts';
 import { startListener } from '../../src/http/listener.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { type Log, type LogFields, silentLog } from '../../src/util/log.ts';
-import { type Path, pathOf } from '../../src/util/path.ts';
+import { pathOf } from '../../src/util/path.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryFiles } from './memory-files.ts';
 import { memoryState } from './memory-state.ts';
+import { path } from './paths.ts';
 
 export interface DavAnswer {
   readonly status: number;
@@ -102,10 +103,6 @@ export async function startDav(
       return listener.close();
     },
   };
-}
-
-export function path(text: string): Path {
-  return pathOf(text.split('/').filter((name) => name !== ''));
 }
 
 function logInto(errors: LogFields[]): Log {

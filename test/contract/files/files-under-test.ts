@@ -1,7 +1,8 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { DriveState } from '../../../src/state/state.ts';
-import { type Path, pathOf } from '../../../src/util/path.ts';
+import type { Path } from '../../../src/util/path.ts';
 import type { Entry, FileEntry, Files, WriteMode, Written } from '../../../src/vfs/files.ts';
+import { path } from '../../support/paths.ts';
 
 /** A drive that is empty. */
 export interface OpenedFiles {
@@ -66,8 +67,6 @@ export function filesUnderTest(open: () => Promise<OpenedFiles>): FilesUnderTest
     isMarked: async ({ id }) => (await opened.state.properties.of([id])).has(id),
   };
 }
-
-export const path = (text: string): Path => pathOf(text.split('/').filter((name) => name !== ''));
 
 export const ANY = { if: 'any' } as const;
 export const ABSENT = { if: 'absent' } as const;

@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { join, type Path, ROOT } from '../../../src/util/path.ts';
 import type { Entry, Files } from '../../../src/vfs/files.ts';
 import { faultOf } from '../../support/fault-of.ts';
-import { type FilesUnderTest, path } from './files-under-test.ts';
+import { path } from '../../support/paths.ts';
+import type { FilesUnderTest } from './files-under-test.ts';
 
 /** What is removed, moved and copied. */
 export function treeContract(drive: FilesUnderTest): void {

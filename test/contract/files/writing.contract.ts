@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { join, ROOT } from '../../../src/util/path.ts';
 import type { FileEntry, Files } from '../../../src/vfs/files.ts';
 import { faultOf } from '../../support/fault-of.ts';
-import { ABSENT, ANY, body, type FilesUnderTest, path } from './files-under-test.ts';
+import { path } from '../../support/paths.ts';
+import { ABSENT, ANY, body, type FilesUnderTest } from './files-under-test.ts';
 
 /** What is written, and files that are empty for now. */
 export function writingContract(drive: FilesUnderTest): void {

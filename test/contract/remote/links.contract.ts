@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Remote } from '../../../src/api/remote.ts';
-import { ANY, bytes, path, type RemoteUnderTest } from './remote-under-test.ts';
+import { path } from '../../support/paths.ts';
+import { ANY, bytes, type RemoteUnderTest } from './remote-under-test.ts';
 
 /** Shared links. */
 export function linksContract(drive: RemoteUnderTest): void {

@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { FileEntry, Page, Remote } from '../../../src/api/remote.ts';
 import { contentHashOf } from '../../../src/util/content-hash.ts';
 import { ROOT } from '../../../src/util/path.ts';
-import { ABSENT, ANY, bytes, listed, path, type RemoteUnderTest } from './remote-under-test.ts';
+import { path } from '../../support/paths.ts';
+import { ABSENT, ANY, bytes, listed, type RemoteUnderTest } from './remote-under-test.ts';
 
 /** What is there, what has changed, and the bytes of files. */
 export function readingContract(drive: RemoteUnderTest): void {

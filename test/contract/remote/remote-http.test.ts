@@ -3,9 +3,10 @@ import { createRemote, type RemoteOptions } from '../../../src/api/client.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { type Loss, startLossyProxy } from '../../support/lossy-proxy.ts';
+import { path } from '../../support/paths.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { remoteContract } from './remote.contract.ts';
-import { type OpenedRemote, path } from './remote-under-test.ts';
+import type { OpenedRemote } from './remote-under-test.ts';
 
 function overHttp(service: TestService, options: Partial<RemoteOptions> & { readonly url?: string } = {}) {
   const { url = service.url, ...more } = options;

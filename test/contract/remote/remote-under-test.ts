@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { Entry, Remote } from '../../../src/api/remote.ts';
-import { type Path, pathOf } from '../../../src/util/path.ts';
+import type { Path } from '../../../src/util/path.ts';
+import { path } from '../../support/paths.ts';
 
 /** A `Remote` on a drive that is empty. */
 export interface OpenedRemote {
@@ -35,8 +36,6 @@ export function remoteUnderTest(open: () => Promise<OpenedRemote>): RemoteUnderT
     },
   };
 }
-
-export const path = (text: string): Path => pathOf(text.split('/').filter((name) => name !== ''));
 
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const ANY = { mode: { if: 'any' } } as const;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { path } from '../../support/paths.ts';
 import { linksContract } from './links.contract.ts';
 import { readingContract } from './reading.contract.ts';
-import { ANY, filled, type OpenedRemote, path, remoteUnderTest } from './remote-under-test.ts';
+import { ANY, filled, type OpenedRemote, remoteUnderTest } from './remote-under-test.ts';
 import { treeContract } from './tree.contract.ts';
 import { uploadsContract } from './uploads.contract.ts';
 

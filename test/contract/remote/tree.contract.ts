@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Remote } from '../../../src/api/remote.ts';
 import { ROOT } from '../../../src/util/path.ts';
-import { ANY, bytes, listed, path, type RemoteUnderTest } from './remote-under-test.ts';
+import { path } from '../../support/paths.ts';
+import { ANY, bytes, listed, type RemoteUnderTest } from './remote-under-test.ts';
 
 /** Folders made, and what is removed, moved and copied. */
 export function treeContract(drive: RemoteUnderTest): void {

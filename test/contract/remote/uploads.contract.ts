@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Remote } from '../../../src/api/remote.ts';
 import { BLOCK_BYTES, ContentHasher, contentHashOf } from '../../../src/util/content-hash.ts';
-import { ABSENT, ANY, bytes, filled, path, type RemoteUnderTest } from './remote-under-test.ts';
+import { path } from '../../support/paths.ts';
+import { ABSENT, ANY, bytes, filled, type RemoteUnderTest } from './remote-under-test.ts';
 
 /** What is committed, under which condition, in one call and in sessions. */
 export function uploadsContract(drive: RemoteUnderTest): void {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { FailedPuts } from '../../../src/dav/failed-puts.ts';
-import { path } from '../../support/dav.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { path } from '../../support/paths.ts';
 
 test('a failed PUT is remembered for its user and path, for a quarter of an hour after the last one', async () => {
   const clock = new ManualClock();

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FileError } from '../../../src/vfs/errors.ts';
-import { type DavAnswer, type DavServer, path, startDav } from '../../support/dav.ts';
+import { type DavAnswer, type DavServer, startDav } from '../../support/dav.ts';
+import { path } from '../../support/paths.ts';
 
 let dav: DavServer;
 

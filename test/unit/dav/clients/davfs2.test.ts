@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FileError } from '../../../../src/vfs/errors.ts';
-import { type DavRequest, type DavServer, path, startDav } from '../../../support/dav.ts';
+import { type DavRequest, type DavServer, startDav } from '../../../support/dav.ts';
+import { path } from '../../../support/paths.ts';
 
 /** davfs2 1.7 on neon (`src/webdav.c`, neon `ne_locks.c`). */
 const AGENT = 'davfs2/1.7.0 neon/0.33.0';

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type DavRequest, type DavServer, path, startDav } from '../../../support/dav.ts';
+import { type DavRequest, type DavServer, startDav } from '../../../support/dav.ts';
+import { path } from '../../../support/paths.ts';
 
 /** The Mini-Redirector of Windows 10, as traced in wsgidav#112, npm-WebDAV-Server#37 and sftpgo#207. */
 const AGENT = 'Microsoft-WebDAV-MiniRedir/10.0.19045';

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FileError } from '../../../../src/vfs/errors.ts';
-import { type DavRequest, type DavServer, path, startDav } from '../../../support/dav.ts';
+import { type DavRequest, type DavServer, startDav } from '../../../support/dav.ts';
+import { path } from '../../../support/paths.ts';
 
 /** webdavfs 367 (`webdav_network.c`), in the order that macOS 14 still sends. */
 const AGENT = 'WebDAVFS/3.0.0 (03008000) Darwin/23.4.0 (arm64)';

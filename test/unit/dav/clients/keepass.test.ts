@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FileError } from '../../../../src/vfs/errors.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
-import { type DavServer, path, startDav } from '../../../support/dav.ts';
+import { type DavServer, startDav } from '../../../support/dav.ts';
+import { path } from '../../../support/paths.ts';
 
 /** KeePass 2 (`IOConnection.cs`, `FileTransactionEx.cs`): a save is PUT aside, DELETE, MOVE. */
 const AGENT = 'KeePass/2.55';

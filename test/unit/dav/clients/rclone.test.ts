@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FileError } from '../../../../src/vfs/errors.ts';
-import { type DavRequest, type DavServer, path, startDav } from '../../../support/dav.ts';
+import { type DavRequest, type DavServer, startDav } from '../../../support/dav.ts';
+import { path } from '../../../support/paths.ts';
 
 /** rclone 1.68 with vendor `owncloud` (`backend/webdav/webdav.go`). */
 const AGENT = 'rclone/v1.68.2';

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FileError } from '../../../../src/vfs/errors.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
-import { type DavAnswer, type DavServer, path, startDav } from '../../../support/dav.ts';
+import { type DavAnswer, type DavServer, startDav } from '../../../support/dav.ts';
+import { path } from '../../../support/paths.ts';
 
 let dav: DavServer;
 const CONTENT = '0123456789'.repeat(200);

@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FileError } from '../../../../src/vfs/errors.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
-import { type DavServer, path, startDav } from '../../../support/dav.ts';
+import { type DavServer, startDav } from '../../../support/dav.ts';
+import { path } from '../../../support/paths.ts';
 
 let dav: DavServer;
 
