@@ -14,8 +14,10 @@ import { rpc } from '../support/service-client.ts';
 
 /** A service that takes a minute for each part, and a client that gives up when nothing is taken for 30 s. */
 const MIB = 1024 * 1024;
-/** Those under way, and the one being gathered. */
-const PARTS_BYTES = (UPLOAD_LIMITS.inFlightMax + 1) * UPLOAD_LIMITS.partBytes;
+/** Those under way. */
+const SENT_BYTES = UPLOAD_LIMITS.inFlightMax * UPLOAD_LIMITS.partBytes;
+/** And the one being gathered. */
+const PARTS_BYTES = SENT_BYTES + UPLOAD_LIMITS.partBytes;
 const PIECE_BYTES = 256 * 1024;
 const BODY = pseudoRandomBytes(120 * MIB, 1);
 
@@ -77,7 +79,7 @@ function copy(path: string) {
 test('goes on being taken while the service throttles, and is stored whole', async () => {
   service.service.setFaults({ 'latency-write-ms': 60_000 });
   const sent = copy('/big');
-  await settle(() => sent.bytes > PARTS_BYTES);
+  await settle(() => sent.bytes > SENT_BYTES);
   let stillSeconds = 0;
   for (let seconds = 0; seconds < 55; seconds += 5) {
     const before = spilledBytes();
@@ -103,17 +105,17 @@ test('goes on being taken while the service throttles, and is stored whole', asy
 test('leaves nothing on the disk, and commits nothing, when the client leaves', async () => {
   service.service.setFaults({ 'latency-write-ms': 60_000 });
   const sent = copy('/big');
-  await settle(() => sent.bytes > PARTS_BYTES);
+  await settle(() => sent.bytes > SENT_BYTES);
   for (let look = 0; look < 3; look += 1) {
     await clock.advance(5_000);
-    await settle(() => readdirSync(gateway.spillDirectory).length > 0);
+    await settle(() => readdirSync(gateway.spillDirectory).length > 0, 10);
   }
   expect(readdirSync(gateway.spillDirectory)).toHaveLength(1);
   sent.request?.destroy();
   // That it has gone is seen when what it had sent before is taken.
   for (let look = 0; look < 5; look += 1) {
     await clock.advance(5_000);
-    await settle(() => readdirSync(gateway.spillDirectory).length === 0);
+    await settle(() => readdirSync(gateway.spillDirectory).length === 0, 10);
   }
   expect(readdirSync(gateway.spillDirectory)).toEqual([]);
   service.service.setFaults({});
