@@ -5,7 +5,7 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { FileError } from '../vfs/errors.ts';
 import { ALLOWED_SOMEWHERE } from './allow.ts';
-import { answerRefusal } from './answer.ts';
+import { answerRefusal } from './answers/answer.ts';
 import { RequestBody } from './body.ts';
 import { type Client, clientOf } from './clients.ts';
 import { DavError } from './errors.ts';

@@ -1,5 +1,5 @@
-import { childrenOf, davChild, isDav, textOf, type XmlElement } from '../../src/dav/xml-element.ts';
-import { readXml } from '../../src/dav/xml-read.ts';
+import { childrenOf, davChild, isDav, textOf, type XmlElement } from '../../src/dav/xml/element.ts';
+import { readXml } from '../../src/dav/xml/read.ts';
 
 interface ShownProperty {
   readonly status: string;

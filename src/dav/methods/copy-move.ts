@@ -2,15 +2,15 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { keyOf, type Path, ROOT } from '../../util/path.ts';
 import { FileError } from '../../vfs/errors.ts';
 import type { Entry, Written } from '../../vfs/files.ts';
-import { answerEmpty } from '../answer.ts';
+import { answerEmpty } from '../answers/answer.ts';
+import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
 import { depthOf, destinationOf, mtimeOf, overwriteOf } from '../headers.ts';
 import { hrefOf } from '../href.ts';
-import { requireLocks } from '../lock-check.ts';
-import { endLocks, locksBelow, locksWithin } from '../lock-end.ts';
+import { requireLocks } from '../locks/check.ts';
+import { endLocks, locksBelow, locksWithin } from '../locks/end.ts';
 import type { Context } from '../method.ts';
 import { requireParent } from '../parent-folder.ts';
-import { checkConditions } from '../preconditions.ts';
 
 /** RFC 4918 §9.8. */
 export async function copy(context: Context): Promise<void> {

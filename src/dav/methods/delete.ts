@@ -1,11 +1,11 @@
 import { ROOT } from '../../util/path.ts';
-import { answerEmpty } from '../answer.ts';
+import { answerEmpty } from '../answers/answer.ts';
+import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
 import { depthOf } from '../headers.ts';
-import { requireLocks } from '../lock-check.ts';
-import { endLocks, locksWithin } from '../lock-end.ts';
+import { requireLocks } from '../locks/check.ts';
+import { endLocks, locksWithin } from '../locks/end.ts';
 import type { Context } from '../method.ts';
-import { checkConditions } from '../preconditions.ts';
 
 /** RFC 4918 §9.6: a file, or a folder with all below it, or nothing at all. */
 export async function remove(context: Context): Promise<void> {

@@ -3,15 +3,15 @@ import { type ByteRange, parseRange } from '../../util/ranges.ts';
 import { FileError } from '../../vfs/errors.ts';
 import type { FileEntry, FolderEntry } from '../../vfs/files.ts';
 import { DRIVE_PAGE_POLICY, drivePage } from '../../web/folder-page.ts';
-import { answerEmpty } from '../answer.ts';
-import { evaluate, ifRangeHolds, type Validators, validatorsOf } from '../conditions.ts';
-import { canRunScripts, contentTypeOf } from '../content-type.ts';
+import { answerEmpty } from '../answers/answer.ts';
+import { canRunScripts, contentTypeOf } from '../answers/content-type.ts';
+import { sendFile } from '../answers/send-file.ts';
+import { evaluate, ifRangeHolds, type Validators, validatorsOf } from '../conditions/conditions.ts';
+import { checkIfHeader } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
 import { httpDate } from '../headers.ts';
 import { hrefOf } from '../href.ts';
 import type { Context } from '../method.ts';
-import { checkIfHeader } from '../preconditions.ts';
-import { sendFile } from '../send-file.ts';
 
 /** GET and HEAD: a file's bytes; of a folder a page, as scanners and browsers ask for one and get no redirect. */
 export async function get(context: Context): Promise<void> {

@@ -1,18 +1,18 @@
 import type { Lock } from '../../state/locks.ts';
 import { isWithin, keyOf, parentOf } from '../../util/path.ts';
 import type { Entry } from '../../vfs/files.ts';
-import { answerXml } from '../answer.ts';
+import { answerXml } from '../answers/answer.ts';
+import { answerMultistatus, multistatusBody, responseXml, statusLine } from '../answers/multistatus.ts';
+import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
 import { depthOf, lockTimeoutSeconds } from '../headers.ts';
 import { hrefOf } from '../href.ts';
-import { lockedHref, requireLocks } from '../lock-check.ts';
-import { lockDiscoveryXml, parseLockInfo } from '../lock-xml.ts';
+import { lockedHref, requireLocks } from '../locks/check.ts';
+import { lockDiscoveryXml, parseLockInfo } from '../locks/xml.ts';
 import type { Context } from '../method.ts';
-import { answerMultistatus, multistatusBody, responseXml, statusLine } from '../multistatus.ts';
 import { requireParent } from '../parent-folder.ts';
-import { checkConditions } from '../preconditions.ts';
-import type { XmlElement } from '../xml-element.ts';
-import { readXml } from '../xml-read.ts';
+import type { XmlElement } from '../xml/element.ts';
+import { readXml } from '../xml/read.ts';
 
 /** RFC 4918 §9.10: takes a lock, or with an empty body refreshes one. */
 export async function lock(context: Context): Promise<void> {

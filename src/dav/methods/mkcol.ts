@@ -1,10 +1,10 @@
 import { notAllowed } from '../allow.ts';
-import { answerEmpty } from '../answer.ts';
+import { answerEmpty } from '../answers/answer.ts';
+import { checkConditions } from '../conditions/preconditions.ts';
 import { hrefOf } from '../href.ts';
-import { requireLocks } from '../lock-check.ts';
+import { requireLocks } from '../locks/check.ts';
 import type { Context } from '../method.ts';
 import { requireParent } from '../parent-folder.ts';
-import { checkConditions } from '../preconditions.ts';
 
 /** RFC 4918 §9.3. rclone sends one before each write, so "there already" costs no call of the service. */
 export async function mkcol(context: Context): Promise<void> {

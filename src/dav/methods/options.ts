@@ -1,6 +1,6 @@
 import { FileError } from '../../vfs/errors.ts';
 import { ALLOWED_SOMEWHERE, allowedOn } from '../allow.ts';
-import { answerEmpty } from '../answer.ts';
+import { answerEmpty } from '../answers/answer.ts';
 import type { Context } from '../method.ts';
 
 /**

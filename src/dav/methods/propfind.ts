@@ -3,25 +3,25 @@ import type { DeadProperty } from '../../state/properties.ts';
 import { namesOf } from '../../util/path.ts';
 import { FileError } from '../../vfs/errors.ts';
 import type { Entry, FolderEntry, Listing } from '../../vfs/files.ts';
-import { DavError } from '../errors.ts';
-import { depthOf } from '../headers.ts';
-import { encodeSegment } from '../href.ts';
-import { type Facts, NO_FACTS } from '../live-props.ts';
-import type { Context } from '../method.ts';
 import {
   answerMultistatus,
   responseEnd,
   responseStart,
   responseXml,
   sendMultistatus,
-} from '../multistatus.ts';
-import { MultistatusCache } from '../multistatus-cache.ts';
-import { propertyRequestOf } from '../property-request.ts';
-import { PropertySet } from '../property-set.ts';
-import { factsOf } from '../propfind-facts.ts';
+} from '../answers/multistatus.ts';
+import { MultistatusCache } from '../answers/multistatus-cache.ts';
+import { DavError } from '../errors.ts';
+import { depthOf } from '../headers.ts';
+import { encodeSegment } from '../href.ts';
+import type { Context } from '../method.ts';
+import { type Facts, NO_FACTS } from '../properties/live.ts';
+import { factsOf } from '../properties/propfind-facts.ts';
+import { propertyRequestOf } from '../properties/request.ts';
+import { PropertySet } from '../properties/set.ts';
 import { requestHref } from '../request-href.ts';
-import { readXml, readXmlBytes, type XmlLimits } from '../xml-read.ts';
-import { escapeText } from '../xml-write.ts';
+import { readXml, readXmlBytes, type XmlLimits } from '../xml/read.ts';
+import { escapeText } from '../xml/write.ts';
 
 /** Real requests have under 4 KiB and 30 elements. */
 const LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };

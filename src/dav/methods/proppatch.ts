@@ -1,17 +1,17 @@
 import { type DeadProperty, PropertiesFull, type PropertyChange } from '../../state/properties.ts';
 import { FileError } from '../../vfs/errors.ts';
 import type { Entry } from '../../vfs/files.ts';
+import { answerMultistatus, multistatusBody, propstatXml, responseXml } from '../answers/multistatus.ts';
+import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
-import { requireLocks } from '../lock-check.ts';
+import { requireLocks } from '../locks/check.ts';
 import type { Context } from '../method.ts';
-import { answerMultistatus, multistatusBody, propstatXml, responseXml } from '../multistatus.ts';
-import { checkConditions } from '../preconditions.ts';
-import { emptyProperty, MICROSOFT_NAMESPACE, type PropertyName, propertyKey } from '../property-names.ts';
-import { type Refusal, type Step, stepOf } from '../property-step.ts';
-import { type Instruction, instructionsOf, nameOfProperty } from '../property-update.ts';
+import { emptyProperty, MICROSOFT_NAMESPACE, type PropertyName, propertyKey } from '../properties/names.ts';
+import { type Refusal, type Step, stepOf } from '../properties/step.ts';
+import { type Instruction, instructionsOf, nameOfProperty } from '../properties/update.ts';
 import { requestHref } from '../request-href.ts';
 import { statusOf } from '../status.ts';
-import { readXml } from '../xml-read.ts';
+import { readXml } from '../xml/read.ts';
 
 interface Planned {
   readonly name: PropertyName;

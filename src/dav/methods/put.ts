@@ -1,17 +1,17 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Entry, FileEntry, WriteMode, Written } from '../../vfs/files.ts';
 import { notAllowed } from '../allow.ts';
-import { answerEmpty } from '../answer.ts';
-import { checksumsProperty } from '../checksums.ts';
-import { entityTagOf } from '../conditions.ts';
+import { answerEmpty } from '../answers/answer.ts';
+import { entityTagOf } from '../conditions/conditions.ts';
+import { type Conditions, checkConditions } from '../conditions/preconditions.ts';
 import { digestsIn, ocChecksums, verified } from '../digest.ts';
 import { DavError } from '../errors.ts';
 import { httpDate, mtimeOf } from '../headers.ts';
 import { hrefOf } from '../href.ts';
-import { requireLocks } from '../lock-check.ts';
+import { requireLocks } from '../locks/check.ts';
 import type { Context } from '../method.ts';
 import { requireParent } from '../parent-folder.ts';
-import { type Conditions, checkConditions } from '../preconditions.ts';
+import { checksumsProperty } from '../properties/checksums.ts';
 
 /** Time for the second half of a create; Explorer and Finder take a second or two. */
 const EMPTY_HOLD_MS = 60_000;

@@ -1,10 +1,10 @@
 import type { Path } from '../../util/path.ts';
 import { FileError } from '../../vfs/errors.ts';
-import { answerEmpty } from '../answer.ts';
+import { answerEmpty } from '../answers/answer.ts';
+import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
 import { lockTokenOf } from '../headers.ts';
 import type { Context } from '../method.ts';
-import { checkConditions } from '../preconditions.ts';
 
 /** RFC 4918 §9.11. A file that was made by the lock and got no content is committed as it is. */
 export async function unlock(context: Context): Promise<void> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DAV_NAMESPACE } from '../../../src/dav/xml-element.ts';
+import { DAV_NAMESPACE } from '../../../src/dav/xml/element.ts';
 import type { Lock } from '../../../src/state/locks.ts';
 import { pathOf, ROOT } from '../../../src/util/path.ts';
 import type { Row } from '../../support/multistatus.ts';
