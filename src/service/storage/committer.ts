@@ -1,8 +1,8 @@
 import type { Clock } from '../../util/clock.ts';
 import type { Database } from './database.ts';
 import { asRefusal, codeOf } from './errors.ts';
+import type { Ticks } from './feed/ticks.ts';
 import { type Outcome, StorageError } from './storage.ts';
-import type { Ticks } from './ticks.ts';
 
 /** What an operation may touch beside the database: it takes effect once the transaction is durable. */
 export interface Transaction {

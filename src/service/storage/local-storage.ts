@@ -1,19 +1,16 @@
 import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import type { Background } from './background.ts';
-import { BlockBuffers } from './block-buffers.ts';
-import type { BlockFiles } from './blocks.ts';
+import { BlockBuffers } from './blocks/block-buffers.ts';
+import type { BlockFiles } from './blocks/blocks.ts';
+import { readContent } from './blocks/reading.ts';
+import type { Reserve } from './blocks/reserve.ts';
 import { type Committer, eachInSavepoint } from './committer.ts';
 import type { Database } from './database.ts';
 import { asRefusal, DamagedBlockError, notFound } from './errors.ts';
-import { restoreRevision, revisionsOf } from './history.ts';
+import { numberOf } from './feed/ticks.ts';
 import type { Housekeeping } from './housekeeping/housekeeping.ts';
-import type { Listings } from './listing.ts';
-import { malformed } from './names.ts';
-import { readContent } from './reading.ts';
-import { relocateEntry } from './relocation.ts';
-import { removeEntry, removeEntryForever } from './removal.ts';
-import type { Reserve } from './reserve.ts';
+import type { Uploads } from './sessions/uploads.ts';
 import {
   type CursorOwner,
   type RevisionPage,
@@ -23,10 +20,13 @@ import {
   type StoredDeletion,
   type StoredFile,
 } from './storage.ts';
-import { numberOf } from './ticks.ts';
-import { storedDeletion, storedFile, storedFolder, storedOf, storedRevision } from './tree-rows.ts';
-import type { Uploads } from './uploads.ts';
-import { makeFolder, type Store } from './writes.ts';
+import { restoreRevision, revisionsOf } from './tree/history.ts';
+import type { Listings } from './tree/listing.ts';
+import { malformed } from './tree/names.ts';
+import { relocateEntry } from './tree/relocation.ts';
+import { removeEntry, removeEntryForever } from './tree/removal.ts';
+import { storedDeletion, storedFile, storedFolder, storedOf, storedRevision } from './tree/tree-rows.ts';
+import { makeFolder, type Store } from './tree/writes.ts';
 
 /** The parts of an open data directory. */
 export interface Parts {

@@ -4,25 +4,25 @@ import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { Background } from './background.ts';
-import { BlockFiles } from './blocks.ts';
+import { BlockFiles } from './blocks/blocks.ts';
+import { Contents } from './blocks/contents.ts';
+import { type Disk, localDisk } from './blocks/disk.ts';
+import { Graveyard } from './blocks/graveyard.ts';
+import { Reserve } from './blocks/reserve.ts';
 import { Committer, type Transaction } from './committer.ts';
-import { Contents } from './contents.ts';
-import { Cursors } from './cursors.ts';
 import { type Database, openDatabase } from './database.ts';
-import { type Disk, localDisk } from './disk.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
-import { Graveyard } from './graveyard.ts';
+import { Cursors } from './feed/cursors.ts';
+import { Ticks } from './feed/ticks.ts';
+import { Watchers } from './feed/watchers.ts';
 import { Housekeeping } from './housekeeping/housekeeping.ts';
 import { Retention } from './housekeeping/retention.ts';
-import { Listings } from './listing.ts';
 import { localStorage, markClosed } from './local-storage.ts';
-import { Reserve } from './reserve.ts';
-import { Sessions } from './sessions.ts';
+import { Sessions } from './sessions/sessions.ts';
+import { Uploads } from './sessions/uploads.ts';
 import type { Storage } from './storage.ts';
-import { Ticks } from './ticks.ts';
-import { Tree } from './tree.ts';
-import { Uploads } from './uploads.ts';
-import { Watchers } from './watchers.ts';
+import { Listings } from './tree/listing.ts';
+import { Tree } from './tree/tree.ts';
 
 export interface StorageOptions {
   /** Holds `storage.sqlite` and the folders `blocks` and `incoming`; made when missing. For one process. */

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { type Disk, localDisk } from '../../../src/service/storage/disk.ts';
+import { type Disk, localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import { type Storage, StorageError, type StoredFile } from '../../../src/service/storage/storage.ts';
 import { systemClock } from '../../../src/util/clock.ts';

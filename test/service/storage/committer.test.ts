@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Committer, type Transaction } from '../../../src/service/storage/committer.ts';
 import { conflict } from '../../../src/service/storage/errors.ts';
-import { Ticks } from '../../../src/service/storage/ticks.ts';
+import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
 import { Sqlite } from '../../../src/util/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { HOME, opened, put, refusal } from './opened.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { localDisk } from '../../../src/service/storage/disk.ts';
+import { localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import { DamagedBlockError } from '../../../src/service/storage/errors.ts';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import { systemClock } from '../../../src/util/clock.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Disk, localDisk } from '../../../src/service/storage/disk.ts';
+import { type Disk, localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import type { Storage } from '../../../src/service/storage/storage.ts';
 import { contentHashOf } from '../../../src/util/content-hash.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Disk, localDisk } from '../../../src/service/storage/disk.ts';
+import { type Disk, localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import { BLOCK_BYTES } from '../../../src/util/content-hash.ts';
 import { expectSound } from './invariants.ts';
 import { body, commit, HOME, opened, put, refusal } from './opened.ts';

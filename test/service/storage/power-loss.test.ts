@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { basename } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Disk, localDisk } from '../../../src/service/storage/disk.ts';
+import { type Disk, localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import { BLOCK_BYTES } from '../../../src/util/content-hash.ts';
 import { body, HOME, opened, put } from './opened.ts';
 

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { localDisk } from '../../../src/service/storage/blocks/disk.ts';
+import { Reserve } from '../../../src/service/storage/blocks/reserve.ts';
 import { Committer } from '../../../src/service/storage/committer.ts';
-import { localDisk } from '../../../src/service/storage/disk.ts';
-import { Reserve } from '../../../src/service/storage/reserve.ts';
-import { Ticks } from '../../../src/service/storage/ticks.ts';
+import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
 import { Sqlite } from '../../../src/util/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { refusal } from './opened.ts';

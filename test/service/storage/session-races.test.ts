@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { type Disk, localDisk } from '../../../src/service/storage/disk.ts';
+import { type Disk, localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import type { Storage } from '../../../src/service/storage/storage.ts';
 import { BLOCK_BYTES, contentHashOf } from '../../../src/util/content-hash.ts';
 import { expectSound } from './invariants.ts';

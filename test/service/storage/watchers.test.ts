@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Watchers } from '../../../src/service/storage/watchers.ts';
+import { Watchers } from '../../../src/service/storage/feed/watchers.ts';
 
 /** One who watches, and how often it was woken. */
 function watch(watchers: Watchers, key: string, recursive: boolean, ns = 1) {

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { BlockFiles } from '../blocks.ts';
-import { type BlockRow, Contents } from '../contents.ts';
+import { BlockFiles } from '../blocks/blocks.ts';
+import { type BlockRow, Contents } from '../blocks/contents.ts';
+import { localDisk } from '../blocks/disk.ts';
+import { readBlock } from '../blocks/reading.ts';
 import { type Database, openExisting } from '../database.ts';
-import { localDisk } from '../disk.ts';
 import { DamagedBlockError } from '../errors.ts';
-import { readBlock } from '../reading.ts';
 import type { Damage } from './damage.ts';
 import { Owners } from './owners.ts';
 import { guarded, rowDamages } from './rows.ts';

@@ -1,5 +1,5 @@
 import type { Database } from '../database.ts';
-import { revOf } from '../ticks.ts';
+import { revOf } from '../feed/ticks.ts';
 import type { Damage, DamagedFile } from './damage.ts';
 
 /** Files of one damage that are named; the others are counted. */

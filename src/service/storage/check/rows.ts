@@ -1,8 +1,8 @@
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
+import { hashOfBlocks } from '../blocks/staging.ts';
 import type { Database } from '../database.ts';
 import { codeOf } from '../errors.ts';
-import { placeOf } from '../names.ts';
-import { hashOfBlocks } from '../staging.ts';
+import { placeOf } from '../tree/names.ts';
 import { type Damage, rowDamage } from './damage.ts';
 import type { Owners } from './owners.ts';
 

@@ -1,12 +1,12 @@
 import type { Clock } from '../../../util/clock.ts';
 import type { Log } from '../../../util/log.ts';
 import type { Background } from '../background.ts';
-import type { BlockFiles } from '../blocks.ts';
+import type { BlockFiles } from '../blocks/blocks.ts';
+import type { Contents } from '../blocks/contents.ts';
+import type { Graveyard } from '../blocks/graveyard.ts';
+import type { Reserve } from '../blocks/reserve.ts';
 import type { Operation } from '../committer.ts';
-import type { Contents } from '../contents.ts';
-import type { Graveyard } from '../graveyard.ts';
-import type { Reserve } from '../reserve.ts';
-import type { Sessions } from '../sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import { StorageError } from '../storage.ts';
 import type { Retention } from './retention.ts';
 

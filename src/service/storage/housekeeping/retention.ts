@@ -1,8 +1,8 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
+import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';
 import type { Database } from '../database.ts';
-import type { Reserve } from '../reserve.ts';
-import { tickAt } from '../ticks.ts';
+import { tickAt } from '../feed/ticks.ts';
 
 /**
  * How long what was deleted or overwritten can be brought back, ms: the longer of the two times that the real

@@ -1,5 +1,5 @@
-import type { BlockRow } from './contents.ts';
-import type { Database } from './database.ts';
+import type { BlockRow } from '../blocks/contents.ts';
+import type { Database } from '../database.ts';
 
 export interface SessionRow {
   readonly id: string;

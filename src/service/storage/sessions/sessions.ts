@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { BLOCK_BYTES } from '../../util/content-hash.ts';
-import type { StagedBlock } from './blocks.ts';
-import type { Transaction } from './committer.ts';
-import type { Contents } from './contents.ts';
-import type { Database } from './database.ts';
+import { BLOCK_BYTES } from '../../../util/content-hash.ts';
+import type { StagedBlock } from '../blocks/blocks.ts';
+import type { Contents } from '../blocks/contents.ts';
+import type { Transaction } from '../committer.ts';
+import type { Database } from '../database.ts';
+import { StorageError, type StorageRefusal } from '../storage.ts';
 import { type PieceRow, type SessionRow, sessionStatements } from './session-rows.ts';
-import { StorageError, type StorageRefusal } from './storage.ts';
 
 /** How long a session lives from its start, ms (service-api.md §9.5). */
 const SESSION_LIFE_MS = 7 * 24 * 60 * 60 * 1000;

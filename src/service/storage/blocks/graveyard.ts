@@ -1,10 +1,10 @@
-import type { Transaction } from './committer.ts';
+import type { Transaction } from '../committer.ts';
+import type { Database } from '../database.ts';
+import { tickAt } from '../feed/ticks.ts';
+import type { Place } from '../tree/names.ts';
+import { below } from '../tree/tree-rows.ts';
 import type { Contents } from './contents.ts';
-import type { Database } from './database.ts';
-import type { Place } from './names.ts';
 import type { Reserve } from './reserve.ts';
-import { tickAt } from './ticks.ts';
-import { below } from './tree-rows.ts';
 
 /** Revisions taken apart at once: some 20 ms, so that a large tree's end holds nobody up. */
 const STEP_REVISIONS = 200;

@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { type CursorOwner, StorageError } from './storage.ts';
+import { type CursorOwner, StorageError } from '../storage.ts';
 
 /** Where a reader of a folder stands. */
 export interface CursorState {

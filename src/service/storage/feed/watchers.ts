@@ -1,4 +1,4 @@
-import type { Change } from './committer.ts';
+import type { Change } from '../committer.ts';
 
 /** Told with whether something changed, or only the wait ends. */
 export type Wake = (changed: boolean) => void;

@@ -1,7 +1,7 @@
-import type { Transaction } from './committer.ts';
-import type { Contents } from './contents.ts';
-import type { Database } from './database.ts';
-import { conflict, notFound } from './errors.ts';
+import type { Contents } from '../blocks/contents.ts';
+import type { Transaction } from '../committer.ts';
+import type { Database } from '../database.ts';
+import { conflict, notFound } from '../errors.ts';
 import { malformed, type Place, placeOf, placeOfNames, splitKey } from './names.ts';
 import {
   below,

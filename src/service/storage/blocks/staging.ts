@@ -1,7 +1,7 @@
-import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
+import { BLOCK_BYTES, ContentHasher } from '../../../util/content-hash.ts';
+import { asRefusal } from '../errors.ts';
+import { type Incoming, StorageError } from '../storage.ts';
 import { type BlockFiles, BlockWriter, type StagedBlock } from './blocks.ts';
-import { asRefusal } from './errors.ts';
-import { type Incoming, StorageError } from './storage.ts';
 
 /** Bytes that arrived whole and are durable, for a transaction to take up. Pinned until `release`. */
 export interface Staged {

@@ -1,4 +1,4 @@
-import { BLOCK_BYTES } from '../../util/content-hash.ts';
+import { BLOCK_BYTES } from '../../../util/content-hash.ts';
 
 /** Kept for the next read: one download has two, the block that is sent and the one after it. */
 const IDLE_MAX = 2;

@@ -1,7 +1,7 @@
-import { ContentHasher } from '../../util/content-hash.ts';
+import { ContentHasher } from '../../../util/content-hash.ts';
+import { type Incoming, type SessionPiece, StorageError } from '../storage.ts';
 import type { BlockFiles } from './blocks.ts';
 import { release, type Staged, stage } from './staging.ts';
-import { type Incoming, type SessionPiece, StorageError } from './storage.ts';
 
 /**
  * Takes in a body that is several pieces in a row, each for its place in a session. Throws `body/…` when it is

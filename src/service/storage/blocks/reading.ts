@@ -1,9 +1,9 @@
-import { BLOCK_BYTES } from '../../util/content-hash.ts';
-import type { ByteRange } from '../../util/ranges.ts';
+import { BLOCK_BYTES } from '../../../util/content-hash.ts';
+import type { ByteRange } from '../../../util/ranges.ts';
+import { DamagedBlockError } from '../errors.ts';
 import type { BlockBuffers } from './block-buffers.ts';
 import { type BlockFiles, verified } from './blocks.ts';
 import type { BlockRow, Contents } from './contents.ts';
-import { DamagedBlockError } from './errors.ts';
 
 /** Blocks looked up at once: even the longest file's list never stands in memory whole. */
 const ROWS = 64;

@@ -1,7 +1,7 @@
+import type { Transaction } from '../committer.ts';
+import type { Database } from '../database.ts';
+import { insufficientSpace } from '../errors.ts';
 import type { StagedBlock } from './blocks.ts';
-import type { Transaction } from './committer.ts';
-import type { Database } from './database.ts';
-import { insufficientSpace } from './errors.ts';
 import { hashOfBlocks } from './staging.ts';
 
 /** A block as the database knows it. */

@@ -1,6 +1,6 @@
-import type { Database } from './database.ts';
-import type { Stored, StoredDeletion, StoredFile, StoredFolder } from './storage.ts';
-import { revOf } from './ticks.ts';
+import type { Database } from '../database.ts';
+import { revOf } from '../feed/ticks.ts';
+import type { Stored, StoredDeletion, StoredFile, StoredFolder } from '../storage.ts';
 
 /** A live file or folder; the last five are of its revision, `null` for a folder. */
 export interface EntryRow {

@@ -1,6 +1,13 @@
+import type { Database } from '../database.ts';
+import {
+  below,
+  type DeletionRow,
+  type EntryRow,
+  keyOf,
+  SELECT_DELETION,
+  SELECT_ENTRY,
+} from '../tree/tree-rows.ts';
 import type { CursorState } from './cursors.ts';
-import type { Database } from './database.ts';
-import { below, type DeletionRow, type EntryRow, keyOf, SELECT_DELETION, SELECT_ENTRY } from './tree-rows.ts';
 
 /** What a listing shows: something that is there, or that it is gone. */
 export type FeedRow = EntryRow | DeletionRow;

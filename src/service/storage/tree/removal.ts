@@ -1,7 +1,7 @@
-import type { Transaction } from './committer.ts';
-import { conflict, notFound } from './errors.ts';
+import type { Transaction } from '../committer.ts';
+import { conflict, notFound } from '../errors.ts';
+import { numberOf } from '../feed/ticks.ts';
 import { malformed, type Place } from './names.ts';
-import { numberOf } from './ticks.ts';
 import type { EntryRow } from './tree-rows.ts';
 import type { Store } from './writes.ts';
 

@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../util/clock.ts';
-import { linkedSignal } from '../../util/linked-signal.ts';
-import { type CursorState, type Cursors, ownerDigest, refused } from './cursors.ts';
-import type { Database } from './database.ts';
-import { notFound } from './errors.ts';
-import { Feed, type FeedRow, isDeletion } from './feed.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { linkedSignal } from '../../../util/linked-signal.ts';
+import type { Database } from '../database.ts';
+import { notFound } from '../errors.ts';
+import { type CursorState, type Cursors, ownerDigest, refused } from '../feed/cursors.ts';
+import { Feed, type FeedRow, isDeletion } from '../feed/feed.ts';
+import type { Ticks } from '../feed/ticks.ts';
+import type { Watchers } from '../feed/watchers.ts';
+import { type CursorOwner, type ListingScope, StorageError, type StoredPage } from '../storage.ts';
 import { splitKey } from './names.ts';
-import { type CursorOwner, type ListingScope, StorageError, type StoredPage } from './storage.ts';
-import type { Ticks } from './ticks.ts';
 import { type EntryRow, storedDeletion, storedOf } from './tree-rows.ts';
-import type { Watchers } from './watchers.ts';
 import type { Store } from './writes.ts';
 
 /** Entries a page may have (service-api.md §6.1). */

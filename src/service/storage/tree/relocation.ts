@@ -1,7 +1,7 @@
-import type { Transaction } from './committer.ts';
-import { conflict, notFound } from './errors.ts';
+import type { Transaction } from '../committer.ts';
+import { conflict, notFound } from '../errors.ts';
+import { StorageError } from '../storage.ts';
 import { malformed, type Place, sizeChecked } from './names.ts';
-import { StorageError } from './storage.ts';
 import { type EntryRow, keyOf } from './tree-rows.ts';
 import { freePlace, kindOf, type Store } from './writes.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../util/clock.ts';
+import type { Clock } from '../../../util/clock.ts';
 
 /**
  * The growing numbers that order all changes. They start at the time (in 1/1024 ms), so that a data

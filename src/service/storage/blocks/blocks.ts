@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { codeOf, DamagedBlockError } from '../errors.ts';
 import type { Disk, DiskFile } from './disk.ts';
-import { codeOf, DamagedBlockError } from './errors.ts';
 
 /**
  * Blocks up to this size live in SQLite, where many of them share one fsync of its log; larger ones are

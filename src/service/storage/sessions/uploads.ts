@@ -1,14 +1,12 @@
-import type { Clock } from '../../util/clock.ts';
-import { BLOCK_BYTES } from '../../util/content-hash.ts';
-import type { BlockFiles, StagedBlock } from './blocks.ts';
-import { type Committer, eachInSavepoint, type Transaction } from './committer.ts';
-import type { Database } from './database.ts';
-import { DamagedBlockError } from './errors.ts';
-import { stagePieces } from './pieces.ts';
-import { readBlock } from './reading.ts';
-import type { PieceRow } from './session-rows.ts';
-import { arePieces, type Joined, PiecesChanged, refused, type Sessions } from './sessions.ts';
-import { release, type Staged, stage } from './staging.ts';
+import type { Clock } from '../../../util/clock.ts';
+import { BLOCK_BYTES } from '../../../util/content-hash.ts';
+import type { BlockFiles, StagedBlock } from '../blocks/blocks.ts';
+import { stagePieces } from '../blocks/pieces.ts';
+import { readBlock } from '../blocks/reading.ts';
+import { release, type Staged, stage } from '../blocks/staging.ts';
+import { type Committer, eachInSavepoint, type Transaction } from '../committer.ts';
+import type { Database } from '../database.ts';
+import { DamagedBlockError } from '../errors.ts';
 import {
   type Commit,
   type Incoming,
@@ -18,9 +16,11 @@ import {
   StorageError,
   type StorageRefusal,
   type StoredFile,
-} from './storage.ts';
-import { storedFile } from './tree-rows.ts';
-import { type Store, writeFile } from './writes.ts';
+} from '../storage.ts';
+import { storedFile } from '../tree/tree-rows.ts';
+import { type Store, writeFile } from '../tree/writes.ts';
+import type { PieceRow } from './session-rows.ts';
+import { arePieces, type Joined, PiecesChanged, refused, type Sessions } from './sessions.ts';
 
 /** A session and the bytes its client believes it has. */
 export interface SessionPoint {

@@ -1,5 +1,5 @@
-import { foldName } from '../../util/path.ts';
-import { StorageError } from './storage.ts';
+import { foldName } from '../../../util/path.ts';
+import { StorageError } from '../storage.ts';
 
 /** Where something is or could be, below the root. Keys are folded, names as they were asked for. */
 export interface Place {

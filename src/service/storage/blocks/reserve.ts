@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { Committer, Operation } from './committer.ts';
+import type { Committer, Operation } from '../committer.ts';
+import { codeOf } from '../errors.ts';
+import { StorageError } from '../storage.ts';
 import type { Disk } from './disk.ts';
-import { codeOf } from './errors.ts';
-import { StorageError } from './storage.ts';
 
 /** Enough for the database to note the removal of some thousand files. */
 const RESERVE_BYTES = 4 * 1024 * 1024;

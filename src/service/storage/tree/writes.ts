@@ -1,12 +1,12 @@
-import type { StagedBlock } from './blocks.ts';
-import type { Transaction } from './committer.ts';
-import type { Contents } from './contents.ts';
-import { conflict } from './errors.ts';
-import type { Graveyard } from './graveyard.ts';
+import type { StagedBlock } from '../blocks/blocks.ts';
+import type { Contents } from '../blocks/contents.ts';
+import type { Graveyard } from '../blocks/graveyard.ts';
+import { hashOfBlocks } from '../blocks/staging.ts';
+import type { Transaction } from '../committer.ts';
+import { conflict } from '../errors.ts';
+import { numberOf } from '../feed/ticks.ts';
+import type { Commit } from '../storage.ts';
 import { alternatives, malformed, type Place, renamed } from './names.ts';
-import { hashOfBlocks } from './staging.ts';
-import type { Commit } from './storage.ts';
-import { numberOf } from './ticks.ts';
 import type { Tree } from './tree.ts';
 import type { EntryRow } from './tree-rows.ts';
 

@@ -1,8 +1,8 @@
-import type { Transaction } from './committer.ts';
-import { conflict, notFound } from './errors.ts';
+import type { Transaction } from '../committer.ts';
+import { conflict, notFound } from '../errors.ts';
+import { numberOf } from '../feed/ticks.ts';
+import { type RevisionPage, StorageError } from '../storage.ts';
 import { malformed, type Place, placeOf } from './names.ts';
-import { type RevisionPage, StorageError } from './storage.ts';
-import { numberOf } from './ticks.ts';
 import { type EntryRow, storedRevision } from './tree-rows.ts';
 import type { Store } from './writes.ts';
 
