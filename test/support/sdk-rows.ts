@@ -9,11 +9,11 @@ const UNWRITABLE = [
 
 /**
  * Which test file drives which functions through the official SDK, and which members of each error union it
- * sees there. The files hold themselves to their rows; `sdk-complete.test.ts` holds the rows to the service's
+ * sees there. The files hold themselves to their rows; `sdk/complete.test.ts` holds the rows to the service's
  * functions.
  */
 export const SDK_ROWS = {
-  'sdk-metadata': {
+  metadata: {
     'files/get_metadata': ['path/malformed_path', 'path/not_found'],
     'files/list_folder': [
       'path/malformed_path',
@@ -40,7 +40,7 @@ export const SDK_ROWS = {
     'files/search_v2': ['invalid_argument', 'path/malformed_path'],
     'files/search/continue_v2': [],
   },
-  'sdk-upload': {
+  upload: {
     'files/upload': ['content_hash_mismatch', ...UNWRITABLE, 'properties_error/template_not_found'],
     'files/upload_session/append': ['closed', 'incorrect_offset', 'not_found'],
     'files/upload_session/append_v2': [
@@ -72,7 +72,7 @@ export const SDK_ROWS = {
     ],
     'files/upload_session/start_batch': [],
   },
-  'sdk-tree': {
+  tree: {
     'files/copy_batch/check_v2': ['invalid_async_job_id'],
     'files/copy_batch_v2': [],
     'files/copy_v2': [
@@ -109,7 +109,7 @@ export const SDK_ROWS = {
       'path_write/conflict/file',
     ],
   },
-  'sdk-content': {
+  content: {
     'files/download': ['path/malformed_path', 'path/not_file', 'path/not_found'],
     'files/download_zip': ['path/malformed_path', 'path/not_folder', 'path/not_found'],
     'files/get_temporary_link': ['path/malformed_path', 'path/not_file', 'path/not_found'],
@@ -125,7 +125,7 @@ export const SDK_ROWS = {
       'unsupported_image',
     ],
   },
-  'sdk-sharing': {
+  sharing: {
     'sharing/create_shared_link_with_settings': [
       'path/malformed_path',
       'path/not_found',
@@ -153,7 +153,7 @@ export const SDK_ROWS = {
       'shared_link_not_found',
     ],
   },
-  'sdk-users': {
+  users: {
     'auth/token/revoke': [],
     'check/app': [],
     'check/user': [],

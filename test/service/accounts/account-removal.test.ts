@@ -1,0 +1,100 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { adminCommand } from '../../../src/cli/service-admin/admin.ts';
+import { checkService } from '../../../src/service/check.ts';
+import { pseudoRandomBytes } from '../../support/bytes.ts';
+import { addApp, addPerson, besideService, FormBrowser, tokenByConsent } from '../../support/consent.ts';
+import { eventually } from '../../support/eventually.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { startTestService, type TestService } from '../../support/service.ts';
+import { put, rpc, send } from '../../support/service-client.ts';
+
+const EMAIL = 'leaving@example.org';
+const PASSWORD = 'correct horse';
+const CALLBACK = 'http://localhost:53682/';
+const HOUR_MS = 3_600_000;
+
+let clock: ManualClock;
+let service: TestService;
+let app: { readonly key: string; readonly secret: string; readonly redirectUri: string };
+/** The service as the account that will be removed calls it. */
+let theirs: TestService;
+
+beforeEach(async () => {
+  clock = new ManualClock();
+  service = await startTestService({ clock });
+  await addPerson(service, EMAIL, PASSWORD);
+  const added = addApp(service, { redirectUris: [CALLBACK] });
+  app = { key: added.app.key, secret: added.secret, redirectUri: CALLBACK };
+  theirs = { ...service, token: await tokenByConsent(service, app, EMAIL, PASSWORD) };
+});
+afterEach(() => service.close());
+
+/** `davgate service account remove`. */
+async function remove(...words: string[]): Promise<void> {
+  const terminal = { say: () => undefined, readPassword: async () => '' };
+  await adminCommand(['account', 'remove', EMAIL, ...words, '--data', service.dataDirectory], {}, terminal);
+}
+
+/** More than is kept beside the metadata, and equal to nothing else. */
+const LARGE = pseudoRandomBytes(5_000_000, 7);
+
+const blockFiles = () => readdir(join(service.dataDirectory, 'blocks'));
+
+const homesLeft = () => besideService(service, ({ accounts }) => accounts.abandonedHomes().length);
+
+test('a removed account’s token, links and sign-in end at once, its files soon, and nobody else’s', async () => {
+  await put(service, '/ours', pseudoRandomBytes(5_000_000, 8));
+  const ours = await blockFiles();
+  await put(theirs, '/Folder/large', LARGE);
+  await put(theirs, '/Folder/deleted', 'x'.repeat(100_000));
+  await rpc(theirs, 'files/delete_v2', { path: '/Folder/deleted' });
+  await put(theirs, '/deleted', 'y');
+  await rpc(theirs, 'files/delete_v2', { path: '/deleted' });
+  const path = '/Folder/large';
+  const { url } = (await rpc(theirs, 'sharing/create_shared_link_with_settings', { path })).json as {
+    url: string;
+  };
+  const { link } = (await rpc(theirs, 'files/get_temporary_link', { path })).json as { link: string };
+  const browser = new FormBrowser(service);
+  await browser.open({ client_id: app.key, response_type: 'code' });
+  await browser.signIn(EMAIL, PASSWORD);
+
+  await remove('--delete-files');
+  expect((await rpc(theirs, 'users/get_current_account', null)).status).toBe(401);
+  for (const address of [url, link]) expect((await send(address, {})).status).toBe(404);
+  expect((await browser.press('allow')).status).toBe(403);
+  expect((await browser.signIn(EMAIL, PASSWORD)).text).toContain('There is no account with this address');
+
+  await eventually(async () => {
+    await clock.advance(HOUR_MS);
+    expect([homesLeft(), await blockFiles()]).toEqual([0, ours]);
+  });
+  expect((await rpc(service, 'files/get_metadata', { path: '/ours' })).status).toBe(200);
+});
+
+test('who comes back with the same address finds an empty home, and a restart goes on deleting', async () => {
+  await put(theirs, '/large', LARGE);
+  await remove('--delete-files');
+  await service.service.close();
+  expect(homesLeft()).toBe(1);
+  const again = await startTestService({ clock, dataDirectory: service.dataDirectory });
+  try {
+    await eventually(() => expect(homesLeft()).toBe(0));
+    await addPerson(again, EMAIL, PASSWORD);
+    const token = await tokenByConsent(again, app, EMAIL, PASSWORD);
+    const answered = await rpc(again, 'files/list_folder', { path: '' }, { token });
+    expect(answered.json).toMatchObject({ entries: [] });
+  } finally {
+    await again.close();
+  }
+  const damages: string[] = [];
+  for await (const damage of checkService(service.dataDirectory, () => undefined)) damages.push(damage);
+  expect(damages).toEqual([]);
+});
+
+test('is only done by who says that the files go too', async () => {
+  await expect(remove()).rejects.toThrow('say --delete-files if you mean it');
+  expect((await rpc(theirs, 'users/get_current_account', null)).status).toBe(200);
+});

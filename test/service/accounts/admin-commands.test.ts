@@ -1,0 +1,306 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adminCommand } from '../../../src/cli/service-admin/admin.ts';
+import { isStartFailure } from '../../../src/cli/start-failure.ts';
+import { openDatabase } from '../../../src/service/database.ts';
+import { appIn, told } from '../../support/admin-output.ts';
+import { FormBrowser, tokenByConsent } from '../../support/consent.ts';
+import { startTestService, type TestService } from '../../support/service.ts';
+import { put, rpc, send, upload } from '../../support/service-client.ts';
+
+// The commands work on the directory of a service that runs all the while, by a connection of their own.
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
+interface Ran {
+  readonly said: string;
+  readonly complaint: string;
+}
+
+/** As `davgate` itself runs it, but for the process: `test/clients` has that. */
+async function run(words: string, input = '', data = service.dataDirectory): Promise<Ran> {
+  const lines: string[] = [];
+  const terminal = { say: (line: string) => lines.push(line), readPassword: async () => input };
+  try {
+    await adminCommand([...words.split(' '), '--data', data], {}, terminal);
+    return { said: `${lines.join('\n')}\n`, complaint: '' };
+  } catch (error) {
+    if (!isStartFailure(error)) throw error;
+    return { said: lines.join('\n'), complaint: error.message };
+  }
+}
+
+/** Runs a command that must succeed. Returns what it says. */
+async function did(words: string, input = ''): Promise<string> {
+  const { said, complaint } = await run(words, input);
+  expect(complaint, words).toBe('');
+  return said;
+}
+
+const makeApp = async (options: string) => appIn(await did(`app create ${options}`));
+
+const call = (token: string, name = 'users/get_current_account', argument: unknown = null) =>
+  rpc(service, name, argument, { token });
+
+const CALLBACK = 'http://localhost:53682/';
+
+describe('an app', () => {
+  test('is changed in each thing that is named, and in no other', async () => {
+    const { key, secret } = await makeApp(`--name One --scopes sharing.write --redirect-uri ${CALLBACK}`);
+    expect(await did(`app show ${key}`)).toMatch(/^scopes +sharing\.read sharing\.write$/m);
+    await did(
+      `app set ${key} --status applied --redirect-uri https://a.example/cb --redirect-uri org.example.app:/cb`,
+    );
+    const shown = await did(`app show ${key}`);
+    expect(shown).toMatch(/^users +0 of at most 500$/m);
+    expect(shown.match(/^redirect URI +(\S+)$/gm)?.map((line) => line.split(/ +/).at(-1))).toEqual([
+      'https://a.example/cb',
+      'org.example.app:/cb',
+    ]);
+    expect(shown).toMatch(/^name +One$/m);
+    expect(shown).not.toContain(secret);
+    await did(`app set ${key} --status production --no-redirect-uris --name Two`);
+    expect(await did(`app show ${key}`)).toMatch(
+      /name +Two\nstatus +production\nusers +0\n.*\nredirect URI +none$/m,
+    );
+  });
+
+  test('that loses a scope loses it for the tokens that are out', async () => {
+    const { key } = await makeApp('--name Loser --scopes account_info.read,files.metadata.read');
+    const token = told(
+      'access token',
+      await did(`token create --account drive@davgate.invalid --app ${key}`),
+    );
+    expect((await call(token, 'files/list_folder', { path: '' })).status).toBe(200);
+    await did(`app set ${key} --scopes account_info.read`);
+    const answered = await call(token, 'files/list_folder', { path: '' });
+    expect([answered.status, answered.text]).toEqual([
+      400,
+      expect.stringContaining("does not have the required scope 'files.metadata.read'"),
+    ]);
+    expect((await call(token)).status).toBe(200);
+  });
+
+  test('gets a new secret, and the old one is no good any more', async () => {
+    const { key, secret } = await makeApp('--name Leaky --scopes account_info.read');
+    const renewed = told('app secret', await did(`app set ${key} --new-secret`));
+    expect(renewed).not.toBe(secret);
+    const check = (one: string) =>
+      send(`${service.url}/2/check/app`, {
+        method: 'POST',
+        headers: {
+          authorization: `Basic ${Buffer.from(`${key}:${one}`).toString('base64')}`,
+          'content-type': 'application/json',
+        },
+        body: '{}',
+      });
+    expect([(await check(secret)).status, (await check(renewed)).status]).toEqual([401, 200]);
+  });
+
+  test('that is removed takes its tokens with it', async () => {
+    const { key } = await makeApp('--name Gone --scopes account_info.read');
+    const token = told(
+      'access token',
+      await did(`token create --account drive@davgate.invalid --app ${key}`),
+    );
+    expect((await call(token)).status).toBe(200);
+    await did(`app remove ${key}`);
+    expect((await call(token)).status).toBe(401);
+    expect(await did('app list')).not.toContain(key);
+    expect((await call(service.token)).status).toBe(200);
+  });
+});
+
+describe('an account', () => {
+  const space = async (token: string) =>
+    ((await call(token, 'users/get_space_usage')).json as { allocation: { allocated: number } }).allocation
+      .allocated;
+
+  test('is called by what it was given as a name, or by its address', async () => {
+    await did('account create plain@example.org');
+    await did('account create full@example.org --given-name Ann --surname Other');
+    const nameOf = async (email: string) => {
+      const words = `token create --account ${email} --app ${service.appKey}`;
+      const { json } = await call(told('access token', await did(words)));
+      return (json as { name: { display_name: string } }).name.display_name;
+    };
+    expect(await nameOf('plain@example.org')).toBe('plain');
+    expect(await nameOf('full@example.org')).toBe('Ann Other');
+    await did('account set full@example.org --given-name Anna');
+    expect(await nameOf('full@example.org')).toBe('Anna Other');
+  });
+
+  test('holds as much as it may, from the next call on', async () => {
+    await did('account create small@example.org --quota 1KB --permanent-delete yes');
+    const { key } = await makeApp('--name Space --scopes all');
+    const token = told('access token', await did(`token create --account small@example.org --app ${key}`));
+    expect(await space(token)).toBe(1000);
+    const write = (body: string) => upload(service, 'files/upload', { path: '/a' }, { token, body });
+    expect((await write('x'.repeat(1001))).json).toMatchObject({
+      error: { reason: { '.tag': 'insufficient_space' } },
+    });
+    await did('account set small@example.org --quota 2KiB');
+    expect(await space(token)).toBe(2048);
+    expect((await write('x'.repeat(1001))).status).toBe(200);
+    expect((await call(token, 'files/permanently_delete', { path: '/a' })).status).toBe(200);
+    await did('account set small@example.org --permanent-delete no');
+    expect((await call(token, 'files/permanently_delete', { path: '/a' })).text).toContain(
+      'Your API app is not allowed to call this function.',
+    );
+    expect(await did('account list')).toMatch(/^small@example\.org +small +2\.0 kB$/m);
+  });
+
+  test('has the password that was last set, and browsers with an older one are signed out', async () => {
+    await did('account create pass@example.org --password-stdin', 'first password');
+    const { key, secret } = await makeApp(
+      `--name Pass --scopes account_info.read --redirect-uri ${CALLBACK}`,
+    );
+    const request = { client_id: key, response_type: 'code', redirect_uri: CALLBACK };
+    const browser = new FormBrowser(service);
+    await browser.open(request);
+    expect((await browser.signIn('pass@example.org', 'first password')).text).toContain('wants access');
+    await did('account set PASS@example.org --password-stdin', 'second password');
+    expect((await browser.open(request)).text).toContain('Sign in to go on');
+    expect((await browser.signIn('pass@example.org', 'first password')).status).toBe(403);
+    const third = told('password', await did('account set pass@example.org --new-password'));
+    expect(
+      (
+        await call(
+          await tokenByConsent(service, { key, secret, redirectUri: CALLBACK }, 'pass@example.org', third),
+        )
+      ).status,
+    ).toBe(200);
+  });
+});
+
+describe('a token', () => {
+  const numberOf = async (app: string) =>
+    new RegExp(`^(\\d+) .* ${app} `, 'm').exec(await did('token list'))?.[1] ?? '';
+
+  test('does what its scopes say, until it is revoked', async () => {
+    const { key } = await makeApp('--name Few --scopes all');
+    const words = `token create --account drive@davgate.invalid --app ${key} --scopes files.content.write`;
+    const token = told('access token', await did(words));
+    await put({ ...service, token }, '/by-token', 'x');
+    expect((await call(token)).json).toMatchObject({ error: { required_scope: 'account_info.read' } });
+    const listed = await did(`token list --app ${key}`);
+    expect(listed).toMatch(
+      /^\d+ +access +drive@davgate\.invalid +Few +\d{4}-\d\d-\d\d \d\d:\d\dZ +when revoked +files\.content\.read files\.content\.write$/m,
+    );
+    expect(listed).not.toContain(token);
+    await did(`token revoke ${await numberOf('Few')}`);
+    expect((await call(token)).status).toBe(401);
+  });
+
+  test('ends after its hours, or refreshes', async () => {
+    const { key, secret } = await makeApp('--name Ends --scopes account_info.read');
+    const words = `token create --account drive@davgate.invalid --app ${key}`;
+    const short = told('access token', await did(`${words} --hours 0.000000001`));
+    const refreshToken = told('refresh token', await did(`${words} --refresh`));
+    expect((await call(short)).json).toMatchObject({ error: { '.tag': 'expired_access_token' } });
+    expect(await did(`token list --app ${key}`)).toMatch(
+      /^\d+ +refresh .* when revoked +account_info\.read$/m,
+    );
+    const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: key };
+    const body = new URLSearchParams({ ...form, client_secret: secret });
+    const answered = await send(`${service.url}/oauth2/token`, { method: 'POST', body });
+    expect((await call((answered.json as { access_token: string }).access_token)).status).toBe(200);
+  });
+
+  test('is not made for more users than the app may have', async () => {
+    const { key } = await makeApp('--name Crowd --scopes account_info.read');
+    const database = openDatabase(service.dataDirectory);
+    database.exec(`
+      WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 50)
+      INSERT INTO accounts (account_id, namespace, email, given_name, surname, may_delete_permanently)
+        SELECT 'dbid:crowd' || n, 'crowd' || n, 'crowd' || n || '@example.org', '', '', 0 FROM number;
+      INSERT INTO grants (account_id, app_key, scopes)
+        SELECT account_id, '${key}', '' FROM accounts WHERE account_id LIKE 'dbid:crowd%'`);
+    database.close();
+    expect(await did(`app show ${key}`)).toMatch(/^users +50 of at most 50$/m);
+    const words = `token create --account drive@davgate.invalid --app ${key}`;
+    expect(await run(words)).toMatchObject({
+      complaint: expect.stringContaining('has as many users as its status (development) allows'),
+    });
+    await did(`token create --account crowd7@example.org --app ${key}`);
+    await did(`app set ${key} --status applied`);
+    await did(words);
+  });
+});
+
+describe('what cannot be done is said in one line', () => {
+  test.each([
+    ['app sell', 'app sell: no such command'],
+    ['app create --scopes all', '--name is missing'],
+    ['app create --name X', '--scopes is missing'],
+    [
+      'app create --name X --scopes files.read',
+      '--scopes files.read: no such scope; there are account_info.read,',
+    ],
+    [
+      'app create --name X --scopes all --status beta',
+      '--status beta: must be development, applied, production',
+    ],
+    ['app create --name X --scopes all --redirect-uri http://a.example/', 'must begin with https://'],
+    ['app create --name X --scopes all --redirect-uri javascript:alert(1)', 'must begin with https://'],
+    ['app create --name X --scopes all --redirect-uri https://a.example/#x', 'has a fragment'],
+    ['app create --name X --scopes all --redirect-uri https://u:p@a.example/', 'has a user name in it'],
+    ['app create --name X --scopes all --redirect-uri nowhere', 'is no absolute address'],
+    ['app create --name X --scopes all --colour red', "Unknown option '--colour'"],
+    ['app show', 'write it like: davgate service app show KEY'],
+    ['app show x', 'x is the key of no app'],
+    ['app set x --name Y', 'x is the key of no app'],
+    ['account create nobody', 'nobody: no address'],
+    ['account create drive@davgate.invalid', 'has an account already'],
+    ['account create DRIVE@davgate.invalid', 'has an account already'],
+    ['account create new@example.org --quota much', '--quota much: no size'],
+    ['account create new@example.org --permanent-delete maybe', 'must be yes or no'],
+    ['account create new@example.org --password-stdin', 'at least 8 characters'],
+    ['account set drive@davgate.invalid', 'say what to change'],
+    ['account set new@example.org --new-password', 'new@example.org has no account here'],
+    ['token create', '--account is missing'],
+    ['token create --account drive@davgate.invalid --app x', 'x is the key of no app'],
+    [
+      'token create --account drive@davgate.invalid --app APPKEY --hours 0',
+      '--hours 0: must be a number above 0',
+    ],
+    [
+      'token create --account drive@davgate.invalid --app APPKEY --hours 2400000000',
+      '--hours 2400000000: must be at most 876000, a hundred years; left out, the token lives until it is revoked',
+    ],
+    [
+      `token create --account drive@davgate.invalid --app APPKEY --hours ${'9'.repeat(400)}`,
+      'must be at most 876000',
+    ],
+    ['token revoke x', 'x is the number of no token'],
+    ['token revoke 999999', '999999 is the number of no token'],
+  ])('%s', async (words, text) => {
+    const { said, complaint } = await run(words.replace('APPKEY', service.appKey), 'short');
+    expect(said).toBe('');
+    expect(complaint).toContain(text);
+    expect(complaint.split('\n')).toHaveLength(1);
+  });
+});
+
+test('a folder without a service is named, and not made into one', async () => {
+  const data = join(service.dataDirectory, 'nothing here');
+  for (const words of ['app list', 'account list', 'token list', 'app show x']) {
+    expect(await run(words, '', data)).toMatchObject({
+      complaint: `${data} holds no storage service: name its folder with --data DIR`,
+    });
+  }
+  expect(existsSync(data)).toBe(false);
+});
+
+test('each command says what its options mean', async () => {
+  for (const noun of ['app', 'account', 'token']) {
+    const group = await did(`${noun} --help`);
+    const names = Array.from(group.matchAll(/^ {2}davgate service (\w+ \w+)/gm), ([, name = '']) => name);
+    expect(names.length).toBeGreaterThanOrEqual(3);
+    for (const name of names) expect(await did(`${name} --help`)).toContain(`Usage: davgate service ${name}`);
+  }
+});

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ROUTES } from '../../../src/service/routes/table.ts';
+import { type Item, newFile, newFolder, newImage } from '../../support/items.ts';
+import { type Form, PATH_FIELDS, type PathField, READ, WITHOUT_PATH } from '../../support/path-fields.ts';
+import { startTestService, type TestService } from '../../support/service.ts';
+import { type Answered, rpc } from '../../support/service-client.ts';
+
+// Each function that takes a path, by each form of address: what the pattern of the field allows works and means the
+// same item; what it does not allow is refused before anything is done.
+
+let service: TestService;
+let namespace: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  const account = await rpc(service, 'users/get_current_account', null);
+  namespace = (account.json as { root_info: { home_namespace_id: string } }).root_info.home_namespace_id;
+});
+afterAll(() => service.close());
+
+/** An item for a case, and what each form calls what the case names. */
+async function itemFor({ names }: PathField): Promise<{ item: Item; addresses: Record<Form, string> }> {
+  const item = await (names === 'file'
+    ? newFile(service)
+    : names === 'image'
+      ? newImage(service)
+      : newFolder(service));
+  const below = names === 'new' ? '/new' : '';
+  const addresses = {
+    path: item.path + below,
+    ns: `ns:${namespace}${item.path}${below}`,
+    id: item.id + below,
+    rev: `rev:${item.rev}`,
+  };
+  return { item, addresses };
+}
+
+test('every function is in the table, or known to take no path', () => {
+  const named = new Set([...PATH_FIELDS.map(({ route }) => route), ...WITHOUT_PATH]);
+  expect([...named].sort()).toEqual([...ROUTES.keys()].sort());
+});
+
+/** Everything of an answer that does not tell one fresh item from another. */
+function shapeOf({ status, json }: Answered, { path }: Item): unknown {
+  const plain = JSON.stringify(json ?? null)
+    .replaceAll(path.slice(1), 'ITEM')
+    .replaceAll(path.slice(1).toLowerCase(), 'ITEM')
+    .replaceAll(path.split('/').at(-1) ?? '', 'NAME')
+    .replaceAll(/"(id|rev|cursor|content_hash|content-hash|link|url|\w+_modified)":"[^"]*"/g, '"$1":…');
+  return { status, plain: plain.replaceAll(/ITEM|NAME|File \d+/g, 'IT') };
+}
+
+describe.each(PATH_FIELDS.map((one) => [one.route, one.field, one] as const))(
+  '%s, %s',
+  (_route, _field, one) => {
+    test.each(READ.filter((form) => one.allows.includes(form)))('by %s', async (form) => {
+      const plain = await itemFor(one);
+      const expected = shapeOf(await one.call(service, plain.addresses.path, plain.item), plain.item);
+      const { item, addresses } = await itemFor(one);
+      const answered = await one.call(service, addresses[form], item);
+      expect(answered.status, answered.text).toBe(200);
+      expect(shapeOf(answered, item)).toEqual(expected);
+      if (one.names === 'new')
+        expect((await rpc(service, 'files/get_metadata', { path: addresses.path })).status).toBe(200);
+    });
+
+    test.each(READ.filter((form) => !one.allows.includes(form)))('not by %s', async (form) => {
+      const { item, addresses } = await itemFor(one);
+      const answered = await one.call(service, addresses[form], item);
+      if (one.isUpload) {
+        expect([answered.status, JSON.stringify(answered.json)]).toEqual([
+          409,
+          expect.stringContaining('malformed_path'),
+        ]);
+      } else if (one.route === 'files/download_zip') {
+        // The pattern allows it, but a revision is never a folder.
+        expect(answered.json).toMatchObject({ error: { path: { '.tag': 'not_folder' } } });
+      } else {
+        expect([answered.status, answered.text]).toEqual([
+          400,
+          expect.stringContaining(`'${addresses[form]}' did not match pattern`),
+        ]);
+      }
+      expect((await rpc(service, 'files/get_metadata', { path: item.path })).status).toBe(200);
+    });
+
+    test('nothing by the namespace or the id of another', async () => {
+      const { item } = await itemFor(one);
+      const below = one.names === 'new' ? '/new' : '';
+      for (const address of [`ns:1${item.path}${below}`, `id:AAAAAAAAAAAAAAAAAAAAAA${below}`]) {
+        if (address.startsWith('id:') && !one.allows.includes('id')) continue;
+        const answered = await one.call(service, address, item);
+        // A search in a folder that is not there finds nothing, as the real service's does.
+        const isSearch = one.route === 'files/search_v2' && answered.status === 200;
+        if (isSearch) expect(answered.json).toEqual({ matches: [], has_more: false });
+        else
+          expect([answered.status, answered.json ? JSON.stringify(answered.json) : answered.text]).toEqual([
+            409,
+            expect.stringMatching(/not_found|no_write_permission|malformed_path/),
+          ]);
+      }
+      expect((await rpc(service, 'files/get_metadata', { path: item.path })).status).toBe(200);
+    });
+  },
+);

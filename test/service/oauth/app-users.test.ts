@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { addAccount } from '../../../src/service/accounts/provision.ts';
+import { CALLBACK, CodeFlow, EMAIL, PASSWORD } from '../../support/code-flow.ts';
+import { addPerson, besideService, FormBrowser, sentBack } from '../../support/consent.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { startTestService, type TestService } from '../../support/service.ts';
+import type { Answered } from '../../support/service-client.ts';
+
+const clock = new ManualClock();
+let service: TestService;
+let flow: CodeFlow;
+
+beforeAll(async () => {
+  service = await startTestService({ clock });
+  await addPerson(service, EMAIL, PASSWORD);
+});
+afterAll(() => service.close());
+
+beforeEach(() => {
+  flow = new CodeFlow(service);
+});
+
+/** So many accounts that have linked the app. */
+function linkUsers(count: number): void {
+  besideService(service, ({ accounts, grants }) => {
+    for (let user = 0; user < count; user++) {
+      const email = `${user}-${flow.app.key}@example.org`;
+      const person = { email, givenName: 'N', surname: 'N', mayDeletePermanently: false };
+      const { id } = addAccount(accounts, person);
+      grants.add(0, { accountId: id, appKey: flow.app.key, scopes: flow.app.scopes });
+    }
+  });
+}
+
+/** The page that somebody who has never linked the app gets after signing in. */
+async function asNewcomer(): Promise<{ newcomer: FormBrowser; page: Answered }> {
+  const email = `new-${newcomers++}@example.org`;
+  await addPerson(service, email, PASSWORD);
+  const newcomer = new FormBrowser(service);
+  await newcomer.open(flow.asking());
+  return { newcomer, page: await newcomer.signIn(email, PASSWORD) };
+}
+
+let newcomers = 0;
+const LIMIT_REACHED = 'This app has reached its user limit';
+
+describe('an app', () => {
+  test.each([
+    ['in development', 'development', 50],
+    ['with production applied for', 'applied', 500],
+  ] as const)('%s has no more than its users', async (_, status, most) => {
+    besideService(service, ({ apps }) => apps.change(flow.app.key, { status }));
+    linkUsers(most - 1);
+    const code = await flow.codeFor(flow.asking());
+    // The code is not yet exchanged, but its place is taken.
+    const { page } = await asNewcomer();
+    expect([page.status, page.text]).toEqual([403, expect.stringContaining(LIMIT_REACHED)]);
+    expect((await flow.exchange(code)).status).toBe(200);
+    // Who is linked already may link again.
+    expect((await flow.exchange(await flow.codeFor(flow.asking()))).status).toBe(200);
+    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+  });
+
+  test('takes more as soon as its status allows it', async () => {
+    besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
+    linkUsers(50);
+    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+    besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'applied' }));
+    const { newcomer, page } = await asNewcomer();
+    expect(page.text).toContain('wants access to your account');
+    expect(
+      (await flow.exchange(sentBack(await newcomer.press('allow'), CALLBACK)['code'] ?? '')).status,
+    ).toBe(200);
+  });
+
+  test('has one last place for one of two who are asked at once', async () => {
+    besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
+    linkUsers(49);
+    const both = [await asNewcomer(), await asNewcomer()];
+    for (const { page } of both) expect(page.text).toContain('wants access to your account');
+    const answers = await Promise.all(both.map(({ newcomer }) => newcomer.press('allow')));
+    expect(answers.map(({ status }) => status).sort()).toEqual([303, 403]);
+  });
+
+  test('gets a place back when a code was not used in time', async () => {
+    besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
+    linkUsers(49);
+    await flow.codeFor(flow.asking());
+    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+    await clock.advance(600_000);
+    expect((await asNewcomer()).page.text).toContain('wants access to your account');
+  });
+
+  test('in production has any number', async () => {
+    linkUsers(501);
+    expect((await asNewcomer()).page.text).toContain('wants access to your account');
+  });
+});

@@ -1,0 +1,319 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { App } from '../../../src/service/accounts/apps.ts';
+import { addApp, addPerson, besideService, FormBrowser, sentBack } from '../../support/consent.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { startTestService, type TestService } from '../../support/service.ts';
+import { type Answered, rpc, send } from '../../support/service-client.ts';
+
+const PASSWORD = 'correct horse';
+const CALLBACK = 'http://127.0.0.1:9/callback';
+const OVER_HTTPS = 'https://app.example/callback';
+
+const clock = new ManualClock();
+let service: TestService;
+let app: App;
+let email: string;
+let browser: FormBrowser;
+let people = 0;
+
+beforeAll(async () => {
+  service = await startTestService({ clock });
+});
+afterAll(() => service.close());
+
+// Each test has its own app and its own person, whose guesses nobody else has used up.
+beforeEach(async () => {
+  ({ app } = addApp(service, { redirectUris: [CALLBACK, OVER_HTTPS] }));
+  email = `person${people++}@example.org`;
+  await addPerson(service, email, PASSWORD);
+  browser = new FormBrowser(service);
+});
+
+function asking(more: Record<string, string> = {}): Record<string, string> {
+  return { client_id: app.key, response_type: 'code', redirect_uri: CALLBACK, ...more };
+}
+
+const asksForPassword = ({ text }: Answered) => text.includes('type="password"');
+const asksForConsent = ({ text }: Answered) => text.includes('value="allow"');
+
+describe('signing in', () => {
+  test.each([
+    ['a wrong password', () => email, 'wrong'],
+    ['no password', () => email, ''],
+    ['an address of nobody', () => 'nobody@example.org', PASSWORD],
+  ])('with %s is refused, in the same words', async (_, address, password) => {
+    await browser.open(asking());
+    const answered = await browser.signIn(address(), password);
+    expect([answered.status, asksForPassword(answered)]).toEqual([403, true]);
+    expect(answered.text).toContain('There is no account with this address and password.');
+    expect(asksForPassword(await browser.open(asking()))).toBe(true);
+  });
+
+  test('into an account that has no password is refused', async () => {
+    besideService(service, ({ accounts }) =>
+      accounts.add(
+        { email: `none-${email}`, givenName: '', surname: '', mayDeletePermanently: false, limitBytes: 0 },
+        `9${people}`,
+      ),
+    );
+    await browser.open(asking());
+    expect((await browser.signIn(`none-${email}`, '')).status).toBe(403);
+  });
+
+  test('can be tried ten times a minute for one address, whether or not it has an account', async () => {
+    await browser.open(asking());
+    for (const address of [email, `nobody-${email}`]) {
+      for (let attempt = 0; attempt < 10; attempt++)
+        expect((await browser.signIn(address, 'wrong')).status).toBe(403);
+      // The right password would not be let in either: else the eleventh guess would tell.
+      const answered = await browser.signIn(address, PASSWORD);
+      expect([answered.status, answered.headers.get('retry-after')]).toEqual([429, '60']);
+      expect(answered.text).toContain('Too many attempts.');
+    }
+    await addPerson(service, `other-${email}`, PASSWORD);
+    expect(asksForConsent(await browser.signIn(`other-${email}`, PASSWORD))).toBe(true);
+    await clock.advance(60_000);
+    browser.forgetCookies();
+    await browser.open(asking());
+    expect(asksForConsent(await browser.signIn(email, PASSWORD))).toBe(true);
+  });
+
+  test('lasts for eight hours', async () => {
+    await browser.open(asking());
+    await browser.signIn(email, PASSWORD);
+    await clock.advance(8 * 3_600_000 - 1);
+    expect(asksForConsent(await browser.open(asking()))).toBe(true);
+    await clock.advance(1);
+    expect(asksForPassword(await browser.open(asking()))).toBe(true);
+  });
+
+  test('is asked for again by force_reauthentication, once for each request', async () => {
+    await browser.open(asking());
+    await browser.signIn(email, PASSWORD);
+    const request = asking({ force_reauthentication: 'true', state: '1' });
+    expect(asksForPassword(await browser.open(request))).toBe(true);
+    expect(asksForConsent(await browser.signIn(email, PASSWORD))).toBe(true);
+    await browser.press('allow');
+    for (const next of [request, { ...request, state: '2' }])
+      expect(asksForPassword(await browser.open(next))).toBe(true);
+  });
+
+  test('once more is not got around by sending the consent’s form with the token of the sign-in page', async () => {
+    await browser.open(asking());
+    await browser.signIn(email, PASSWORD);
+    const request = asking({ force_reauthentication: 'true' });
+    expect(asksForPassword(await browser.open(request))).toBe(true);
+    const answered = await browser.press('allow');
+    expect([answered.status, answered.headers.get('location'), asksForPassword(answered)]).toEqual([
+      403,
+      null,
+      true,
+    ]);
+    await browser.signIn(email, PASSWORD);
+    expect(sentBack(await browser.press('allow'), CALLBACK)).toHaveProperty('code');
+  });
+
+  test('gives the browser another cookie than it had, which no script can read', async () => {
+    const url = `${service.url}/oauth2/authorize?${new URLSearchParams(asking())}`;
+    const [before = ''] = (await send(url, {})).headers.getSetCookie();
+    expect(before).toMatch(/^davgate-visit=[\w-]{43}; Path=\/oauth2\/authorize; HttpOnly; SameSite=Lax$/);
+    const cookie = before.split(';')[0] ?? '';
+    const page = await send(url, { headers: { cookie } });
+    const token = /name="form_token" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
+    const body = new URLSearchParams({ form_token: token, action: 'sign-in', email, password: PASSWORD });
+    const signedIn = await send(url, { method: 'POST', headers: { cookie }, body });
+    const [after = ''] = signedIn.headers.getSetCookie();
+    expect([signedIn.status, signedIn.headers.get('location')]).toEqual([
+      303,
+      `/oauth2/authorize?${new URLSearchParams(asking())}`,
+    ]);
+    expect(after.split(';')[0]).not.toBe(cookie);
+    expect(asksForPassword(await send(url, { headers: { cookie } }))).toBe(true);
+    expect(asksForConsent(await send(url, { headers: { cookie: after } }))).toBe(true);
+  });
+
+  test('behind https is kept to https', async () => {
+    const behind = await startTestService({ clock, publicUrl: 'https://files.example' });
+    try {
+      const request = new URLSearchParams({ client_id: behind.appKey, response_type: 'code' });
+      const { headers } = await send(`${behind.url}/oauth2/authorize?${request}`, {});
+      expect(headers.getSetCookie()[0]).toContain('; Secure');
+    } finally {
+      await behind.close();
+    }
+  });
+});
+
+describe('a form', () => {
+  test('without its token does nothing', async () => {
+    await browser.open(asking());
+    expect((await browser.press('sign-in', { email, password: PASSWORD, form_token: 'x' })).status).toBe(403);
+    expect(asksForPassword(await browser.open(asking()))).toBe(true);
+    await browser.signIn(email, PASSWORD);
+    for (const form_token of ['', 'x', 'x'.repeat(43)]) {
+      const answered = await browser.press('allow', { form_token });
+      expect([answered.status, answered.headers.get('location')]).toEqual([403, null]);
+      expect(answered.text).toContain('Try again.');
+    }
+    expect(sentBack(await browser.press('allow'), CALLBACK)).toHaveProperty('code');
+  });
+
+  test('with the token of another request, browser or visitor does nothing', async () => {
+    const tokenOn = ({ text }: Answered) => /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? '';
+    await browser.open(asking());
+    const otherRequest = tokenOn(await browser.signIn(email, PASSWORD));
+    const other = new FormBrowser(service);
+    await other.open(asking({ state: '2' }));
+    await addPerson(service, `other-${email}`, PASSWORD);
+    const otherBrowser = tokenOn(await other.signIn(`other-${email}`, PASSWORD));
+    await browser.open(asking({ state: '2' }));
+    for (const form_token of [otherRequest, otherBrowser])
+      expect((await browser.press('allow', { form_token })).status).toBe(403);
+  });
+
+  test('of another site does not sign anybody out', async () => {
+    const url = `${service.url}/oauth2/authorize?${new URLSearchParams(asking())}`;
+    // Browsers leave the cookie out, and say so.
+    const headers = { 'sec-fetch-site': 'cross-site' };
+    const body = new URLSearchParams({ action: 'sign-out' });
+    const answered = await send(url, { method: 'POST', headers, body });
+    expect([answered.status, answered.headers.getSetCookie()]).toEqual([403, []]);
+    expect(answered.text).toContain('Nothing was done.');
+  });
+
+  test('sent after the sign-in has ended asks for it again', async () => {
+    await browser.open(asking());
+    await browser.signIn(email, PASSWORD);
+    await clock.advance(8 * 3_600_000);
+    const answered = await browser.press('allow');
+    expect([answered.status, asksForPassword(answered)]).toEqual([403, true]);
+  });
+
+  test('too long for one is refused', async () => {
+    await browser.open(asking());
+    const answered = await browser.signIn(email, 'x'.repeat(20_000));
+    expect([answered.status, asksForPassword(answered)]).toEqual([403, true]);
+  });
+});
+
+test('each page is kept out of frames, caches and other sites’ knowledge', async () => {
+  const pages = [
+    await browser.open({ client_id: 'x' }),
+    await browser.open(asking()),
+    await browser.signIn(email, PASSWORD),
+  ];
+  const { redirect_uri: _, ...request } = asking();
+  await browser.open(request);
+  pages.push(await browser.press('allow'));
+  for (const { headers } of pages) {
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('access-control-allow-origin')).toBe(null);
+  }
+});
+
+describe('who has said yes before', () => {
+  async function allowOnce(redirectUri: string, more: Record<string, string> = {}): Promise<void> {
+    const request = asking({ redirect_uri: redirectUri, ...more });
+    await browser.open(request);
+    await browser.signIn(email, PASSWORD);
+    const { code = '' } = sentBack(await browser.press('allow'), redirectUri);
+    besideService(service, ({ codes }) =>
+      codes.exchange(clock.now(), { code, appKey: app.key, hasSecret: true, redirectUri }),
+    );
+  }
+
+  test('is not asked again by an app over https', async () => {
+    await allowOnce(OVER_HTTPS);
+    const answered = await browser.open(asking({ redirect_uri: OVER_HTTPS, state: 's' }));
+    expect(sentBack(answered, OVER_HTTPS)).toEqual({ code: expect.any(String), state: 's' });
+  });
+
+  test('to four hours is asked again for access that lasts, and not the other way round', async () => {
+    const lasting = { token_access_type: 'offline' };
+    await allowOnce(OVER_HTTPS);
+    const answered = await browser.open(asking({ redirect_uri: OVER_HTTPS, ...lasting }));
+    expect([asksForConsent(answered), answered.text.includes('until it is revoked')]).toEqual([true, true]);
+    await allowOnce(OVER_HTTPS, { ...lasting, force_reapprove: 'true' });
+    for (const more of [lasting, {}]) {
+      const again = await browser.open(asking({ redirect_uri: OVER_HTTPS, ...more }));
+      expect(sentBack(again, OVER_HTTPS)).toHaveProperty('code');
+    }
+  });
+
+  test('is asked again when the app wants it, wants more, or may be any program of the machine', async () => {
+    await allowOnce(OVER_HTTPS);
+    const again = asking({ redirect_uri: OVER_HTTPS, force_reapprove: 'true' });
+    expect(asksForConsent(await browser.open(again))).toBe(true);
+    expect(asksForConsent(await browser.open(asking()))).toBe(true);
+    besideService(service, ({ apps }) => apps.change(app.key, { scopes: app.scopes.slice(1) }));
+    const answered = await browser.open(asking({ redirect_uri: OVER_HTTPS }));
+    expect(sentBack(answered, OVER_HTTPS)).toHaveProperty('code');
+    besideService(service, ({ apps }) => apps.change(app.key, { scopes: app.scopes }));
+    besideService(service, ({ grants }) => {
+      for (const { number, appKey } of grants.all()) if (appKey === app.key) grants.revoke(number);
+    });
+    expect(asksForConsent(await browser.open(asking({ redirect_uri: OVER_HTTPS })))).toBe(true);
+  });
+});
+
+test('a request’s parameters without a value are none', async () => {
+  const request = asking({ scope: '', state: '', code_challenge: '', token_access_type: '' });
+  await browser.open(request);
+  await browser.signIn(email, PASSWORD);
+  expect(sentBack(await browser.press('allow'), CALLBACK)).toEqual({ code: expect.any(String) });
+  const refused = await browser.open({ ...request, locale: 'en', response_type: 'x' });
+  expect(Object.keys(sentBack(refused, CALLBACK))).toEqual(['error', 'error_description']);
+});
+
+describe('response_type=token', () => {
+  test('answers with a token in the fragment', async () => {
+    await browser.open(asking({ response_type: 'token', state: 's' }));
+    await browser.signIn(email, PASSWORD);
+    const location = (await browser.press('allow')).headers.get('location') ?? '';
+    expect(location.startsWith(`${CALLBACK}#`)).toBe(true);
+    const fields = Object.fromEntries(new URLSearchParams(location.slice(CALLBACK.length + 1)));
+    const account = await rpc(service, 'users/get_current_account', null, {
+      token: fields['access_token'] ?? '',
+    });
+    const { account_id, root_info } = account.json as {
+      account_id: string;
+      root_info: { home_namespace_id: string };
+    };
+    expect(fields).toEqual({
+      access_token: expect.stringMatching(/^sl\./),
+      token_type: 'bearer',
+      expires_in: '14400',
+      scope: app.scopes.join(' '),
+      account_id,
+      uid: root_info.home_namespace_id,
+      state: 's',
+    });
+  });
+
+  test('says no in the fragment too', async () => {
+    await browser.open(asking({ response_type: 'token', state: 's' }));
+    expect(sentBack(await browser.press('cancel'), `${CALLBACK}`)).toMatchObject({ error: 'access_denied' });
+    const refused = await browser.open(asking({ response_type: 'token', scope: 'x' }));
+    expect(refused.headers.get('location')).toBe(
+      `${CALLBACK}#error=invalid_request&error_description=unknown+field+%22scope%22`,
+    );
+  });
+
+  test.each([
+    ['without a redirect URI', { redirect_uri: undefined }],
+    ['for a refresh token', { token_access_type: 'offline' }],
+    ['with PKCE', { code_challenge: 'x'.repeat(43) }],
+  ])('is refused %s', async (_, change) => {
+    const request = Object.entries(asking({ response_type: 'token', ...change } as Record<string, string>));
+    const answered = await browser.open(
+      new URLSearchParams(request.filter(([, value]) => value !== undefined)),
+    );
+    const said = answered.headers.get('location') ?? answered.text;
+    expect(answered.status === 302 || answered.status === 400).toBe(true);
+    expect(said).toContain('invalid_request');
+  });
+});
