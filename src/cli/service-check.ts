@@ -1,8 +1,7 @@
-import { parseArgs } from 'node:util';
-import { ConfigError } from '../config/settings.ts';
 import { type CheckProgress, checkService } from '../service/check.ts';
 import { systemClock } from '../util/clock.ts';
 import { serviceDirectory } from './service-directory.ts';
+import { wordsOf } from './words.ts';
 
 const HELP = `Looks at every block and every row of a storage service that is not running, and changes nothing.
 
@@ -59,11 +58,6 @@ function sizeOf(bytes: number): string {
 }
 
 function valuesOf(args: readonly string[]) {
-  try {
-    const options = { data: { type: 'string' }, help: { type: 'boolean' } } as const;
-    return parseArgs({ args: [...args], options, allowPositionals: false }).values;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.split('. ')[0] : error;
-    throw new ConfigError(`${reason}; davgate service check --help lists the options`);
-  }
+  const options = { data: { type: 'string' }, help: { type: 'boolean' } } as const;
+  return wordsOf('service check', args, options).values;
 }

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import { parseAddress } from '../config/address.ts';
 import { ConfigError } from '../config/settings.ts';
 import {
@@ -13,6 +12,7 @@ import { terminalLog } from './log.ts';
 import { ADMIN_WORDS, adminCommand } from './service-admin/admin.ts';
 import { serviceDirectory } from './service-directory.ts';
 import { untilAskedToStop } from './signals.ts';
+import { wordsOf } from './words.ts';
 
 const HELP = `The embedded storage service alone: the API over a local folder.
 
@@ -75,12 +75,7 @@ function valuesOf(args: readonly string[]): Values {
     fault: { type: 'string', multiple: true },
     help: { type: 'boolean' },
   } as const;
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: false }).values;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.split('. ')[0] : error;
-    throw new ConfigError(`${reason}; davgate service --help lists the options`);
-  }
+  return wordsOf('service', args, options).values;
 }
 
 function faultsOf(texts: readonly string[]): FaultSettings {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline/promises';
-import { parseArgs } from 'node:util';
 import {
   authorizationUrl,
   exchangeCode,
@@ -24,6 +23,7 @@ import { dataDirectoryOf } from '../../config.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { type LoadedSettings, loadSettings } from '../load-settings.ts';
+import { wordsOf } from '../words.ts';
 import { LoginError } from './login-error.ts';
 import { refusePendingWrites } from './pending-writes.ts';
 import { openRedirect } from './redirect.ts';
@@ -228,10 +228,5 @@ function valuesOf(args: readonly string[]): Values {
     remove: { type: 'boolean' },
     help: { type: 'boolean' },
   } as const;
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: false }).values;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.split('. ')[0] : error;
-    throw new ConfigError(`${reason}; davgate login --help lists the options`);
-  }
+  return wordsOf('login', args, options).values;
 }

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { parseArgs } from 'node:util';
 import { ConfigError } from '../../config/settings.ts';
 import { type Registry, registryIn } from '../../service/accounts/registry.ts';
 import { ACCOUNTS_FILE, accountsFailure, openDatabase } from '../../service/database.ts';
 import { systemClock } from '../../util/clock.ts';
 import { serviceDirectory } from '../service-directory.ts';
+import { wordsOf } from '../words.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { APP_COMMANDS } from './app-commands.ts';
 import type { AdminCommand, Terminal } from './command.ts';
@@ -48,13 +48,8 @@ export async function adminCommand(
 
 function parsed(command: AdminCommand, args: readonly string[]): { values: Values; operands: string[] } {
   const options = { ...command.options, data: { type: 'string' }, help: { type: 'boolean' } } as const;
-  try {
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-    return { values: values as Values, operands: positionals };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.split('. ')[0] : error;
-    throw new ConfigError(`${reason}; davgate service ${command.name} --help lists the options`);
-  }
+  const given = wordsOf(`service ${command.name}`, args, options, { allowPositionals: true });
+  return { values: given.values as Values, operands: given.positionals };
 }
 
 async function onDirectory(

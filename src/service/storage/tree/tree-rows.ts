@@ -2,14 +2,18 @@ import type { Database } from '../database.ts';
 import { revOf } from '../feed/ticks.ts';
 import type { Stored, StoredDeletion, StoredFile, StoredFolder } from '../storage.ts';
 
-/** A live file or folder; the last five are of its revision, `null` for a folder. */
-export interface EntryRow {
+/** Where an item is or was, and which. */
+interface Located {
   readonly ns: number;
   readonly parent: string;
   readonly nameKey: string;
   readonly name: string;
   readonly path: string;
   readonly id: string;
+}
+
+/** A live file or folder; the last five are of its revision, `null` for a folder. */
+export interface EntryRow extends Located {
   readonly seq: number;
   readonly revision: number | null;
   readonly content: number | null;
@@ -19,13 +23,7 @@ export interface EntryRow {
   readonly serverMs: number | null;
 }
 
-export interface DeletionRow {
-  readonly ns: number;
-  readonly parent: string;
-  readonly nameKey: string;
-  readonly name: string;
-  readonly path: string;
-  readonly id: string;
+export interface DeletionRow extends Located {
   readonly seq: number;
   readonly wasFolder: number;
   readonly implied: number;
@@ -33,14 +31,8 @@ export interface DeletionRow {
   readonly deletedMs: number;
 }
 
-export interface RevisionRow {
+export interface RevisionRow extends Located {
   readonly number: number;
-  readonly ns: number;
-  readonly parent: string;
-  readonly nameKey: string;
-  readonly name: string;
-  readonly path: string;
-  readonly id: string;
   readonly content: number;
   readonly hash: string;
   readonly sizeBytes: number;
