@@ -131,10 +131,12 @@ describe('over a real line to the real service', () => {
   );
 
   test('a line that breaks again and again costs no byte of a download', async () => {
-    const bytes = pseudoRandomBytes(20 * BLOCK_BYTES, 5);
-    const entry = await store('broken', bytes);
+    const sizeBytes = 20 * BLOCK_BYTES;
     const reader = createReader(parts());
-    for (const range of [undefined, { start: 5, end: bytes.length - 5 }]) {
+    for (const range of [undefined, { start: 5, end: sizeBytes - 5 }]) {
+      // Other bytes each time: what was read once may be in the cache.
+      const bytes = pseudoRandomBytes(sizeBytes, range ? 5 : 7);
+      const entry = await store('broken', bytes);
       line.breaks.push(100_000, 9_000_000, 1_000_000);
       const read = await collect(reader.read(entry, range, signal));
       expect(read.equals(bytes.subarray(range?.start ?? 0, range?.end))).toBe(true);

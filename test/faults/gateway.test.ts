@@ -22,7 +22,7 @@ interface Scenario {
   readonly faults: FaultSettings;
   /** The gateway gives up soon, so that operations fail. */
   readonly deadlineMs?: number;
-  /** Of the operations; with trouble absorbed there is none. */
+  /** Of the operations, which are tried again after trouble; with trouble absorbed there is none. */
   readonly troublesMax: number;
   /** Writes are acknowledged when they are in the journal. */
   readonly writeBack?: boolean;
@@ -93,7 +93,8 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       'lost-answer-share': 0.15,
     },
     deadlineMs: 10,
-    troublesMax: 1,
+    // While the account has to wait for a second, whoever asks again at once is refused again at once.
+    troublesMax: Number.POSITIVE_INFINITY,
   },
   'a journal, no fault': { faults: {}, troublesMax: 0, writeBack: true },
   'a journal, lost answers': { faults: { 'lost-answer-share': 0.2 }, troublesMax: 0, writeBack: true },
