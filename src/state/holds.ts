@@ -19,9 +19,4 @@ export interface Holds {
   within(path: Path): Promise<readonly Hold[]>;
   put(hold: Hold): Promise<void>;
   forget(path: Path): Promise<void>;
-  /**
-   * Likewise, when the service has a file at that path now. Need not wait for the disk: what a power cut brings back
-   * is committed again, which finds that file.
-   */
-  landed(path: Path): Promise<void>;
 }

@@ -77,12 +77,6 @@ export class HeldFiles {
     this.#due.delete(keyOf(path));
   }
 
-  /** The service has a file at `path`, so that nothing is held there any more. */
-  async landed(path: Path): Promise<void> {
-    await this.parts.store.landed(path);
-    this.#due.delete(keyOf(path));
-  }
-
   /** While `work` goes on, what is held at `path` and below is not committed. */
   async keepBack<T>(path: Path, work: () => Promise<T>): Promise<T> {
     const keys = (await this.within(path)).map((hold) => keyOf(hold.path));

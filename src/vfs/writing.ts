@@ -81,7 +81,7 @@ export class Writing {
     } finally {
       change.end(entry ? [[path, entry]] : []);
     }
-    await held.landed(path);
+    await held.forget(path);
   }
 
   async createFolder(path: Path): Promise<FolderEntry> {
@@ -148,7 +148,7 @@ export class Writing {
       const mode = options.mode.if === 'rev' ? ({ if: 'absent' } as const) : options.mode;
       const becomes = (entry: FileEntry) => this.#becomes(hold, entry);
       const written = await this.#store(parent, path, peeked.body, { ...options, mode }, signal, becomes);
-      await held.landed(path);
+      await held.forget(path);
       return { entry: written.entry, created: false };
     });
   }

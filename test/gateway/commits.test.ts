@@ -87,7 +87,8 @@ test("Finder's create in two halves", async () => {
     ['empty PUT', 1],
     // How long the empty file waits for its body; a lock does not wait for the disk.
     ['LOCK', 1],
-    ['PUT', 0],
+    // That the empty file does not wait any more: it must not come back once the file is deleted.
+    ['PUT', 1],
     ['UNLOCK', 0],
   ]);
 });
@@ -99,8 +100,8 @@ test('the create of a client that locks first', async () => {
     await ask(204, 'PUT', { if: `(${token})` }, 'the body');
     await ask(204, 'UNLOCK', { 'lock-token': token });
   };
-  // The empty file that the lock made.
-  expect(await commitsOf(whole)).toBe(1);
+  // The empty file that the lock made, and that it waits no more.
+  expect(await commitsOf(whole)).toBe(2);
 });
 
 test('a PUT of a whole file needs none', async () => {

@@ -1,4 +1,4 @@
-import { keyOf, type Path } from '../../util/path.ts';
+import { keyOf } from '../../util/path.ts';
 import type { Hold, Holds } from '../holds.ts';
 import { textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
@@ -9,9 +9,6 @@ export function redisHolds({ connection, key }: DriveStore): Holds {
   const holds = key('holds');
   const keys = [holds, key('hold-places'), key('hold-folders')];
   const run = (text: string, ...words: string[]) => connection.script(text, keys, words);
-  const forget = async (path: Path) => {
-    await run(FORGET, keyOf(path));
-  };
 
   return {
     async get(path) {
@@ -23,8 +20,9 @@ export function redisHolds({ connection, key }: DriveStore): Holds {
     async put({ path, id, rev, modifiedMs, untilMs }) {
       await run(PUT, keyOf(path), JSON.stringify({ path, id, rev, modifiedMs, untilMs }));
     },
-    forget,
-    landed: forget,
+    async forget(path) {
+      await run(FORGET, keyOf(path));
+    },
   };
 }
 

@@ -36,8 +36,5 @@ export function sqliteHolds(database: SqliteDatabase, drive: number, commits: Co
     async forget(path) {
       await commits.run(() => remove.run(drive, keyOf(path)));
     },
-    async landed(path) {
-      await commits.run(() => remove.run(drive, keyOf(path)), 'kill');
-    },
   };
 }

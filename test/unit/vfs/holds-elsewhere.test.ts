@@ -21,7 +21,6 @@ function sharedHolds() {
     within: async () => [],
     put: async (hold) => void holds.set(hold.path, hold),
     forget: async (path) => void holds.delete(path),
-    landed: async (path) => void holds.delete(path),
   };
   return { holds, asked, store };
 }

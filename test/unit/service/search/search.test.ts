@@ -27,7 +27,7 @@ function storageOf(count: number, nameOf: (index: number) => string): Storage {
   return {
     list: () => pageFrom(0),
     listContinue: (_: unknown, cursor: string) => pageFrom(Number(cursor)),
-  } as unknown as Storage;
+  } as unknown as Storage; // all that a search asks of it
 }
 
 const SEARCH = { query: 'note', path: '', status: 'active', extensions: [], categories: [] } as const;

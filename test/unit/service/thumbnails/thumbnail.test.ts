@@ -28,7 +28,7 @@ test('an image that nobody waits for any more when its turn comes is not even re
       await held;
       yield Buffer.from('x');
     },
-  } as unknown as Storage;
+  } as unknown as Storage; // all that a thumbnail asks of it
   const asked = (signal: AbortSignal) => thumbnailOf(storage, FILE, WANTED, signal);
   const stays = new AbortController();
   const goes = new AbortController();
