@@ -120,6 +120,16 @@ export function asidesContract(driver: string, open: () => Promise<Asides>): voi
       expect(await textAt(asides, '/to/b/._y')).toBe('/a/b/._y');
     });
 
+    test('a store that never had a set-aside file copies, moves and forgets nothing without complaint', async () => {
+      const asides = await open();
+      await asides.copy(path('/a'), path('/b'), () => 'new:1');
+      await asides.move(path('/a'), path('/b'));
+      await asides.forget(path('/b'));
+      await asides.touch(path('/b'), 5_000);
+      expect(await asides.read(path('/b'))).toBeUndefined();
+      expect(await asides.in(ROOT)).toEqual([]);
+    });
+
     test('a single file moves and copies', async () => {
       const asides = await open();
       await put(asides, '/a/._x', '/b/._y');

@@ -111,6 +111,16 @@ test('an empty file that one holds back is seen by the other, which takes its bo
   await eventually(async () => expect((await ask(0, 'GET', '/new')).text).toBe('the body'));
 });
 
+test('COPY works on a fresh Redis and takes the dead properties along', async () => {
+  expect((await ask(0, 'PUT', '/a', { body: 'one' })).status).toBe(201);
+  expect((await ask(0, 'PROPPATCH', '/a', { body: setProperty('red') })).status).toBe(207);
+  const Destination = new URL('/b', gateways[0]?.url).href;
+  expect((await ask(0, 'COPY', '/a', { headers: { Destination } })).status).toBe(201);
+  expect((await ask(0, 'GET', '/b')).text).toBe('one');
+  const found = await ask(0, 'PROPFIND', '/b', { body: FIND_PROPERTY, headers: { Depth: '0' } });
+  expect(found.text).toContain('red');
+});
+
 test('what is set aside through one is read, moved and removed through the other', async () => {
   expect((await ask(0, 'PUT', '/._a', { body: 'fork' })).status).toBe(201);
   expect((await ask(1, 'GET', '/._a')).text).toBe('fork');

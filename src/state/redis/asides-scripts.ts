@@ -30,8 +30,9 @@ local function new_number()
   return string.format('%d', redis.call('HINCRBY', KEYS[6], 'number', 1))
 end
 
+-- There is no total until the first file is set aside.
 local function make_room(bytes_max)
-  while tonumber(redis.call('HGET', KEYS[6], 'bytes')) > tonumber(bytes_max) do
+  while tonumber(redis.call('HGET', KEYS[6], 'bytes') or '0') > tonumber(bytes_max) do
     local oldest = redis.call('ZRANGE', KEYS[5], 0, 0)[1]
     if not oldest then return end
     remove(oldest)
