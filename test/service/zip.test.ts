@@ -91,6 +91,25 @@ describe('files/download_zip', () => {
     expect(mtime.toISOString()).toBe('2001-02-03T04:05:07.000Z');
   });
 
+  test('a name with control characters has `_` for each in the archive, and no two files share a name', async () => {
+    const names = {
+      'a\n\rb.txt': 'a__b.txt',
+      'a\r\nb.txt': 'a__b (1).txt',
+      'c\u009b31m': 'c_31m (1)',
+      'safe\u202egpj.exe': 'safe_gpj.exe',
+      'line\u2028line': 'line_line',
+      c_31m: 'c_31m',
+    };
+    for (const name of Object.keys(names)) await put(service, `/Names\u0007/${name}`, name);
+    const answered = await zipped('/Names\u0007');
+    const found = await unpacked(new Uint8Array(await answered.arrayBuffer()), 'names');
+    const files = [...found].filter(([path]) => !path.endsWith('/'));
+    expect(Object.fromEntries(files.map(([path, bytes]) => [bytes.toString(), path]))).toEqual(
+      Object.fromEntries(Object.entries(names).map(([name, inArchive]) => [name, `Names_/${inArchive}`])),
+    );
+    expect(found.has('Names_/')).toBe(true);
+  });
+
   test('errors', async () => {
     await put(service, '/Not a folder', 'text');
     const lookup = (tag: string) => refusal(409, `path/${tag}`, { '.tag': 'path', path: { '.tag': tag } });

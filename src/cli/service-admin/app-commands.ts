@@ -1,7 +1,16 @@
 import { ConfigError } from '../../config/settings.ts';
 import { type App, LINKED_USERS_MAX, type NewApp } from '../../service/accounts/apps.ts';
 import { type AdminCommand, type Surroundings, table } from './command.ts';
-import { redirectUrisOf, requiredText, scopesOf, statusOf, textOf, type Values } from './values.ts';
+import {
+  redirectUrisOf,
+  requiredText,
+  SCOPES_HELP,
+  scopesLine,
+  scopesOf,
+  statusOf,
+  textOf,
+  type Values,
+} from './values.ts';
 
 const TEXT = { type: 'string' } as const;
 const TEXTS = { type: 'string', multiple: true } as const;
@@ -15,7 +24,8 @@ const create: AdminCommand = {
   usage: '--name NAME --scopes LIST [--redirect-uri URI]... [--status STATUS]',
   summary: 'register an app, and print its key and secret',
   help: `  --name NAME         what people are shown when it asks them for access
-  --scopes LIST       what it may be granted: names between commas, or all
+  --scopes LIST       what it may be granted: names between commas, or all.
+${SCOPES_HELP}
   --redirect-uri URI  where its codes may be sent; repeatable. Without one, codes are shown to be copied
 ${STATUS_HELP}. Default development`,
   options: { name: TEXT, scopes: TEXT, 'redirect-uri': TEXTS, status: TEXT },
@@ -30,7 +40,9 @@ ${STATUS_HELP}. Default development`,
       redirectUris: redirectUrisOf(values),
       status: statusOf(values) ?? 'development',
     });
-    say(`app key     ${app.key}\napp secret  ${secret}\nThe secret is not shown again.`);
+    say(
+      `app key     ${app.key}\napp secret  ${secret}\n${scopesLine(scopes)}\nThe secret is not shown again.`,
+    );
   },
 };
 
@@ -78,7 +90,8 @@ const set: AdminCommand = {
   usage: 'KEY [--name NAME] [--scopes LIST] [--status STATUS] [--redirect-uri URI]... [--new-secret]',
   summary: 'change an app',
   help: `  --name NAME         what people are shown
-  --scopes LIST       in place of those it had: its tokens can do no more than these
+  --scopes LIST       in place of those it had: its tokens can do no more than these.
+${SCOPES_HELP}
   --redirect-uri URI  in place of all it had; repeatable
   --no-redirect-uris  none any more
 ${STATUS_HELP}
@@ -101,6 +114,7 @@ ${STATUS_HELP}
       throw new ConfigError('app set: say what to change; --help lists what can be');
     apps.change(key, change);
     say(`Changed ${app.name}.`);
+    if (change.scopes) say(scopesLine(change.scopes));
     if (isNewSecret) say(`app secret  ${apps.renewSecret(key)}\nThe secret is not shown again.`);
   },
 };

@@ -4,7 +4,7 @@ import type { Grant } from '../../service/accounts/grants.ts';
 import { accountWith } from './account-commands.ts';
 import { appWith } from './app-commands.ts';
 import { type AdminCommand, type Surroundings, table } from './command.ts';
-import { hoursMs, requiredText, scopesOf, textOf, type Values } from './values.ts';
+import { hoursMs, requiredText, SCOPES_HELP, scopesLine, scopesOf, textOf, type Values } from './values.ts';
 
 const TEXT = { type: 'string' } as const;
 const FLAG = { type: 'boolean' } as const;
@@ -15,7 +15,8 @@ const create: AdminCommand = {
   summary: 'make a token, and print it',
   help: `  --account EMAIL     whose files it opens
   --app KEY           the app it is for; needed where there are several
-  --scopes LIST       what it may do: names between commas; default: all that the app may
+  --scopes LIST       what it may do: names between commas; default: all that the app may.
+${SCOPES_HELP}
   --hours N           it ends after so long; default: it lives until it is revoked
   --refresh           a refresh token in place of an access token`,
   options: { account: TEXT, app: TEXT, scopes: TEXT, hours: TEXT, refresh: FLAG },
@@ -42,7 +43,8 @@ const create: AdminCommand = {
     const token = isRefresh
       ? tokens.grantRefreshable(nowMs, consent)
       : tokens.grantAccess(nowMs, consent, lifetimeMs && nowMs + lifetimeMs);
-    say(`${isRefresh ? 'refresh' : 'access'} token  ${token}\nThe token is not shown again.`);
+    const kind = isRefresh ? 'refresh' : 'access';
+    say(`${kind} token  ${token}\n${scopesLine(scopes)}\nThe token is not shown again.`);
   },
 };
 

@@ -25,7 +25,16 @@ function textsOf(values: Values, name: string): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
-/** `--scopes`: words between commas or spaces, or `all`. Whoever may change something may see it too. */
+/** The line of `--help` about scopes, below what says whose they are. */
+export const SCOPES_HELP = `                      Only those that are named: X.write does not include X.read. Scopes:
+${SCOPES.map((scope) => `                        ${scope}`).join('\n')}`;
+
+/** The scopes as a command prints them. */
+export function scopesLine(scopes: readonly Scope[]): string {
+  return `scopes      ${scopes.join(' ')}`;
+}
+
+/** `--scopes`: words between commas or spaces, or `all`. */
 export function scopesOf(values: Values): readonly Scope[] | undefined {
   const text = textOf(values, 'scopes');
   if (text === undefined) return undefined;
@@ -34,8 +43,7 @@ export function scopesOf(values: Values): readonly Scope[] | undefined {
   if (unknown !== undefined)
     throw new ConfigError(`--scopes ${unknown}: no such scope; there are ${SCOPES.join(', ')}`);
   if (words.length === 0) throw new ConfigError(`--scopes: name one or more of ${SCOPES.join(', ')}`);
-  const chosen = words.flatMap((word) => [word, word.replace(/\.write$/, '.read')]);
-  return SCOPES.filter((scope) => chosen.includes(scope));
+  return SCOPES.filter((scope) => words.includes(scope));
 }
 
 /** `--redirect-uri`, each once. */

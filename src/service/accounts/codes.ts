@@ -29,6 +29,7 @@ export interface CodeRequest extends Consent {
 export interface Exchange {
   readonly code: string;
   readonly appKey: string;
+  /** The app has shown its secret, and it was right. */
   readonly hasSecret: boolean;
   readonly redirectUri?: string;
   readonly verifier?: string;
@@ -44,8 +45,8 @@ export interface Codes {
   /** A code that is good once and for ten minutes. `'full'`: the app may have no more users. */
   issue(nowMs: number, app: App, request: CodeRequest): string | 'full';
   /**
-   * Tokens for a code. `'code'`: there is no such code for this app, or it has ended, or was used already; then what
-   * it was exchanged for ends too. The others name what does not fit the request that the code was made for.
+   * Tokens for a code. `'code'`: there is no such code for this app, or it has ended, or was used already; if its own app
+   * uses it again, the tokens it was exchanged for end too. The others name what does not fit the request that the code was made for.
    */
   exchange(nowMs: number, exchange: Exchange): Exchanged | 'code' | 'redirect_uri' | 'verifier';
 }
@@ -98,13 +99,25 @@ export function codesIn(database: Database, grants: Grants): Codes {
     }).immediate,
     exchange: database.transaction((nowMs: number, exchange: Exchange) => {
       const row = select.get(hashOfSecret(exchange.code), exchange.appKey);
-      if (row?.grant_id) grants.revoke(row.grant_id);
-      if (!row || row.grant_id !== null || row.expires_ms <= nowMs) return 'code';
+      if (!row) return 'code';
+      if (row.grant_id !== null) {
+        if (isByClient(row, exchange)) grants.revoke(row.grant_id);
+        return 'code';
+      }
+      if (row.expires_ms <= nowMs) return 'code';
       if (row.redirect_uri !== (exchange.redirectUri ?? null)) return 'redirect_uri';
       if (!isVerified(row, exchange.verifier)) return 'verifier';
       return turnedInto(nowMs, row, !exchange.hasSecret);
     }).immediate,
   };
+}
+
+/**
+ * Whether the app that the code was made for has proved to be the one that asks. A code alone, read from a browser's
+ * history, must not end its tokens (RFC 6749 §4.1.2 asks for that of a code that its client uses twice).
+ */
+function isByClient(row: Row, { hasSecret, verifier }: Exchange): boolean {
+  return hasSecret || (row.challenge !== null && isVerified(row, verifier));
 }
 
 /** A verifier for a code without a challenge is refused too: somebody has taken the challenge out of the request. */

@@ -1,4 +1,5 @@
 import type { Storage, StoredFile, StoredFolder } from '../storage/storage.ts';
+import { archivePaths } from './archive-names.ts';
 import { ZIP_FILE_MAX_BYTES, type ZipEntry, zipBytes, zipSizeBytes } from './zip.ts';
 
 /** As the real service has them: fewer bytes and entries than these, the folder itself counted. */
@@ -29,11 +30,17 @@ export function folderZip(
   const totalBytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   if (totalBytes >= ZIP_MAX_BYTES || files.some(({ sizeBytes }) => sizeBytes >= ZIP_FILE_MAX_BYTES))
     return 'too_large';
-  const entries = [folder, ...items].map((item) => zipEntry(storage, folder, item, nowMs));
+  const all = [folder, ...items];
+  const paths = archivePaths(
+    all.map((item) => folder.name + item.pathDisplay.slice(folder.pathDisplay.length)),
+  );
+  const entries = all.map((item, index) => zipEntry(storage, item, paths[index] ?? '', nowMs));
   return { sizeBytes: zipSizeBytes(entries), bytes: zipBytes(entries) };
 }
 
-/** Read without a pause, so that no change comes in between. `undefined`: too many. */
+/**
+ * Read without a pause, so that no change comes in between; folders come before what is in them. `undefined`: too many.
+ */
 function itemsBelow(
   storage: Storage,
   namespace: string,
@@ -53,13 +60,7 @@ function itemsBelow(
 }
 
 /** Folders have no time of their own. */
-function zipEntry(
-  storage: Storage,
-  folder: StoredFolder,
-  item: StoredFile | StoredFolder,
-  nowMs: number,
-): ZipEntry {
-  const name = folder.name + item.pathDisplay.slice(folder.pathDisplay.length);
+function zipEntry(storage: Storage, item: StoredFile | StoredFolder, name: string, nowMs: number): ZipEntry {
   if (item.kind === 'folder') return { name: `${name}/`, modifiedMs: nowMs, sizeBytes: 0, bytes: nothing };
   const { clientModifiedMs: modifiedMs, sizeBytes } = item;
   return { name, modifiedMs, sizeBytes, bytes: () => storage.read(item, undefined) };

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { printableName } from '../content/archive-names.ts';
 import { namesRev } from '../content/etag.ts';
 import { singleRange } from '../content/range.ts';
 import { type Answer, primed } from '../exchange.ts';
@@ -60,8 +61,9 @@ function policyOf(type: string): string {
   return type === 'application/pdf' ? "default-src 'none'; object-src 'self'" : `sandbox; ${rules}`;
 }
 
-/** RFC 6266: the name for those who read only ASCII, and the name. */
-export function fileNameOf(name: string): string {
+/** RFC 6266: a name to save under, for those who read only ASCII and for the others. */
+export function fileNameOf(fileName: string): string {
+  const name = printableName(fileName);
   const ascii = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');
   const encoded = encodeURIComponent(name).replaceAll(
     /['()*]/g,

@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminCommand } from '../../../src/cli/service-admin/admin.ts';
 import { isStartFailure } from '../../../src/cli/start-failure.ts';
+import { SCOPES } from '../../../src/service/accounts/scopes.ts';
 import { openDatabase } from '../../../src/service/database.ts';
 import { appIn, told } from '../../support/admin-output.ts';
 import { FormBrowser, tokenByConsent } from '../../support/consent.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
-import { put, rpc, send, upload } from '../../support/service-client.ts';
+import { download, put, rpc, send, upload } from '../../support/service-client.ts';
 
 // The commands work on the directory of a service that runs all the while, by a connection of their own.
 let service: TestService;
@@ -51,7 +52,7 @@ const CALLBACK = 'http://localhost:53682/';
 describe('an app', () => {
   test('is changed in each thing that is named, and in no other', async () => {
     const { key, secret } = await makeApp(`--name One --scopes sharing.write --redirect-uri ${CALLBACK}`);
-    expect(await did(`app show ${key}`)).toMatch(/^scopes +sharing\.read sharing\.write$/m);
+    expect(await did(`app show ${key}`)).toMatch(/^scopes +sharing\.write$/m);
     await did(
       `app set ${key} --status applied --redirect-uri https://a.example/cb --redirect-uri org.example.app:/cb`,
     );
@@ -67,6 +68,15 @@ describe('an app', () => {
     expect(await did(`app show ${key}`)).toMatch(
       /name +Two\nstatus +production\nusers +0\n.*\nredirect URI +none$/m,
     );
+  });
+
+  test('has the scopes that were named and no others, and the commands print them', async () => {
+    const made = await did('app create --name Narrow --scopes sharing.write,files.metadata.write');
+    expect(made).toMatch(/^scopes +files\.metadata\.write sharing\.write$/m);
+    const { key } = appIn(made);
+    const changed = await did(`app set ${key} --scopes files.content.write`);
+    expect(changed).toMatch(/^scopes +files\.content\.write$/m);
+    expect(await did(`app show ${key}`)).toMatch(/^scopes +files\.content\.write$/m);
   });
 
   test('that loses a scope loses it for the tokens that are out', async () => {
@@ -189,11 +199,22 @@ describe('a token', () => {
     expect((await call(token)).json).toMatchObject({ error: { required_scope: 'account_info.read' } });
     const listed = await did(`token list --app ${key}`);
     expect(listed).toMatch(
-      /^\d+ +access +drive@davgate\.invalid +Few +\d{4}-\d\d-\d\d \d\d:\d\dZ +when revoked +files\.content\.read files\.content\.write$/m,
+      /^\d+ +access +drive@davgate\.invalid +Few +\d{4}-\d\d-\d\d \d\d:\d\dZ +when revoked +files\.content\.write$/m,
     );
     expect(listed).not.toContain(token);
     await did(`token revoke ${await numberOf('Few')}`);
     expect((await call(token)).status).toBe(401);
+  });
+
+  test('made with the scope files.content.write alone cannot read files, and the command says which scopes it has', async () => {
+    const { key } = await makeApp('--name Dropper --scopes all');
+    const words = `token create --account drive@davgate.invalid --app ${key} --scopes files.content.write`;
+    const said = await did(words);
+    expect(said).toMatch(/^scopes +files\.content\.write$/m);
+    const token = told('access token', said);
+    await put({ ...service, token }, '/dropped', 'x');
+    const { status, json } = await download(service, '/dropped', { token });
+    expect([status, json]).toMatchObject([401, { error: { required_scope: 'files.content.read' } }]);
   });
 
   test('ends after its hours, or refreshes', async () => {
@@ -304,3 +325,12 @@ test('each command says what its options mean', async () => {
     for (const name of names) expect(await did(`${name} --help`)).toContain(`Usage: davgate service ${name}`);
   }
 });
+
+test.each(['app create', 'app set', 'token create'])(
+  '%s --help says that a scope to write does not include the one to read, and names all scopes',
+  async (name) => {
+    const help = await did(`${name} --help`);
+    expect(help).toContain('X.write does not include X.read');
+    for (const scope of SCOPES) expect(help).toContain(scope);
+  },
+);

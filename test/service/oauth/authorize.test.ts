@@ -153,6 +153,14 @@ describe('a code', () => {
     });
   });
 
+  test('replayed with a made-up verifier and no secret leaves the tokens of its app alone', async () => {
+    const code = await flow.codeFor(flow.asking());
+    const { access_token: token } = tokensIn(await flow.exchange(code));
+    const replay = await flow.exchange(code, { client_secret: '', code_verifier: 'v'.repeat(43) });
+    expect(replay.json).toMatchObject({ error: 'invalid_grant' });
+    expect(await flow.whoIs(token)).toBe(EMAIL);
+  });
+
   test('used twice at once is good once', async () => {
     const code = await flow.codeFor(flow.asking());
     const answers = await Promise.all([flow.exchange(code), flow.exchange(code)]);
@@ -209,6 +217,18 @@ describe('PKCE', () => {
     expect((await flow.refresh(refreshToken, { client_secret: 'x' })).json).toMatchObject({
       error: 'invalid_client',
     });
+  });
+
+  test('a replayed code ends its tokens only when the verifier is right', async () => {
+    const challenge = { code_challenge_method: 'S256', code_challenge: s256 };
+    const code = await flow.codeFor(flow.asking(challenge));
+    const right = { client_secret: '', code_verifier: verifier };
+    const { access_token: token } = tokensIn(await flow.exchange(code, right));
+    const wrong = await flow.exchange(code, { client_secret: '', code_verifier: `${verifier}y` });
+    expect(wrong.json).toMatchObject({ error: 'invalid_grant' });
+    expect(await flow.whoIs(token)).toBe(EMAIL);
+    expect((await flow.exchange(code, right)).json).toMatchObject({ error: 'invalid_grant' });
+    expect(await flow.whoIs(token)).toBe(401);
   });
 
   test('is not waived by the secret', async () => {
