@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createRemote } from './api/client.ts';
 import type { UserConfig } from './config/file.ts';
 import { madeUpPassword } from './config/password-file.ts';
-import type { DriveConfig, ServiceConfig } from './config/service.ts';
+import { type DriveConfig, embeddedDrives, type RemoteService } from './config/service.ts';
 import { ConfigError } from './config/settings.ts';
 import { type Config, controlSocketIn } from './config.ts';
 import { clientOf } from './dav/clients.ts';
@@ -124,34 +124,36 @@ async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyM
   gauges.ofCache = () => blocks.diskBytes;
   const cache = meteredCache(blocks, metrics.meter);
   const spill = await openSpill({ directory: join(config.dataDirectory, 'spill'), clock: systemClock, log });
-  const embedded = config.drives.some(({ service }) => service === 'embedded')
-    ? opened.add(await startEmbeddedService(join(config.dataDirectory, 'service'), log))
-    : undefined;
-  const ofEmbedded = embedded && {
-    apiUrl: embedded.url,
-    contentUrl: embedded.url,
-    notifyUrl: embedded.url,
-    credentials: { token: embedded.credentials.token },
-  };
+  const serviceOf = await openServices(config, log, opened);
   const drives = new Map<string, Drive>();
   for (const drive of config.drives) {
-    const service = drive.service === 'embedded' ? ofEmbedded : drive.service;
-    if (service)
-      drives.set(
-        drive.name,
-        await openOne(drive, {
-          ...watchers,
-          service,
-          state,
-          journals,
-          writeMode,
-          dataDirectory,
-          cache,
-          spill,
-        }),
-      );
+    const service = serviceOf(drive);
+    const needs = { ...watchers, service, state, journals, writeMode, dataDirectory, cache, spill };
+    drives.set(drive.name, await openOne(drive, needs));
   }
   return drives;
+}
+
+/** Starts the embedded service if a drive needs it. Returns where each drive's files are. */
+async function openServices(
+  { drives, dataDirectory }: Config,
+  log: Log,
+  opened: Opened,
+): Promise<(drive: DriveConfig) => RemoteService> {
+  const embedded = embeddedDrives(drives);
+  const options = {
+    dataDirectory: join(dataDirectory, 'service'),
+    drives: embedded,
+    purpose: 'serve',
+  } as const;
+  const running = embedded.length > 0 ? opened.add(await startEmbeddedService(options, log)) : undefined;
+  return ({ name, service }) => {
+    if (service !== 'embedded') return service;
+    const token = running?.tokens.get(name);
+    if (!running || token === undefined) throw new Error(`the embedded service has no account for ${name}`);
+    const { url } = running;
+    return { apiUrl: url, contentUrl: url, notifyUrl: url, credentials: { token } };
+  };
 }
 
 async function openState({ redisUrl, dataDirectory }: Config, log: Log): Promise<State> {
@@ -185,7 +187,7 @@ async function journalOf(
 }
 
 interface DriveNeeds extends Watchers {
-  readonly service: Exclude<ServiceConfig, 'embedded'>;
+  readonly service: RemoteService;
   readonly state: State;
   readonly journals: Journals | undefined;
   readonly writeMode: Config['writeMode'];

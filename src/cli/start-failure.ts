@@ -9,6 +9,7 @@ const START_FAILURES: ReadonlySet<string> = new Set([
   'StateUnavailable',
   'StateUnwritable',
   'DataDirectoryError',
+  'DriveAccountError',
   'ListenError',
   'CertificateError',
   'PasswordHashError',

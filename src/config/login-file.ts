@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { access, constants, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../util/make-folder.ts';
-import { syncDirectory, writeSecret } from './secret-file.ts';
+import { syncDirectory, writeSecret } from '../util/secret-file.ts';
 import { ConfigError } from './settings.ts';
 
 /** An account that `davgate login` connected, and where its service is. */

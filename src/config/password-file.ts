@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeSecret } from './secret-file.ts';
+import { writeSecret } from '../util/secret-file.ts';
 import { ConfigError } from './settings.ts';
 
 /** 15 random bytes are 20 letters that a person can still type. */

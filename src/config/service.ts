@@ -7,8 +7,11 @@ export type Credentials =
   | { readonly token: string }
   | { readonly appKey: string; readonly appSecret?: string; readonly refreshToken: string };
 
-/** Where a drive's files are: the service in this process, or one at these addresses. */
-export type ServiceConfig = 'embedded' | (ServiceAddresses & { readonly credentials: Credentials });
+/** A service at these addresses, and the login there. */
+export type RemoteService = ServiceAddresses & { readonly credentials: Credentials };
+
+/** Where a drive's files are: the service in this process, or another one. */
+export type ServiceConfig = 'embedded' | RemoteService;
 
 export interface ServiceAddresses {
   readonly apiUrl: string;
@@ -19,9 +22,18 @@ export interface ServiceAddresses {
 export interface DriveConfig {
   readonly name: string;
   readonly service: ServiceConfig;
+  /** Address of its account in the embedded service, where the settings name one. */
+  readonly account?: string | undefined;
   /** The account's folder that is the drive's root; `''` for the whole account. */
   readonly root: string;
   readonly deletePolicy: DeletePolicy;
+}
+
+/** The drives whose files are in this process's own service, as far as that has to know them. */
+export function embeddedDrives(drives: readonly DriveConfig[]) {
+  return drives
+    .filter(({ service }) => service === 'embedded')
+    .map(({ name, account, root }) => ({ name, account, root }));
 }
 
 /** Where the public service answers. */
@@ -33,12 +45,22 @@ export const PUBLIC_SERVICE: ServiceAddresses = {
 
 /** One drive, by the settings that are its own. Throws `ConfigError`. */
 export function driveOf(name: string, settings: Settings, login: KeptLogin | undefined): DriveConfig {
+  const service = login ? serviceOfLogin(settings, login) : serviceOf(settings);
   return {
     name,
-    service: login ? serviceOfLogin(settings, login) : serviceOf(settings),
+    service,
+    account: accountOf(settings.get('account'), service),
     root: rootOf(settings.get('root')),
     deletePolicy: oneOf(settings.get('delete'), ['auto', 'permanent', 'trash']),
   };
+}
+
+function accountOf(setting: Setting | undefined, service: ServiceConfig): string | undefined {
+  if (setting && service !== 'embedded')
+    throw new ConfigError(
+      `${setting.origin}: names an account of the embedded service, and this drive is at ${service.apiUrl}; leave it out`,
+    );
+  return setting?.text;
 }
 
 function serviceOf(settings: Settings): ServiceConfig {

@@ -63,6 +63,12 @@ export const OPTIONS = [
     help: 'a long-lived refresh token',
   },
   {
+    name: 'account',
+    variable: 'DAVGATE_ACCOUNT',
+    value: 'EMAIL',
+    help: 'account of the embedded service that holds the files; default: each drive has its own',
+  },
+  {
     name: 'root',
     variable: 'DAVGATE_ROOT',
     value: 'PATH',
@@ -148,6 +154,7 @@ export const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
   'app-key',
   'app-secret',
   'refresh-token',
+  'account',
   'root',
   'delete',
 ]);

@@ -1,17 +1,20 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Log, LogFields } from '../util/log.ts';
-import type { Credentials } from './accounts/provision.ts';
+import type { DrivePurpose, EmbeddedDrive } from './accounts/drive-accounts.ts';
 
-/** The service in a thread of its own, as the gateway sees it: an address and a login. */
+/** The service in a thread of its own, as the gateway sees it: an address, and a login for each drive. */
 export interface EmbeddedService {
   readonly url: string;
-  readonly credentials: Credentials;
+  /** Access tokens by the drives' names. */
+  readonly tokens: ReadonlyMap<string, string>;
   close(): Promise<void>;
 }
 
 export interface ThreadOptions {
   readonly dataDirectory: string;
+  readonly drives: readonly EmbeddedDrive[];
+  readonly purpose: DrivePurpose;
 }
 
 /**
@@ -22,7 +25,7 @@ const NEW_OBJECTS_MB = 6;
 
 /** What the thread says. An error's class does not survive the way, its name does. */
 export type FromThread =
-  | { readonly kind: 'started'; readonly url: string; readonly credentials: Credentials }
+  | { readonly kind: 'started'; readonly url: string; readonly tokens: ReadonlyMap<string, string> }
   | { readonly kind: 'failed'; readonly name: string; readonly message: string }
   | {
       readonly kind: 'log';
@@ -47,8 +50,7 @@ class EmbeddedServiceFailure extends Error {
  * Starts the service on a free loopback port in a thread of its own, so that its flushes to disk and its hashing
  * never hold up the gateway. Throws `EmbeddedServiceFailure`.
  */
-export async function startEmbeddedService(dataDirectory: string, log: Log): Promise<EmbeddedService> {
-  const workerData: ThreadOptions = { dataDirectory };
+export async function startEmbeddedService(workerData: ThreadOptions, log: Log): Promise<EmbeddedService> {
   const resourceLimits = { maxYoungGenerationSizeMb: NEW_OBJECTS_MB };
   const worker = new Worker(new URL('./thread.js', import.meta.url), { workerData, resourceLimits });
   const exited = once(worker, 'exit');
@@ -65,7 +67,7 @@ export async function startEmbeddedService(dataDirectory: string, log: Log): Pro
   worker.removeAllListeners('error');
   return {
     url: started.url,
-    credentials: started.credentials,
+    tokens: started.tokens,
     async close() {
       worker.postMessage('close');
       await exited;

@@ -2,7 +2,8 @@ import { statfs } from 'node:fs/promises';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Account, NewAccount } from './accounts/accounts.ts';
-import { homesIn } from './accounts/homes.ts';
+import { type DrivePurpose, type EmbeddedDrive, provisionDrives } from './accounts/drive-accounts.ts';
+import { homesIn, homesOfDrives } from './accounts/homes.ts';
 import { addAccount, type Credentials, provision } from './accounts/provision.ts';
 import { registryIn } from './accounts/registry.ts';
 import type { Scope } from './accounts/scopes.ts';
@@ -50,6 +51,11 @@ export interface RunningService {
   readonly url: string;
   /** The default account's credentials, the same at each call and after restarts until they are revoked. */
   provision(): Promise<Credentials>;
+  /** An access token for each drive of a gateway, each in an account of its own. Throws `DriveAccountError`. */
+  provisionDrives(
+    drives: readonly EmbeddedDrive[],
+    purpose: DrivePurpose,
+  ): Promise<ReadonlyMap<string, string>>;
   /** Another account, with an empty home. Its address must be new. */
   addAccount(account: NewAccount): Account;
   /** An access token for an account, under the default account's app. */
@@ -132,6 +138,11 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   return {
     url,
     provision: provisionOnce,
+    async provisionDrives(drives, purpose) {
+      const credentials = await provisionOnce();
+      const needs = { purpose, registry, credentials, dataDirectory, nowMs: clock.now() };
+      return provisionDrives(drives, { ...needs, ...homesOfDrives(storage, withHome) });
+    },
     addAccount: (account) => addAccount(accounts, account),
     async grant({ accountId, scopes, expiresMs }) {
       const { appKey } = await provisionOnce();

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../util/clock.ts';
 import type { LogFields } from '../util/log.ts';
 import type { FromThread, ThreadOptions } from './embedded.ts';
-import { startService } from './server.ts';
+import { type RunningService, startService } from './server.ts';
 
 /** The service's own thread: see `embedded.ts`, which starts it and talks to it. */
 async function main(): Promise<void> {
@@ -12,17 +12,21 @@ async function main(): Promise<void> {
   const logAs = (level: 'info' | 'warn' | 'error') => (event: string, fields?: LogFields) =>
     post({ kind: 'log', level, event, fields });
   const log = { info: logAs('info'), warn: logAs('warn'), error: logAs('error') };
-  const { dataDirectory } = workerData as ThreadOptions; // what `startEmbeddedService` hands in
+  const { dataDirectory, drives, purpose } = workerData as ThreadOptions; // what `startEmbeddedService` hands in
+  let service: RunningService | undefined;
   try {
     const listen = { host: '127.0.0.1', port: 0 };
-    const service = await startService({ dataDirectory, listen, clock: systemClock, log });
+    const running = await startService({ dataDirectory, listen, clock: systemClock, log });
+    service = running;
+    const tokens = await running.provisionDrives(drives, purpose);
     port.once('message', async () => {
-      await service.close();
+      await running.close();
       // Without the port nothing keeps the thread alive.
       port.close();
     });
-    post({ kind: 'started', url: service.url, credentials: await service.provision() });
+    post({ kind: 'started', url: running.url, tokens });
   } catch (error) {
+    await service?.close();
     const { name, message } = error instanceof Error ? error : new Error(String(error));
     post({ kind: 'failed', name, message });
     port.close();

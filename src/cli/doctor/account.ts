@@ -1,5 +1,5 @@
 import { createRemote, type HttpRemote } from '../../api/client.ts';
-import { type DriveConfig, PUBLIC_SERVICE, type ServiceConfig } from '../../config/service.ts';
+import { type DriveConfig, PUBLIC_SERVICE, type RemoteService } from '../../config/service.ts';
 import type { Clock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { pathOf, ROOT } from '../../util/path.ts';
@@ -22,7 +22,7 @@ const SKEW_MS_MAX = 30_000;
 const FREE_SHARE_MIN = 0.01;
 
 export interface AccountNeeds {
-  readonly service: Exclude<ServiceConfig, 'embedded'>;
+  readonly service: RemoteService;
   readonly report: Report;
   readonly clock: Clock;
   readonly signal: AbortSignal;

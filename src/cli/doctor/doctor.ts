@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { DriveConfig, ServiceConfig } from '../../config/service.ts';
+import { type DriveConfig, embeddedDrives, type RemoteService } from '../../config/service.ts';
 import { type Config, resolveConfig } from '../../config.ts';
 import { startEmbeddedService } from '../../service/embedded.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
@@ -87,25 +87,24 @@ async function checkDrive(drive: DriveConfig, { config, isRunning, ...needs }: D
     );
     return;
   }
-  const embedded = await startedService(config, needs.report);
+  const embedded = await startedService(config, drive, needs.report);
   if (!embedded) return;
   try {
-    await checkAccount(drive, { ...needs, service: embedded.service });
+    // Its root is made at the next start if it is missing.
+    await checkAccount({ ...drive, root: '' }, { ...needs, service: embedded.service });
   } finally {
     await embedded.close();
   }
 }
 
-async function startedService({ dataDirectory }: Config, report: Report) {
+async function startedService({ dataDirectory, drives }: Config, { name }: DriveConfig, report: Report) {
+  const directory = join(dataDirectory, 'service');
+  const options = { dataDirectory: directory, drives: embeddedDrives(drives), purpose: 'test' } as const;
   try {
-    const { url, credentials, close } = await startEmbeddedService(join(dataDirectory, 'service'), silentLog);
-    const service: Exclude<ServiceConfig, 'embedded'> = {
-      apiUrl: url,
-      contentUrl: url,
-      notifyUrl: url,
-      credentials: { token: credentials.token },
-    };
-    report.ok('service', `the embedded one runs, with its files in ${join(dataDirectory, 'service')}`);
+    const { url, tokens, close } = await startEmbeddedService(options, silentLog);
+    const token = tokens.get(name) ?? '';
+    const service: RemoteService = { apiUrl: url, contentUrl: url, notifyUrl: url, credentials: { token } };
+    report.ok('service', `the embedded one runs, with its files in ${directory}`);
     return { service, close };
   } catch (error) {
     if (!isStartFailure(error)) throw error;

@@ -1,4 +1,4 @@
-import type { Storage } from '../storage/storage.ts';
+import { type Storage, StorageError } from '../storage/storage.ts';
 import type { Account } from './accounts.ts';
 
 /**
@@ -13,5 +13,25 @@ export function homesIn(storage: Storage): (account: Account) => Account {
     storage.createNamespace(namespace, limitBytes);
     limits.set(namespace, limitBytes);
     return account;
+  };
+}
+
+/** What can be told of an account's home, and done there, before any client comes. */
+export function homesOfDrives(storage: Storage, withHome: (account: Account) => Account) {
+  return {
+    isEmpty(account: Account): boolean {
+      const { id, namespace } = withHome(account);
+      const owner = { namespace, account: id, app: '' };
+      const scope = { path: '', recursive: false, includeDeleted: true };
+      return storage.list(owner, scope, 1).entries.length === 0;
+    },
+    async makeFolder(account: Account, path: string): Promise<void> {
+      try {
+        await storage.createFolder(withHome(account).namespace, path, false);
+      } catch (error) {
+        const isThere = error instanceof StorageError && error.refusal.kind === 'conflict';
+        if (!isThere) throw error;
+      }
+    },
   };
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
+import { writeSecret } from '../../util/secret-file.ts';
 import { type Account, type Accounts, type NewAccount, newNamespace } from './accounts.ts';
 import type { Apps, NewApp } from './apps.ts';
 import type { Registry } from './registry.ts';
@@ -21,8 +21,11 @@ export interface Credentials {
   readonly token: string;
 }
 
+/** Of the account that a service begins with. */
+export const DEFAULT_EMAIL = 'drive@davgate.invalid';
+
 const DEFAULT_ACCOUNT: NewAccount = {
-  email: 'drive@davgate.invalid',
+  email: DEFAULT_EMAIL,
   givenName: 'davgate',
   surname: 'Drive',
   mayDeletePermanently: true,
@@ -56,7 +59,8 @@ export async function provision(
     ...(password !== undefined && { password }),
     ...tokensFor(registry, clock.now(), account, kept),
   };
-  if (JSON.stringify(kept) !== JSON.stringify(credentials)) await writeCredentials(file, credentials);
+  if (JSON.stringify(kept) !== JSON.stringify(credentials))
+    await writeSecret(file, `${JSON.stringify(credentials, undefined, 2)}\n`);
   // Only now: a password that is known by its hash alone would be lost.
   if (password !== undefined && !account.passwordHash)
     accounts.change(account.id, { passwordHash: await hashOfPassword(password) });
@@ -120,23 +124,4 @@ function readCredentials(file: string): Credentials | undefined {
     refreshToken,
     token,
   } as Credentials;
-}
-
-/** Whole or not at all: written beside, flushed, and put in place. */
-async function writeCredentials(file: string, credentials: Credentials): Promise<void> {
-  const written = `${file}.new`;
-  const handle = await open(written, 'w', 0o600);
-  try {
-    await handle.writeFile(`${JSON.stringify(credentials, undefined, 2)}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  await rename(written, file);
-  const directory = await open(dirname(file), 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }

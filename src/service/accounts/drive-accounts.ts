@@ -1,0 +1,195 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { writeSecret } from '../../util/secret-file.ts';
+import type { Account } from './accounts.ts';
+import { addAccount, type Credentials, DEFAULT_EMAIL } from './provision.ts';
+import type { Registry } from './registry.ts';
+import { SCOPES } from './scopes.ts';
+
+/** A drive of a gateway whose files are in the service of the same process. */
+export interface EmbeddedDrive {
+  readonly name: string;
+  /** Address of the account that the configuration asks for. */
+  readonly account: string | undefined;
+  /** Folder of the account that is the drive's root; `''` for all of it. */
+  readonly root: string;
+}
+
+/** It is not certain whose files a drive is to show; `message` says why and what to write. */
+export class DriveAccountError extends Error {
+  override readonly name = 'DriveAccountError';
+}
+
+/** The account that a drive had when it was last served, and a token for it. */
+interface KeptDrive {
+  readonly email: string;
+  readonly token: string;
+}
+
+/** Tokens in clear, as the gateway has to show them to the service: for their owner alone. */
+const FILE_NAME = 'drives.json';
+
+/** What is looked at to tell which account a drive has. */
+export interface AssignmentNeeds {
+  /** Address of the account by drive, from earlier starts. */
+  readonly kept: ReadonlyMap<string, string>;
+  /** Whether nothing was ever stored in the default account. */
+  readonly isDefaultEmpty: () => boolean;
+  /** For messages. */
+  readonly dataDirectory: string;
+}
+
+/**
+ * Returns the address of each drive's account. A drive keeps the account it had; the only drive of a configuration
+ * has the default account, as every drive had once; any other has an account of its own. Throws `DriveAccountError`
+ * where that would show somebody's files to others, or hide them.
+ */
+export function assignAccounts(
+  drives: readonly EmbeddedDrive[],
+  needs: AssignmentNeeds,
+): ReadonlyMap<string, string> {
+  const assigned = new Map<string, string>();
+  for (const { name, account } of drives) {
+    const email = account ?? needs.kept.get(name);
+    if (email !== undefined) assigned.set(name, email);
+  }
+  const added = drives.filter(({ name }) => !assigned.has(name)).map(({ name }) => name);
+  for (const name of added) assigned.set(name, accountOfNewDrive(name, { ...needs, drives, assigned }));
+  refuseUnasked(drives, assigned);
+  return assigned;
+}
+
+interface NewDriveNeeds extends AssignmentNeeds {
+  readonly drives: readonly EmbeddedDrive[];
+  /** Accounts of the drives that are not new, and of the new ones so far. */
+  readonly assigned: ReadonlyMap<string, string>;
+}
+
+function accountOfNewDrive(name: string, needs: NewDriveNeeds): string {
+  const { drives, assigned, kept, isDefaultEmpty, dataDirectory } = needs;
+  const own = `${name}@drives.davgate.invalid`;
+  const holder = [...kept].find(([, email]) => email === DEFAULT_EMAIL)?.[0];
+  if (drives.length === 1) {
+    if (holder === undefined) return DEFAULT_EMAIL;
+    if (isDefaultEmpty()) return own;
+    throw new DriveAccountError(
+      `drive "${name}" is new, and the files in ${dataDirectory} belong to the drive "${holder}": name this one "${holder}", or hand the files on to it with its setting "account": "${DEFAULT_EMAIL}" (DAVGATE_ACCOUNT)`,
+    );
+  }
+  const isClaimed = [...assigned.values()].includes(DEFAULT_EMAIL);
+  if (kept.size > 0 || isClaimed || isDefaultEmpty()) return own;
+  const names = drives.map((drive) => drive.name).join(', ');
+  throw new DriveAccountError(
+    `${dataDirectory} holds files from a time when all drives shared one account, and nothing says which of the drives ${names} they belong to: write "account": "${DEFAULT_EMAIL}" in that drive's settings (or in several, to go on sharing them); the others get an account of their own`,
+  );
+}
+
+/** Two drives have one account only where the configuration says so in both. */
+function refuseUnasked(drives: readonly EmbeddedDrive[], assigned: ReadonlyMap<string, string>): void {
+  for (const { name, account } of drives) {
+    const email = assigned.get(name)?.toLowerCase();
+    const other = drives.find(
+      (drive) => drive.name !== name && assigned.get(drive.name)?.toLowerCase() === email,
+    );
+    if (other && account === undefined)
+      throw new DriveAccountError(
+        `the drives "${name}" and "${other.name}" would both have the account ${email}: write "account" in the settings of both to share it, or another address in one`,
+      );
+  }
+}
+
+/** Serves the drives, or only tests them: then nothing is made or kept, and a new drive is tested in the default account. */
+export type DrivePurpose = 'serve' | 'test';
+
+/** What the gateway's drives need of the service. */
+export interface DriveAccountNeeds {
+  readonly purpose: DrivePurpose;
+  readonly registry: Registry;
+  /** Of the default account and app: the tokens are for that app. */
+  readonly credentials: Credentials;
+  readonly dataDirectory: string;
+  readonly nowMs: number;
+  /** Whether nothing was ever stored in an account. */
+  readonly isEmpty: (account: Account) => boolean;
+  /** Makes a folder in an account unless it is there. */
+  readonly makeFolder: (account: Account, path: string) => Promise<void>;
+}
+
+/**
+ * Returns an access token of each drive's account, with its root there. From then on each drive keeps its account;
+ * that is on disk when this resolves. Throws `DriveAccountError`.
+ */
+export async function provisionDrives(
+  drives: readonly EmbeddedDrive[],
+  needs: DriveAccountNeeds,
+): Promise<ReadonlyMap<string, string>> {
+  const file = join(needs.dataDirectory, FILE_NAME);
+  const before = readKept(file);
+  const defaultAccount = needs.registry.accounts.withEmail(DEFAULT_EMAIL);
+  const assigned = assignAccounts(drives, {
+    kept: new Map([...before].map(([name, { email }]) => [name, email])),
+    isDefaultEmpty: () => !defaultAccount || needs.isEmpty(defaultAccount),
+    dataDirectory: needs.dataDirectory,
+  });
+  const tokens = new Map<string, string>();
+  const kept = new Map(before);
+  for (const drive of drives) {
+    const { name, root } = drive;
+    const account = accountWith(drive, assigned.get(name) ?? '', needs);
+    if (root !== '' && needs.purpose === 'serve') await needs.makeFolder(account, root);
+    const token = tokenFor(account, before.get(name), needs);
+    tokens.set(name, token);
+    kept.set(name, { email: account.email, token });
+  }
+  const text = textOf(kept);
+  if (needs.purpose === 'serve' && text !== textOf(before)) await writeSecret(file, text);
+  return tokens;
+}
+
+function accountWith(
+  { name, account }: EmbeddedDrive,
+  email: string,
+  { registry: { accounts }, dataDirectory, purpose }: DriveAccountNeeds,
+): Account {
+  const found = accounts.withEmail(email);
+  if (found) return found;
+  if (account !== undefined)
+    throw new DriveAccountError(
+      `drive "${name}": ${dataDirectory} has no account ${account}; davgate service account list --data ${dataDirectory} shows those there are, and account create makes one`,
+    );
+  const tested = purpose === 'test' ? accounts.withEmail(DEFAULT_EMAIL) : undefined;
+  if (tested) return tested;
+  return addAccount(accounts, { email, givenName: name, surname: 'Drive', mayDeletePermanently: true });
+}
+
+function tokenFor(
+  { id: accountId, email }: Account,
+  kept: KeptDrive | undefined,
+  { registry: { tokens }, credentials, nowMs }: DriveAccountNeeds,
+): string {
+  if (email === DEFAULT_EMAIL) return credentials.token;
+  const isGood = kept !== undefined && tokens.bearer(nowMs, kept.token)?.accountId === accountId;
+  return isGood
+    ? kept.token
+    : tokens.grantAccess(nowMs, { accountId, appKey: credentials.appKey, scopes: SCOPES });
+}
+
+function textOf(kept: ReadonlyMap<string, KeptDrive>): string {
+  return `${JSON.stringify(Object.fromEntries(kept), undefined, 2)}\n`;
+}
+
+/** A file that is lost or damaged counts as none: then it has to be said again which account a drive has. */
+function readKept(file: string): ReadonlyMap<string, KeptDrive> {
+  try {
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    const rows = Object.entries(typeof value === 'object' && value !== null ? value : {});
+    return new Map(rows.filter((row): row is [string, KeptDrive] => isKept(row[1])));
+  } catch {
+    return new Map();
+  }
+}
+
+function isKept(value: unknown): value is KeptDrive {
+  if (typeof value !== 'object' || value === null || !('email' in value && 'token' in value)) return false;
+  return typeof value.email === 'string' && typeof value.token === 'string';
+}
