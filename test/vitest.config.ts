@@ -19,6 +19,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'integration',
+          globalSetup: ['test/support/build.ts'],
           include: ['test/service/**/*.test.ts', 'test/gateway/**/*.test.ts', 'test/faults/**/*.test.ts'],
         },
       },

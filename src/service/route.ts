@@ -7,6 +7,7 @@ import type { Jobs } from './jobs/jobs.ts';
 import type { Links } from './links/links.ts';
 import type { LinkPasswords } from './links/password.ts';
 import type { TemporaryLinks } from './links/temporary-links.ts';
+import type { Previews } from './previews/previews.ts';
 import type { RefusalTable } from './refusals.ts';
 import { type Fields, type StructOf, struct } from './schema.ts';
 import type { Searches } from './search/searches.ts';
@@ -18,6 +19,7 @@ export interface Rooms extends Registry {
   readonly links: Links;
   readonly linkPasswords: LinkPasswords;
   readonly temporaryLinks: TemporaryLinks;
+  readonly previews: Previews;
   readonly jobs: Jobs;
   readonly searches: Searches;
   readonly clock: Clock;

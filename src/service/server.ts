@@ -18,6 +18,7 @@ import { linksIn } from './links/links.ts';
 import { linkPasswords } from './links/password.ts';
 import { temporaryLinksIn } from './links/temporary-links.ts';
 import { type Listener, startListener } from './listener.ts';
+import { Previews } from './previews/previews.ts';
 import type { Rooms } from './route.ts';
 import { searchesOf } from './search/searches.ts';
 import { openStorage } from './storage/open.ts';
@@ -36,6 +37,8 @@ export interface ServiceOptions {
   readonly faults?: FaultSettings;
   /** How long a commit may wait for those before it; a second if left out, as at the real service. */
   readonly commitWaitMs?: number;
+  /** The built program that renders previews, if it is not beside this module. */
+  readonly renderProcess?: URL;
 }
 
 /** A consent to hand to a client: what `grant` is asked for. */
@@ -91,6 +94,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   const { accounts, tokens } = registry;
   const withHome = homesIn(storage);
   const closing = new AbortController();
+  const previews = new Previews(clock, options.renderProcess);
   const jobs = jobsOf(clock, log, closing.signal);
   let listener: Listener | undefined;
   const rooms: Rooms = {
@@ -99,6 +103,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     linkPasswords: linkPasswords(clock),
     temporaryLinks: temporaryLinksIn(database),
     ...registry,
+    previews,
     jobs,
     searches: searchesOf(),
     clock,
@@ -129,6 +134,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     await close();
     await jobs.ended();
     await housekeeping;
+    previews.close();
     await provisioning;
     database.close();
     await storage.close();

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { Dropbox, type DropboxResponseError, type files } from 'dropbox';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -150,6 +151,36 @@ describe('get_thumbnail_v2', () => {
     expect(await made({ path: '/a.ppm' })).toBe('jpeg 64x32');
     await put(service, '/a.bmp', bitmap(130, 65));
     expect(await made({ path: '/a.bmp' })).toBe('jpeg 64x32');
+  });
+});
+
+/** The beginning of a PNG of 16-bit RGBA pixels, as far as its size can be read. */
+function pngHeader(width: number, height: number, interlace: 0 | 1): Buffer {
+  const header = Buffer.alloc(17);
+  header.write('IHDR', 0);
+  header.writeUInt32BE(width, 4);
+  header.writeUInt32BE(height, 8);
+  header.set([16, 6, 0, 0, interlace], 12);
+  const length = Buffer.from([0, 0, 0, 13]);
+  const checksum = Buffer.alloc(4);
+  checksum.writeUInt32BE(crc32(header));
+  const data = Buffer.concat([
+    Buffer.from([0, 0, 0, 0]),
+    Buffer.from('IDAT'),
+    Buffer.from([0x35, 0xaf, 6, 0x1e]),
+  ]);
+  return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), length, header, checksum, data]);
+}
+
+describe('the memory of an image', () => {
+  test('that is decoded as a whole is at most 256 MiB: a larger one is an unsupported_image', async () => {
+    await put(service, '/interlaced.png', pngHeader(9990, 9990, 1));
+    expect(await refused('/interlaced.png')).toMatchObject({ error: { '.tag': 'unsupported_image' } });
+    // By rows, or small enough, it is decoded; that there is nothing behind the header is found out then.
+    await put(service, '/rows.png', pngHeader(9990, 9990, 0));
+    await put(service, '/small.png', pngHeader(5000, 5000, 1));
+    for (const path of ['/rows.png', '/small.png'])
+      expect(await refused(path)).toMatchObject({ error: { '.tag': 'conversion_error' } });
   });
 });
 

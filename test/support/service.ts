@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { type RunningService, type ServiceOptions, startService } from '../../src/service/server.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
+import { PROJECT_ROOT } from './build.ts';
 
 export interface TestService {
   /** Base, content, notify and web address in one, without a slash at the end. */
@@ -19,6 +21,9 @@ export interface TestService {
   close(): Promise<void>;
 }
 
+/** Node cannot start a process from TypeScript: vitest's global setup has built it. */
+const RENDER_PROCESS = pathToFileURL(join(PROJECT_ROOT, 'dist/service/previews/render-process.js'));
+
 /**
  * The embedded storage service in this process, on a free port, with a provisioned account. It works in a
  * new temporary directory that goes when it closes, unless `dataDirectory` names one to keep. On a busy machine
@@ -31,6 +36,7 @@ export async function startTestService(options: Partial<ServiceOptions> = {}): P
     clock: systemClock,
     log: silentLog,
     commitWaitMs: Number.POSITIVE_INFINITY,
+    renderProcess: RENDER_PROCESS,
     ...options,
     dataDirectory,
   });

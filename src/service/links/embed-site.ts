@@ -24,7 +24,7 @@ export async function answerEmbed(exchange: Exchange, rooms: Rooms): Promise<Ans
     return text(405, 'Previews are asked for with GET.', { allow: 'GET, HEAD' });
   if (exchange.path === SCRIPT_PATH) return SCRIPT_ANSWER;
   try {
-    return await frameAnswer(exchange.query, rooms);
+    return await frameAnswer(exchange, rooms);
   } catch (error) {
     // What was there when the link was looked up may be gone when it is read.
     if (error instanceof StorageError && error.refusal.kind === 'lookup') return NOT_FOUND;
@@ -55,7 +55,7 @@ const NOT_FOUND = frame(
 const EXPIRED = frame(410, messagePage('This link has expired', 'Ask for a new one.', 'frame'));
 const CLOSED = frame(403, messagePage('This link is closed', 'Its owner lets no one in.', 'frame'));
 
-async function frameAnswer(query: URLSearchParams, rooms: Rooms): Promise<Answer> {
+async function frameAnswer({ query, signal }: Exchange, rooms: Rooms): Promise<Answer> {
   const address = linkAddressIn(query.get('link') ?? '');
   const opened = address ? openLink(rooms, address) : 'not-found';
   if (opened === 'expired') return EXPIRED;
@@ -69,7 +69,7 @@ async function frameAnswer(query: URLSearchParams, rooms: Rooms): Promise<Answer
   const { item } = opened;
   return item.kind === 'folder'
     ? frame(200, folderPage(folderPageOf(rooms, look, item)))
-    : frame(200, filePage(await filePageOf(rooms, look, item)));
+    : frame(200, filePage(await filePageOf(rooms, look, item, signal)));
 }
 
 function frame(status: number, body: string): Answer {

@@ -5,19 +5,26 @@ import type { Rooms } from '../route.ts';
 import type { StoredFile } from '../storage/storage.ts';
 import { thumbnailOf } from '../thumbnails/thumbnail.ts';
 
+/** When to come back while too many images are being made, in seconds. */
+const RETRY_SECONDS = 5;
+
 /** Twice as many pixels as the largest place for one, for screens that have them. */
 const WANTED = { format: 'webp', mode: 'strict', box: { width: 320, height: 240 } } as const;
 
 /** The small picture of a linked file that a folder's page shows; 404 for a file that is no image. */
 export async function linkThumbnail(
   { request, signal }: Exchange,
-  { storage }: Rooms,
+  rooms: Rooms,
   file: StoredFile,
 ): Promise<Answer> {
   const etag = `"${file.rev}"`;
   const headers = { 'cache-control': 'private, no-cache', 'referrer-policy': 'no-referrer', etag };
   if (namesRev(request.headers['if-none-match'], file.rev)) return { status: 304, headers, body: undefined };
-  const made = await thumbnailOf(storage, file, WANTED, signal);
+  const made = await thumbnailOf(rooms, file, WANTED, signal);
+  if (made === 'busy')
+    return text(503, 'Too many thumbnails are being made: try again in a few seconds.', {
+      'retry-after': String(RETRY_SECONDS),
+    });
   if (typeof made === 'string') return text(404, `There is no thumbnail of this file: ${made}.`);
   return {
     status: 200,

@@ -42,14 +42,19 @@ export interface Look {
   readonly place: 'page' | 'frame';
 }
 
-/** What the page of a linked file shows. */
-export async function filePageOf(rooms: Rooms, look: Look, file: StoredFile): Promise<FilePage> {
+/** What the page of a linked file shows. Throws `signal`'s reason when the visitor leaves. */
+export async function filePageOf(
+  rooms: Rooms,
+  look: Look,
+  file: StoredFile,
+  signal: AbortSignal,
+): Promise<FilePage> {
   const { opened, address, options } = look;
   return {
     name: file.name,
     sizeBytes: file.sizeBytes,
     modifiedMs: file.clientModifiedMs,
-    preview: await filePreview(rooms.storage, file),
+    preview: await filePreview(rooms, file, signal),
     zoom: options.zoom,
     above: crumbs(rooms, look),
     ...frameOf(look),

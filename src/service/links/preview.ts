@@ -1,13 +1,24 @@
-import { languageOf } from '../../web/link/code.ts';
+import { plainLines } from '../../web/link/lines.ts';
 import type { Preview } from '../../web/link/preview.ts';
+import type { RenderedText } from '../../web/link/text.ts';
+import type { Previews } from '../previews/previews.ts';
 import type { Storage, StoredFile } from '../storage/storage.ts';
 import { mediaKindOf } from './content-type.ts';
 
-/** Of text, Markdown and code: more is no preview, and to colour it takes the service's time. */
+/** How much of a text file a page shows, in bytes. */
 const TEXT_MAX_BYTES = 64 * 1024;
 
-/** How a page can show a file: by its name's ending, or by its beginning where that is text. */
-export async function filePreview(storage: Storage, file: StoredFile): Promise<Preview> {
+interface Sources {
+  readonly storage: Storage;
+  readonly previews: Previews;
+}
+
+/** How a page can show a file: by its name's ending, or by its beginning where that is text. Throws `signal`'s reason. */
+export async function filePreview(
+  { storage, previews }: Sources,
+  file: StoredFile,
+  signal: AbortSignal,
+): Promise<Preview> {
   const { name, sizeBytes } = file;
   if (sizeBytes === 0) return { kind: 'empty' };
   const media = mediaKindOf(name);
@@ -15,9 +26,17 @@ export async function filePreview(storage: Storage, file: StoredFile): Promise<P
   const isCut = sizeBytes > TEXT_MAX_BYTES;
   const text = textIn(await beginningOf(storage, file), isCut);
   if (text === undefined) return { kind: 'none' };
-  const cutAtBytes = isCut ? TEXT_MAX_BYTES : undefined;
-  if (/\.(md|markdown)$/i.test(name)) return { kind: 'markdown', text, cutAtBytes };
-  return { kind: 'text', text, language: languageOf(name), cutAtBytes };
+  const rendered = await previews.text.of(`${file.rev} ${name}`, async () => ({ name, text }), signal);
+  return {
+    kind: 'text',
+    text: typeof rendered === 'string' ? plainText(text) : rendered,
+    cutAtBytes: isCut ? TEXT_MAX_BYTES : undefined,
+  };
+}
+
+/** Text that could not be rendered, or not soon. */
+function plainText(text: string): RenderedText {
+  return { form: 'plain', ...plainLines(text) };
 }
 
 async function beginningOf(storage: Storage, file: StoredFile): Promise<Buffer> {

@@ -76,7 +76,7 @@ async function show(
     return link.allowDownload ? zipAnswer(rooms, opened, item) : page(403, NO_DOWNLOADS);
   }
   if (exchange.query.get('thumb') === '1') return linkThumbnail(exchange, rooms, item);
-  if (!wantsBytes) return page(200, filePage(await filePageOf(rooms, look, item)));
+  if (!wantsBytes) return page(200, filePage(await filePageOf(rooms, look, item, exchange.signal)));
   if (wantsDownload && !link.allowDownload) return page(403, NO_DOWNLOADS);
   return linkBytes(exchange.request.headers, rooms, item, wantsDownload ? 'attachment' : 'inline');
 }

@@ -1,6 +1,6 @@
 import { exceptRoot } from '../addresses.ts';
 import { readableFile } from '../content/readable-file.ts';
-import { BadCall, failure, Refusal, refused } from '../failures.ts';
+import { BadCall, failure, Refusal, refused, tooManyRequests, type WireFailure } from '../failures.ts';
 import { accessLink } from '../links/access.ts';
 import { linkMetadata } from '../links/sharing.ts';
 import { fileMetadata } from '../metadata.ts';
@@ -69,19 +69,20 @@ const thumbnail = openDownload({
   argument: { resource: required(resource), ...imageFields },
   refusals: LOOKUP,
   handle: async (call) => {
-    const { argument, storage, signal } = call;
+    const { argument } = call;
     const wanted = wantedOf(argument);
     const { file, result } =
       'link' in argument.resource
         ? await linkedFile(call, argument.resource.link)
         : ownFile(call, userIn(call), argument.resource.path);
-    const made = await thumbnailOf(storage, file, wanted, signal);
-    if (typeof made === 'string') throw refused(failure(made));
+    const made = await imageOf(call, file, wanted);
     return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: only(made) };
   },
 });
 
 const BATCH_MAX_ENTRIES = 25;
+/** Thumbnails of one answer, in bytes: images at their original size would take gigabytes. */
+const BATCH_MAX_BYTES = 64 * 1024 * 1024;
 /** More than these are no batch, but an attempt to be expensive. */
 const BATCH_MAX_READ = 1000;
 
@@ -96,8 +97,11 @@ const batch = rpc({
     const { entries } = call.argument;
     if (entries.length > BATCH_MAX_ENTRIES) throw refused(failure('too_many_files'));
     const results: object[] = [];
+    let totalBytes = 0;
     for (const entry of entries) {
-      results.push(await batchResult(call, entry));
+      const made = await batchThumbnail(call, entry);
+      if ('image' in made) totalBytes += made.image.length;
+      results.push(batchResult(totalBytes > BATCH_MAX_BYTES ? failure('conversion_error') : made));
     }
     return { entries: results };
   },
@@ -105,20 +109,42 @@ const batch = rpc({
 
 export const THUMBNAIL_ROUTES: readonly Route[] = [thumbnail, batch];
 
-async function batchResult(
+interface BatchThumbnail {
+  readonly file: StoredFile;
+  readonly image: Uint8Array;
+}
+
+async function batchThumbnail(
   call: Call<Caller>,
   entry: StructOf<typeof imageFields> & { readonly path: string },
-): Promise<object> {
+): Promise<BatchThumbnail | WireFailure> {
   try {
     const { file } = ownFile(call, call.caller, entry.path);
-    const made = await thumbnailOf(call.storage, file, wantedOf(entry), call.signal);
-    if (typeof made === 'string') return { '.tag': 'failure', failure: failure(made).value };
-    return { '.tag': 'success', metadata: fileMetadata(file), thumbnail: made.toString('base64') };
+    return { file, image: await imageOf(call, file, wantedOf(entry)) };
   } catch (error) {
-    const told = error instanceof StorageError ? failureOf(error, LOOKUP) : undefined;
-    if (!told) throw error;
-    return { '.tag': 'failure', failure: told.value };
+    if (error instanceof Refusal && error.status === 409) return error.failure;
+    const known = error instanceof StorageError ? failureOf(error, LOOKUP) : undefined;
+    if (!known) throw error;
+    return known;
   }
+}
+
+/** GetThumbnailBatchResultEntry. */
+function batchResult(made: BatchThumbnail | WireFailure): object {
+  if (!('image' in made)) return { '.tag': 'failure', failure: made.value };
+  const thumbnail = Buffer.from(made.image).toString('base64');
+  return { '.tag': 'success', metadata: fileMetadata(made.file), thumbnail };
+}
+
+/** When to call again while too many thumbnails are being made, in seconds. */
+const RETRY_SECONDS = 5;
+
+/** Throws ThumbnailError's members, and 429. */
+async function imageOf(call: Call<unknown>, file: StoredFile, wanted: Wanted): Promise<Uint8Array> {
+  const made = await thumbnailOf(call, file, wanted, call.signal);
+  if (made === 'busy') throw tooManyRequests(RETRY_SECONDS);
+  if (typeof made === 'string') throw refused(failure(made));
+  return made;
 }
 
 interface Source {

@@ -1,4 +1,4 @@
-import { emptyPixels, inParts, type Pixels, UnreadableImage } from './pixels.ts';
+import { emptyPixels, type Pixels, UnreadableImage } from './pixels.ts';
 
 /** Where in a pixel's bits a colour is. */
 interface Channel {
@@ -24,9 +24,9 @@ const NOT_COMPRESSED = 0;
 const BIT_FIELDS = 3;
 
 /** Reads a Windows bitmap (BITMAPCOREHEADER, BITMAPINFOHEADER and later), uncompressed. Throws `UnreadableImage`. */
-export async function readBmp(bytes: Buffer): Promise<Pixels> {
+export function readBmp(bytes: Buffer): Pixels {
   try {
-    return await pixelsOf(bytes, headerOf(bytes));
+    return pixelsOf(bytes, headerOf(bytes));
   } catch (error) {
     // What lies outside of the file is not there.
     if (error instanceof RangeError) throw new UnreadableImage('the bitmap is cut off');
@@ -77,7 +77,7 @@ function channelOf(mask: number): Channel {
   return { shift, max: mask >>> shift };
 }
 
-async function pixelsOf(bytes: Buffer, header: Header): Promise<Pixels> {
+function pixelsOf(bytes: Buffer, header: Header): Pixels {
   const { width, bitsPerPixel, pixelsStart } = header;
   if (![1, 4, 8, 16, 24, 32].includes(bitsPerPixel))
     throw new UnreadableImage(`a bitmap does not have ${bitsPerPixel} bits a pixel`);
@@ -87,13 +87,11 @@ async function pixelsOf(bytes: Buffer, header: Header): Promise<Pixels> {
   if (pixelsStart + rowBytes * height > bytes.length) throw new UnreadableImage('the bitmap is cut off');
   const pixels = emptyPixels(width, height);
   const colourAt = bitsPerPixel <= 8 ? paletteColours(bytes, header) : directColours(bytes, header);
-  await inParts(width * height, (from, to) => {
-    for (let pixel = from; pixel < to; pixel++) {
-      const y = Math.floor(pixel / width);
-      const rowStart = pixelsStart + rowBytes * (header.height < 0 ? y : height - 1 - y);
-      pixels.rgb.writeUIntBE(colourAt(rowStart, pixel % width), pixel * 3, 3);
-    }
-  });
+  for (let pixel = 0; pixel < width * height; pixel++) {
+    const y = Math.floor(pixel / width);
+    const rowStart = pixelsStart + rowBytes * (header.height < 0 ? y : height - 1 - y);
+    pixels.rgb.writeUIntBE(colourAt(rowStart, pixel % width), pixel * 3, 3);
+  }
   return pixels;
 }
 

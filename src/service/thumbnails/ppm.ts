@@ -1,4 +1,4 @@
-import { emptyPixels, inParts, type Pixels, UnreadableImage } from './pixels.ts';
+import { emptyPixels, type Pixels, UnreadableImage } from './pixels.ts';
 
 const NUMBER = /\d{1,9}/y;
 const BLANKS = new Set(' \t\v\f');
@@ -6,7 +6,7 @@ const BLANKS = new Set(' \t\v\f');
 const HEADER_MAX_BYTES = 64 * 1024;
 
 /** Reads a portable pixmap (`P6`, and `P3` in digits). Throws `UnreadableImage`. */
-export async function readPpm(bytes: Buffer): Promise<Pixels> {
+export function readPpm(bytes: Buffer): Pixels {
   const kind = bytes.toString('latin1', 0, 2);
   if (kind !== 'P6' && kind !== 'P3') throw new UnreadableImage('this is no portable pixmap');
   const head = bytes.toString('latin1', 0, HEADER_MAX_BYTES);
@@ -19,10 +19,8 @@ export async function readPpm(bytes: Buffer): Promise<Pixels> {
       ? binarySamples(bytes, numbers.end() + 1, max, count * SAMPLES)
       : textSamples(bytes, numbers.end(), count * SAMPLES);
   const pixels = emptyPixels(width, height);
-  await inParts(count, (from, to) => {
-    for (let index = from * SAMPLES; index < to * SAMPLES; index++)
-      pixels.rgb[index] = Math.min(255, Math.round((samples(index) * 255) / max));
-  });
+  for (let index = 0; index < count * SAMPLES; index++)
+    pixels.rgb[index] = Math.min(255, Math.round((samples(index) * 255) / max));
   return pixels;
 }
 

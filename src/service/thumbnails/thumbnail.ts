@@ -1,4 +1,4 @@
-import PQueue from 'p-queue';
+import type { Previews } from '../previews/previews.ts';
 import type { Storage, StoredFile } from '../storage/storage.ts';
 import type { NoThumbnail, Wanted } from './render.ts';
 
@@ -7,37 +7,37 @@ const ENDINGS = new Set('jpg jpeg png tiff tif gif webp ppm bmp'.split(' '));
 /** The real service's 20 MB. */
 const SOURCE_MAX_BYTES = 20 * 1024 * 1024;
 
-/** At once: each holds an image in memory, and the disk's calls wait behind them for the same threads. */
-const RENDERS_MAX = 2;
-
-const renders = new PQueue({ concurrency: RENDERS_MAX });
-
-/** Why there is no thumbnail, in the interface's words. */
-type ThumbnailFailure = NoThumbnail | 'unsupported_extension';
+/** Why there is no thumbnail, in the interface's words; `busy`: too many are being made. */
+type ThumbnailFailure = NoThumbnail | 'unsupported_extension' | 'busy';
 
 /** Whether it is worth asking: the bytes may still be no image. */
 export function mayHaveThumbnail({ name, sizeBytes }: StoredFile): boolean {
   return hasImageEnding(name) && hasImageSize(sizeBytes);
 }
 
-/** The thumbnail of a file's revision, in the format that was asked for. Throws `signal`'s reason when its turn comes too late. */
+/** The thumbnail of a file's revision, in the format that was asked for. Throws `signal`'s reason while it waits. */
 export async function thumbnailOf(
-  storage: Storage,
+  { storage, previews }: { readonly storage: Storage; readonly previews: Previews },
   file: StoredFile,
   wanted: Wanted,
   signal: AbortSignal,
-): Promise<Buffer | ThumbnailFailure> {
+): Promise<Uint8Array | ThumbnailFailure> {
   if (!hasImageEnding(file.name)) return 'unsupported_extension';
   if (!hasImageSize(file.sizeBytes)) return 'unsupported_image';
-  return await renders.add(async () => {
-    // Who waited in line and has gone must not hold up the others with an image that nobody will see.
-    signal.throwIfAborted();
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of storage.read(file, undefined)) chunks.push(chunk);
-    // Only when it is needed: libvips takes 25 MB of memory.
-    const { renderThumbnail } = await import('./render.ts');
-    return renderThumbnail(Buffer.concat(chunks), wanted);
-  });
+  const { format, mode, box } = wanted;
+  const key = [file.rev, format, mode, box.width, box.height].join(' ');
+  const made = await previews.thumbnail.of(
+    key,
+    async () => ({ bytes: await bytesOf(storage, file), wanted }),
+    signal,
+  );
+  return made === 'failed' ? 'conversion_error' : made;
+}
+
+async function bytesOf(storage: Storage, file: StoredFile): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of storage.read(file, undefined)) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 function hasImageEnding(name: string): boolean {

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { withinTime } from '../../util/within-time.ts';
-import { type Html, html } from '../html.ts';
+import type { Html } from '../html.ts';
+import { numberedLines, plainLines } from './lines.ts';
 
 /** What is used of highlight.js. Its own types would bring a browser's globals into every file of the project. */
 interface Highlighter {
@@ -32,20 +33,16 @@ export function languageOf(name: string): string | undefined {
   return !isPlain && highlighter.getLanguage(ending) ? ending : undefined;
 }
 
-/**
- * Code or text in numbered lines, coloured where its language is known and that takes no longer than `limitMs`. Each is a
- * block, which is copied with its line's end and without its number.
- */
-export function codeLines(text: string, language: string | undefined, limitMs = HIGHLIGHT_MAX_MS): Html {
-  const coloured = language === undefined ? undefined : highlighted(text, language, limitMs);
-  const lines = coloured ? markupLines(coloured) : text.split('\n').map((line) => html`${line}`);
-  return html`<pre class="code">${lines.map((line) => html`<span class="line">${line}</span>`)}</pre>`;
+/** Code in numbered lines, coloured unless that takes longer than `limitMs`. */
+export function codeLines(text: string, language: string, limitMs = HIGHLIGHT_MAX_MS): Html {
+  const coloured = highlighted(text, language, limitMs);
+  return coloured ? numberedLines(markupLines(coloured)) : plainLines(text);
 }
 
 /** Nobody writes such lines, and the highlighter takes time that grows with their square. */
 const LINE_MAX_CHARACTERS = 2000;
-/** Enough for any text that a page shows, even on a slow machine. */
-const HIGHLIGHT_MAX_MS = 500;
+/** Enough for any text that a page shows, even on a busy machine. */
+const HIGHLIGHT_MAX_MS = 2_000;
 
 /** Markup for the text, which the highlighter escapes; `undefined` where it would take longer than `limitMs`. */
 export function highlighted(text: string, language: string, limitMs = HIGHLIGHT_MAX_MS): Html | undefined {

@@ -12,8 +12,8 @@ const LINK_RELATION = 'noopener noreferrer nofollow';
 
 const renderer = rendererOf();
 
-/** Enough for any document that a page shows, even on a slow machine. */
-const RENDER_MAX_MS = 1000;
+/** Enough for any document that a page shows, even on a busy machine. */
+const RENDER_MAX_MS = 4_000;
 
 /**
  * A Markdown document for a page: markup in it stays text, and only links that lead to the web are links. `undefined` where

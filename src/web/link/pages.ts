@@ -40,7 +40,7 @@ export interface FolderPage extends Common {
 /** The page of a shared file: what it is, a look at it, and a way to get it. */
 export function filePage(file: FilePage): string {
   const actions = html`${open(file)}${download(file, 'Download')}`;
-  const isSheet = file.preview.kind === 'text' || file.preview.kind === 'markdown';
+  const isSheet = file.preview.kind === 'text';
   const content = html`${header(icon(iconKindOf(file.name)), file, fileFacts(file), actions)}
 ${main(file, isSheet, previewOf(file))}`;
   return shell(file.name, content, placeOf(file));

@@ -1,18 +1,15 @@
 import { type Html, html } from '../html.ts';
 import { sizeText } from '../size-text.ts';
-import { codeLines } from './code.ts';
 import { icon, iconKindOf } from './icons.ts';
-import { markdown } from './markdown.ts';
+import type { RenderedText } from './text.ts';
 
 /** How a browser can show a file inside a page. */
 export type Preview =
   | { readonly kind: 'image' | 'audio' | 'video' | 'pdf' | 'empty' | 'none' }
   | {
-      readonly kind: 'text' | 'markdown';
-      readonly text: string;
-      /** As `languageOf` names it, for code. */
-      readonly language?: string | undefined;
-      /** How many bytes of the file `text` is, if it is not all. */
+      readonly kind: 'text';
+      readonly text: RenderedText;
+      /** How many bytes of the file `text` shows, if it is not all. */
       readonly cutAtBytes?: number | undefined;
     };
 
@@ -57,11 +54,9 @@ export function previewOf(file: Shown): Html {
       return card(name, 'This file is empty.');
     case 'none':
       return card(name, 'There is no preview for files of this type.');
-    case 'markdown':
-      return html`<div class="sheet">${markdown(preview.text) ?? codeLines(preview.text, undefined)}</div>${cut(preview)}`;
     case 'text': {
-      const kind = preview.language === undefined ? 'sheet plain' : 'sheet';
-      return html`<div class="${kind}">${codeLines(preview.text, preview.language)}</div>${cut(preview)}`;
+      const kind = preview.text.form === 'plain' ? 'sheet plain' : 'sheet';
+      return html`<div class="${kind}">${preview.text}</div>${cut(preview)}`;
     }
   }
 }

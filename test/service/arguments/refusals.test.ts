@@ -12,6 +12,7 @@ import { linksIn } from '../../../src/service/links/links.ts';
 import { linkPasswords } from '../../../src/service/links/password.ts';
 import { temporaryLinksIn } from '../../../src/service/links/temporary-links.ts';
 import { type Listener, startListener } from '../../../src/service/listener.ts';
+import { Previews } from '../../../src/service/previews/previews.ts';
 import { searchesOf } from '../../../src/service/search/searches.ts';
 import {
   type Storage,
@@ -56,6 +57,7 @@ beforeAll(async () => {
       temporaryLinks: temporaryLinksIn(database),
       ...registry,
       jobs: jobsOf(systemClock, log, new AbortController().signal),
+      previews: new Previews(systemClock),
       searches: searchesOf(),
       clock: systemClock,
       freeBytes: async () => 0,

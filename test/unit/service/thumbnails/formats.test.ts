@@ -34,31 +34,30 @@ const bottomUp24 = [255, 0, 0, 255, 255, 255, 0, 0, 0, 0, 255, 0, 255, 0, 0, 0];
 
 describe('a bitmap', () => {
   test('of 24 bits, from the bottom up and from the top down', async () => {
-    expect(hex(await readBmp(bitmap({ bits: 24, rows: bottomUp24 })))).toBe(FOUR);
+    expect(hex(readBmp(bitmap({ bits: 24, rows: bottomUp24 })))).toBe(FOUR);
     const topDown = [...bottomUp24.slice(8), ...bottomUp24.slice(0, 8)];
-    expect(hex(await readBmp(bitmap({ bits: 24, height: -2, rows: topDown })))).toBe(FOUR);
+    expect(hex(readBmp(bitmap({ bits: 24, height: -2, rows: topDown })))).toBe(FOUR);
   });
 
   test('of 32 bits', async () => {
     const rows = [255, 0, 0, 0, 255, 255, 255, 0, 0, 0, 255, 0, 0, 255, 0, 0];
-    expect(hex(await readBmp(bitmap({ bits: 32, rows })))).toBe(FOUR);
+    expect(hex(readBmp(bitmap({ bits: 32, rows })))).toBe(FOUR);
   });
 
   test('of 16 bits, as usual and by masks', async () => {
     const usual = [0x1f, 0, 0xff, 0x7f, 0, 0x7c, 0xe0, 0x03];
-    expect(hex(await readBmp(bitmap({ bits: 16, rows: usual })))).toBe(FOUR);
+    expect(hex(readBmp(bitmap({ bits: 16, rows: usual })))).toBe(FOUR);
     const masks = [0, 0xf8, 0, 0, 0xe0, 0x07, 0, 0, 0x1f, 0, 0, 0];
     const rows = [0x1f, 0, 0xff, 0xff, 0, 0xf8, 0xe0, 0x07];
-    expect(hex(await readBmp(bitmap({ bits: 16, compression: 3, tables: masks, rows })))).toBe(FOUR);
+    expect(hex(readBmp(bitmap({ bits: 16, compression: 3, tables: masks, rows })))).toBe(FOUR);
   });
 
   test('with a palette of 1, 4 and 8 bits', async () => {
     const palette = [0, 0, 255, 0, 0, 255, 0, 0, 255, 0, 0, 0, 255, 255, 255, 0];
-    const of = async (bits: number, rows: number[]) =>
-      hex(await readBmp(bitmap({ bits, tables: palette, rows })));
-    expect(await of(8, [2, 3, 0, 0, 0, 1, 0, 0])).toBe(FOUR);
-    expect(await of(4, [0x23, 0, 0, 0, 0x01, 0, 0, 0])).toBe(FOUR);
-    expect(await of(1, [0x40, 0, 0, 0, 0x80, 0, 0, 0])).toBe('00ff00 ff0000 ff0000 00ff00');
+    const of = (bits: number, rows: number[]) => hex(readBmp(bitmap({ bits, tables: palette, rows })));
+    expect(of(8, [2, 3, 0, 0, 0, 1, 0, 0])).toBe(FOUR);
+    expect(of(4, [0x23, 0, 0, 0, 0x01, 0, 0, 0])).toBe(FOUR);
+    expect(of(1, [0x40, 0, 0, 0, 0x80, 0, 0, 0])).toBe('00ff00 ff0000 ff0000 00ff00');
   });
 
   test.each([
@@ -71,7 +70,7 @@ describe('a bitmap', () => {
     ['compressed', bitmap({ bits: 8, compression: 1, rows: bottomUp24 })],
     ['whose palette is missing', bitmap({ bits: 8, rows: [200, 200, 0, 0, 200, 200, 0, 0] })],
   ])('%s is unreadable', async (_, bytes) => {
-    await expect(readBmp(bytes)).rejects.toThrow(UnreadableImage);
+    expect(() => readBmp(bytes)).toThrow(UnreadableImage);
   });
 });
 
@@ -81,17 +80,17 @@ describe('a portable pixmap', () => {
   const samples = [255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255];
 
   test('in bytes, with comments in its header', async () => {
-    expect(hex(await readPpm(bytesOf('P6\n# made by hand\n2 2\n255\n', samples)))).toBe(FOUR);
+    expect(hex(readPpm(bytesOf('P6\n# made by hand\n2 2\n255\n', samples)))).toBe(FOUR);
   });
 
   test('in two bytes a sample, and of another maximum', async () => {
     const wide = samples.flatMap((sample) => [sample, sample]);
-    expect(hex(await readPpm(bytesOf('P6 2 2 65535\n', wide)))).toBe(FOUR);
-    expect(hex(await readPpm(bytesOf('P6 1 1 15\n', [15, 0, 5])))).toBe('ff0055');
+    expect(hex(readPpm(bytesOf('P6 2 2 65535\n', wide)))).toBe(FOUR);
+    expect(hex(readPpm(bytesOf('P6 1 1 15\n', [15, 0, 5])))).toBe('ff0055');
   });
 
   test('in digits', async () => {
-    expect(hex(await readPpm(Buffer.from('P3 2 2 9\n9 0 0  0 9 0\n0 0 9\n9 9 9')))).toBe(FOUR);
+    expect(hex(readPpm(Buffer.from('P3 2 2 9\n9 0 0  0 9 0\n0 0 9\n9 9 9')))).toBe(FOUR);
   });
 
   test.each([
@@ -104,35 +103,11 @@ describe('a portable pixmap', () => {
     'P6 99999 99999 255\n',
     'P3 99999 99999 255\n1',
   ])('%j is unreadable', async (text) => {
-    await expect(readPpm(Buffer.from(text))).rejects.toThrow(UnreadableImage);
+    expect(() => readPpm(Buffer.from(text))).toThrow(UnreadableImage);
   });
-});
-
-test('a large image leaves the other calls their turns', async () => {
-  let turns = 0;
-  let next: NodeJS.Immediate | undefined;
-  const count = () => {
-    turns++;
-    next = setImmediate(count);
-  };
-  count();
-  const side = 2048;
-  await readBmp(
-    bitmap({
-      width: side,
-      height: side,
-      bits: 1,
-      tables: Array(8).fill(0),
-      rows: Array((side * side) / 8).fill(0),
-    }),
-  );
-  const afterBitmap = turns;
-  await readPpm(Buffer.concat([Buffer.from(`P6 ${side} ${side} 255\n`), Buffer.alloc(side * side * 3)]));
-  if (next) clearImmediate(next);
-  expect([afterBitmap > 10, turns - afterBitmap > 10]).toEqual([true, true]);
 });
 
 test('a pixmap of nothing but white space is unreadable', async () => {
   const bytes = Buffer.concat([Buffer.from('P3 1 1 9 '), Buffer.alloc(20_000_000, ' ')]);
-  await expect(readPpm(bytes)).rejects.toThrow(UnreadableImage);
+  expect(() => readPpm(bytes)).toThrow(UnreadableImage);
 });

@@ -1,0 +1,78 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../util/clock.ts';
+import { SingleFlight } from '../../util/single-flight.ts';
+import type { Renderings, RenderKind } from './render-process.ts';
+import { Renderer, type Unrendered } from './renderer.ts';
+
+/** What is kept of one kind, in bytes. */
+const KEPT_MAX_BYTES = 16 * 1024 * 1024;
+const KEPT_ENTRY_MAX_BYTES = 4 * 1024 * 1024;
+/** What an entry takes beside its content: its key and the objects around it. */
+const ENTRY_BYTES = 500;
+
+type Result<Kind extends RenderKind> = Renderings[Kind]['result'];
+
+/** What files look like, rendered in processes of their own. Texts do not wait for images: each kind has its process. */
+export class Previews {
+  readonly text: RenderedViews<'text'>;
+  readonly thumbnail: RenderedViews<'thumbnail'>;
+
+  /** `program`: the built `render-process.js`. */
+  constructor(clock: Clock, program = new URL('./render-process.js', import.meta.url)) {
+    this.text = new RenderedViews('text', new Renderer(clock, program), ({ markup }) => markup.length * 2);
+    this.thumbnail = new RenderedViews('thumbnail', new Renderer(clock, program), ({ length }) => length);
+  }
+
+  /** Ends the processes. What they work on fails. */
+  close(): void {
+    this.text.close();
+    this.thumbnail.close();
+  }
+}
+
+/** Views of one kind: each key is rendered once, whoever asks for it at the same time, and kept. */
+class RenderedViews<Kind extends RenderKind> {
+  /** `failed` is kept as well: a revision that cannot be rendered is not tried again at each visit. */
+  readonly #kept: LRUCache<string, { readonly result: Result<Kind> | 'failed' }>;
+  readonly #underWay = new SingleFlight<string, Result<Kind> | Unrendered>();
+
+  constructor(
+    private readonly kind: Kind,
+    private readonly renderer: Renderer,
+    sizeOf: (result: Result<Kind>) => number,
+  ) {
+    this.#kept = new LRUCache({
+      maxSize: KEPT_MAX_BYTES,
+      maxEntrySize: KEPT_ENTRY_MAX_BYTES,
+      sizeCalculation: ({ result }) => ENTRY_BYTES + (result === 'failed' ? 0 : sizeOf(result)),
+    });
+  }
+
+  /**
+   * The view that `key`, a revision and all that the view depends on, stands for. `load` is called when a process
+   * has time for it. Throws `signal`'s reason.
+   */
+  async of(
+    key: string,
+    load: () => Promise<Renderings[Kind]['task']>,
+    signal: AbortSignal,
+  ): Promise<Result<Kind> | Unrendered> {
+    const kept = this.#kept.get(key);
+    if (kept) return kept.result;
+    return await this.#underWay.run(key, (waited) => this.#render(key, load, waited), signal);
+  }
+
+  close(): void {
+    this.renderer.close();
+  }
+
+  async #render(
+    key: string,
+    load: () => Promise<Renderings[Kind]['task']>,
+    signal: AbortSignal,
+  ): Promise<Result<Kind> | Unrendered> {
+    const result = await this.renderer.run(this.kind, load, signal);
+    if (result !== 'busy') this.#kept.set(key, { result });
+    return result;
+  }
+}

@@ -1,0 +1,48 @@
+import { writeFileSync } from 'node:fs';
+import type { RenderedText } from '../../web/link/text.ts';
+import type { NoThumbnail, Wanted } from '../thumbnails/render.ts';
+
+/** What the process can be asked to render, by kind. */
+export interface Renderings {
+  readonly text: {
+    readonly task: { readonly name: string; readonly text: string };
+    readonly result: RenderedText;
+  };
+  readonly thumbnail: {
+    readonly task: { readonly bytes: Uint8Array; readonly wanted: Wanted };
+    readonly result: Uint8Array | NoThumbnail;
+  };
+}
+
+export type RenderKind = keyof Renderings;
+
+/** A message to the process; it answers with the result alone, as it has one task at a time. */
+export type RenderRequest = {
+  [Kind in RenderKind]: { readonly kind: Kind; readonly task: Renderings[Kind]['task'] };
+}[RenderKind];
+
+async function render(request: RenderRequest): Promise<Renderings[RenderKind]['result']> {
+  // Each library is loaded only by the process that needs it: libvips takes 25 MB, the highlighter 10 MB.
+  if (request.kind === 'thumbnail') {
+    const { renderThumbnail } = await import('../thumbnails/render.ts');
+    return renderThumbnail(Buffer.from(request.task.bytes), request.task.wanted);
+  }
+  const { renderText } = await import('../../web/link/text.ts');
+  return renderText(request.task.name, request.task.text);
+}
+
+/** Linux ends this process, and not the drive, when the machine runs out of memory. */
+function volunteerForOutOfMemory(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '1000');
+  } catch {
+    // Other systems have no such file.
+  }
+}
+
+volunteerForOutOfMemory();
+// A terminal and a service manager send these to the whole group; the service ends this process when it ends itself.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('message', async (request: RenderRequest) => process.send?.(await render(request)));
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,115 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import PQueue from 'p-queue';
+import type { Clock } from '../../util/clock.ts';
+import type { Renderings, RenderKind, RenderRequest } from './render-process.ts';
+
+/** How long one task may take, in ms. A document or an image that takes longer was made to. */
+const TASK_MAX_MS = 10_000;
+/** Tasks that wait for the process; with more, callers are told to come back. */
+const WAITING_MAX = 32;
+/** How long the process is kept without a task, in ms: it holds some 50 MB. */
+const IDLE_MAX_MS = 60_000;
+/** JavaScript objects in the process, in MB. Pixels are outside of these; `thumbnails/render.ts` bounds them. */
+const HEAP_MAX_MB = 256;
+
+/** `busy`: too many tasks wait. `failed`: the task took too long, or ended the process. */
+export type Unrendered = 'busy' | 'failed';
+
+/**
+ * Renders untrusted documents and images in a process of its own, one at a time: a hostile one costs neither the
+ * service's thread nor its memory, and is killed when it takes too long.
+ */
+export class Renderer {
+  readonly #queue = new PQueue({ concurrency: 1 });
+  #child: ChildProcess | undefined;
+  #idle: AbortController | undefined;
+  #isClosed = false;
+
+  constructor(
+    private readonly clock: Clock,
+    /** The built `render-process.js`. */
+    private readonly program: URL,
+  ) {}
+
+  /** Loads a task when its turn comes, and resolves with its result. Throws `signal`'s reason while it waits. */
+  async run<Kind extends RenderKind>(
+    kind: Kind,
+    load: () => Promise<Renderings[Kind]['task']>,
+    signal: AbortSignal,
+  ): Promise<Renderings[Kind]['result'] | Unrendered> {
+    if (this.#queue.size >= WAITING_MAX) return 'busy';
+    return await this.#queue.add(async () => {
+      signal.throwIfAborted();
+      if (this.#isClosed) return 'failed';
+      // The process answers a task of a kind with a result of that kind.
+      const request = { kind, task: await load() } as RenderRequest;
+      return (await this.#ask(request)) as Renderings[Kind]['result'] | 'failed';
+    });
+  }
+
+  /** Ends the process for good. Tasks under way and those that wait fail. */
+  close(): void {
+    this.#isClosed = true;
+    this.#endProcess();
+  }
+
+  #endProcess(): void {
+    this.#idle?.abort();
+    this.#child?.kill('SIGKILL');
+    this.#child = undefined;
+  }
+
+  async #ask(request: RenderRequest): Promise<unknown> {
+    this.#idle?.abort();
+    const child = this.#child ?? this.#start();
+    const ended = new AbortController();
+    try {
+      return await Promise.race([this.#answer(child, request, ended.signal), this.#tooLate(ended.signal)]);
+    } catch {
+      this.#endProcess();
+      return 'failed';
+    } finally {
+      ended.abort();
+      if (this.#child) void this.#endWhenIdle();
+    }
+  }
+
+  async #answer(child: ChildProcess, request: RenderRequest, signal: AbortSignal): Promise<unknown> {
+    const answered = once(child, 'message', { signal });
+    const gone = once(child, 'exit', { signal }).then(() => Promise.reject(new Error('the process ended')));
+    child.send(request);
+    const [result] = await Promise.race([answered, gone]);
+    return result;
+  }
+
+  async #tooLate(signal: AbortSignal): Promise<never> {
+    await this.clock.sleep(TASK_MAX_MS, signal);
+    throw new Error('the task took too long');
+  }
+
+  #start(): ChildProcess {
+    const child = fork(this.program, [], {
+      // Nothing of the service's environment: it may hold secrets.
+      env: { MALLOC_ARENA_MAX: '2' },
+      execArgv: [`--max-old-space-size=${HEAP_MAX_MB}`],
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    // A process that cannot be started, or a channel that breaks, shows as its end.
+    child.on('error', () => child.kill('SIGKILL'));
+    child.unref();
+    child.channel?.unref();
+    this.#child = child;
+    return child;
+  }
+
+  async #endWhenIdle(): Promise<void> {
+    const idle = new AbortController();
+    this.#idle = idle;
+    await this.clock.sleep(IDLE_MAX_MS, idle.signal).then(
+      () => this.#endProcess(),
+      () => undefined,
+    );
+  }
+}

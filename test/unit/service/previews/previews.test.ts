@@ -1,0 +1,95 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { Previews } from '../../../../src/service/previews/previews.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const PROCESSES = new URL('../../../support/render-processes/', import.meta.url);
+const STAYS = new AbortController().signal;
+
+let opened: Previews | undefined;
+afterEach(() => opened?.close());
+
+function previewsWith(program: string, clock = new ManualClock()): Previews {
+  opened = new Previews(clock, new URL(program, PROCESSES));
+  return opened;
+}
+
+/** Asks for the view of a text, and counts how often the text was read. */
+function asking(previews: Previews) {
+  const loads: string[] = [];
+  const ask = (key: string, signal = STAYS) =>
+    previews.text.of(
+      key,
+      async () => {
+        loads.push(key);
+        return { name: key, text: '' };
+      },
+      signal,
+    );
+  return { ask, loads };
+}
+
+describe('a render process that never answers', () => {
+  test('is killed after 10 s, and its revision is not tried again', async () => {
+    const clock = new ManualClock();
+    const { ask, loads } = asking(previewsWith('stuck.mjs', clock));
+    const asked = ask('rev-1');
+    await clock.untilSleeping();
+    await clock.advance(10_000);
+    expect(await asked).toBe('failed');
+    expect(await ask('rev-1')).toBe('failed');
+    expect(loads).toEqual(['rev-1']);
+  });
+
+  test('lets 32 tasks wait and tells the next caller to come back', async () => {
+    const clock = new ManualClock();
+    const { ask, loads } = asking(previewsWith('stuck.mjs', clock));
+    const goes = new AbortController();
+    const asked = Array.from({ length: 33 }, (_, index) => ask(`rev-${index}`, goes.signal));
+    const ended = Promise.allSettled(asked);
+    await clock.untilSleeping();
+    expect(await ask('one-more')).toBe('busy');
+    goes.abort(new Error('gone'));
+    expect((await ended).map(({ status }) => status)).toEqual(Array(33).fill('rejected'));
+    await clock.advance(10_000);
+    expect(loads).toEqual(['rev-0']);
+    // A revision that was turned away is tried when there is room.
+    const again = ask('one-more');
+    await eventually(() => expect(loads).toEqual(['rev-0', 'one-more']));
+    await clock.untilSleeping();
+    await clock.advance(10_000);
+    expect(await again).toBe('failed');
+  });
+});
+
+describe('a render process that crashes', () => {
+  test('fails the task that ended it, and the next task has a new process', async () => {
+    const { ask } = asking(previewsWith('crashing.mjs'));
+    const first = await ask('a');
+    expect(first).toMatchObject({ form: 'plain' });
+    expect(await ask('b')).toEqual(first);
+    expect(await ask('crash')).toBe('failed');
+    const after = await ask('c');
+    expect(after).toMatchObject({ form: 'plain' });
+    expect(after).not.toEqual(first);
+  });
+});
+
+test('a revision that many ask for at once is rendered once and kept', async () => {
+  const { ask, loads } = asking(previewsWith('crashing.mjs'));
+  const views = await Promise.all(Array.from({ length: 8 }, () => ask('rev')));
+  expect(new Set(views).size).toBe(1);
+  expect(await ask('rev')).toBe(views[0]);
+  expect(loads).toEqual(['rev']);
+});
+
+test('a render process that has no task for a minute ends', async () => {
+  const clock = new ManualClock();
+  const { ask } = asking(previewsWith('crashing.mjs', clock));
+  const view = await ask('a');
+  const pid = typeof view === 'string' ? 0 : Number(view.markup);
+  expect(() => process.kill(pid, 0)).not.toThrow();
+  await clock.untilSleeping();
+  await clock.advance(60_000);
+  await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
+});
