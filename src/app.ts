@@ -116,7 +116,7 @@ interface Watchers {
 async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyMap<string, Drive>> {
   const { gauges, metrics, log, opened } = watchers;
   const state = opened.add(await openState(config, log));
-  const journals = await openJournals(config, opened);
+  const journals = await openJournals(config, { opened, log });
   const { writeMode, dataDirectory } = config;
   const directory = config.cacheDirectory;
   const sizeBytesMax = CACHE_BYTES_MAX;
@@ -166,12 +166,12 @@ async function openState({ redisUrl, dataDirectory }: Config, log: Log): Promise
 /** `undefined`: writes are not to wait for the service, and none of an earlier run does. */
 async function openJournals(
   { writeMode, dataDirectory }: Config,
-  opened: Opened,
+  { opened, log }: Pick<Watchers, 'opened' | 'log'>,
 ): Promise<Journals | undefined> {
   const journal = join(dataDirectory, 'journal');
   if (writeMode === 'through' && !existsSync(journal)) return undefined;
   return opened.add(
-    await openSqliteJournals({ journal, lostAndFound: join(dataDirectory, 'lost-and-found') }),
+    await openSqliteJournals({ journal, lostAndFound: join(dataDirectory, 'lost-and-found') }, log),
   );
 }
 

@@ -1,11 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { StateInUse } from '../../src/state/errors.ts';
 import { type Journal, JournalFull, type Journals } from '../../src/state/journal.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
+import { type Log, type LogFields, silentLog } from '../../src/util/log.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { path } from '../support/paths.ts';
 import { accept, bodyOf, journalContract, pendingWrite, pieces } from './journal.contract.ts';
@@ -24,21 +34,21 @@ function newDirectory(): string {
   return directory;
 }
 
-async function open(directory = newDirectory()): Promise<Journals> {
+async function open(directory = newDirectory(), log: Log = silentLog): Promise<Journals> {
   const [journal, lostAndFound] = [join(directory, 'journal'), join(directory, 'lost')];
-  const journals = await openSqliteJournals({ journal, lostAndFound });
+  const journals = await openSqliteJournals({ journal, lostAndFound }, log);
   opened.push(journals);
   return journals;
 }
 
-const filesIn = (directory: string) => readdirSync(join(directory, 'journal', 'bodies'));
+const filesIn = (directory: string, drive = 'd') => readdirSync(join(directory, 'journal', 'bodies', drive));
 
 journalContract('SQLite', async () => (await open()).drive('d'));
 
-describe('the journal in SQLite', () => {
-  const small = Buffer.from('small');
-  const large = pseudoRandomBytes(200_000, 1);
+const small = Buffer.from('small');
+const large = pseudoRandomBytes(200_000, 1);
 
+describe('the journal in SQLite', () => {
   test('is there after it was closed and opened, for each drive its own', async () => {
     const directory = newDirectory();
     const first = await open(directory);
@@ -55,7 +65,7 @@ describe('the journal in SQLite', () => {
     expect((await bodyOf(again, 'large')).equals(large)).toBe(true);
   });
 
-  test('removes bodies that nobody needs: at once, and at the next start those that a kill left', async () => {
+  test('removes a discarded body at once, and at the next start an upload that a kill cut off', async () => {
     const directory = newDirectory();
     const first = await open(directory);
     const drive = await first.drive('d');
@@ -63,18 +73,132 @@ describe('the journal in SQLite', () => {
     const [kept] = filesIn(directory);
     await drive.discard(await drive.stage(pieces(large)));
     expect(filesIn(directory)).toEqual([kept]);
-    writeFileSync(join(directory, 'journal', 'bodies', 'left behind'), 'half a bo');
+    await drive.stage(pieces(large));
+    expect(filesIn(directory)).toHaveLength(2);
     await first.close();
     const again = await (await open(directory)).drive('d');
-    expect(filesIn(directory)).toEqual([kept]);
+    expect([filesIn(directory), again.lostFiles]).toEqual([[kept], 0]);
     await again.forget(['large']);
     expect(filesIn(directory)).toEqual([]);
+  });
+
+  test('a kill between the record of a body and its lasting name loses nothing', async () => {
+    const directory = newDirectory();
+    const first = await open(directory);
+    await accept(await first.drive('d'), pendingWrite('large', large), large);
+    await first.close();
+    const folder = join(directory, 'journal', 'bodies', 'd');
+    const [file = ''] = filesIn(directory);
+    const id = file.slice('19700101T000002Z-'.length, -'-large'.length);
+    renameSync(join(folder, file), join(folder, `${id}.staged`));
+    const again = await (await open(directory)).drive('d');
+    expect([filesIn(directory), again.lostFiles]).toEqual([[file], 0]);
+    expect((await bodyOf(again, 'large')).equals(large)).toBe(true);
+  });
+
+  test('a landed body whose file a kill left behind is removed at the next start, and is not lost', async () => {
+    const directory = newDirectory();
+    const first = await open(directory);
+    const drive = await first.drive('d');
+    await accept(drive, pendingWrite('large', large), large);
+    const [file = ''] = filesIn(directory);
+    await drive.forget(['large']);
+    writeFileSync(join(directory, 'journal', 'bodies', 'd', file), large);
+    await first.close();
+    const again = await (await open(directory)).drive('d');
+    expect([filesIn(directory), again.lostFiles]).toEqual([[], 0]);
   });
 
   test('is of one process', async () => {
     const directory = newDirectory();
     await open(directory);
     await expect(open(directory)).rejects.toThrow(StateInUse);
+  });
+});
+
+describe('acknowledged bodies without a record', () => {
+  const events: { event: string; fields: LogFields | undefined }[] = [];
+  const log: Log = { ...silentLog, error: (event, fields) => void events.push({ event, fields }) };
+
+  beforeEach(() => {
+    events.length = 0;
+  });
+
+  test('go to the lost-and-found folder of their drive with a log line when the database is new', async () => {
+    const directory = newDirectory();
+    const first = await open(directory);
+    const drive = await first.drive('d');
+    const bodies = [1, 2, 3].map((seed) => pseudoRandomBytes(100_000 + seed, seed));
+    for (const [index, bytes] of bodies.entries())
+      await accept(drive, pendingWrite(`${index}`, bytes, { path: path(`/Docs/${index}.odt`) }), bytes);
+    await first.close();
+    rmSync(join(directory, 'journal', 'state.db'));
+    const again = await (await open(directory, log)).drive('d');
+    expect([await again.all(), filesIn(directory), again.lostFiles]).toEqual([[], [], 3]);
+    const folder = join(directory, 'lost', 'd');
+    const names = readdirSync(folder).filter((name) => !name.endsWith('.reason.txt'));
+    expect(names.map((name) => name.slice(-5)).sort()).toEqual(['0.odt', '1.odt', '2.odt']);
+    for (const name of names)
+      expect(readFileSync(join(folder, name)).equals(bodies[Number(name.at(-5))] ?? Buffer.alloc(0))).toBe(
+        true,
+      );
+    const reason = readFileSync(join(folder, `${names[0]}.reason.txt`), 'utf8');
+    expect(reason).toContain('the journal has no record of this write');
+    expect(events).toEqual([
+      { event: expect.stringContaining('lost-and-found'), fields: { files: 3, keptIn: folder } },
+    ]);
+  });
+
+  test('that have no lasting name yet are kept too when the database is new', async () => {
+    const directory = newDirectory();
+    const first = await open(directory);
+    await (await first.drive('d')).stage(pieces(large));
+    await first.close();
+    rmSync(join(directory, 'journal', 'state.db'));
+    expect((await (await open(directory, log)).drive('d')).lostFiles).toBe(1);
+  });
+
+  test('that an earlier version left beside the folders of the drives are kept too, and those with a record still read', async () => {
+    const directory = newDirectory();
+    const first = await open(directory);
+    const drive = await first.drive('d');
+    const bytes = pseudoRandomBytes(100_000, 1);
+    await accept(drive, pendingWrite('kept', bytes), bytes);
+    await first.close();
+    const bodies = join(directory, 'journal', 'bodies');
+    const [file = ''] = filesIn(directory);
+    renameSync(join(bodies, 'd', file), join(bodies, file));
+    writeFileSync(join(bodies, '5f0c6c3e'), 'precious');
+    const again = await (await open(directory, log)).drive('d');
+    expect((await bodyOf(again, 'kept')).equals(bytes)).toBe(true);
+    expect(readdirSync(bodies)).toEqual(['d']);
+    expect(readFileSync(join(directory, 'lost', 'unknown.drive', '5f0c6c3e'), 'utf8')).toBe('precious');
+    expect(events).toHaveLength(1);
+  });
+
+  test('a write-ahead log without its database is kept under another name', async () => {
+    const directory = newDirectory();
+    await (await open(directory)).close();
+    const journal = join(directory, 'journal');
+    rmSync(join(journal, 'state.db'));
+    writeFileSync(join(journal, 'state.db-wal'), 'the only copy');
+    await open(directory, log);
+    const kept = readdirSync(journal).filter((name) => name.startsWith('state.db-wal.kept-'));
+    expect(kept.map((name) => readFileSync(join(journal, name), 'utf8'))).toEqual(['the only copy']);
+    expect(events.map(({ fields }) => fields)).toEqual([{ keptAt: join(journal, kept[0] ?? '') }]);
+  });
+
+  test('a damaged database is refused with advice that loses nothing, and its bodies stay', async () => {
+    const directory = newDirectory();
+    const first = await open(directory);
+    const bytes = pseudoRandomBytes(100_000, 1);
+    await accept(await first.drive('d'), pendingWrite('large', bytes), bytes);
+    await first.close();
+    writeFileSync(join(directory, 'journal', 'state.db'), pseudoRandomBytes(8192, 7));
+    const refusal = await open(directory).catch((error: Error) => error.message);
+    expect(refusal).toMatch(/state\.db is damaged .*; restore the directory from a backup/);
+    expect(refusal).toContain('move the whole directory away and keep it');
+    expect(filesIn(directory)).toHaveLength(1);
   });
 });
 
@@ -100,7 +224,7 @@ describe('what is lost', () => {
     for (const fact of ['the name is refused', `/Docs/${long}`, 'my/drive', write.contentHash, `${size}`])
       expect(reason).toContain(fact);
     expect(readdirSync(folder)).toHaveLength(2);
-    expect([await drive.all(), filesIn(directory), drive.lostFiles]).toEqual([[], [], 1]);
+    expect([await drive.all(), filesIn(directory, 'my%2Fdrive'), drive.lostFiles]).toEqual([[], [], 1]);
     await journals.close();
     expect((await (await open(directory)).drive('my/drive')).lostFiles).toBe(1);
   });

@@ -9,6 +9,7 @@ import { JOURNAL_MIGRATIONS } from '../../src/state/sqlite/journal/migrations.ts
 import { MIGRATIONS } from '../../src/state/sqlite/migrations.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
+import { silentLog } from '../../src/util/log.ts';
 import { path } from '../support/paths.ts';
 import { asideAt, bytes } from './asides.contract.ts';
 import { lockOn } from './locks.contract.ts';
@@ -36,10 +37,13 @@ function openState(directory = newDirectory()): State {
 }
 
 async function openJournals(directory = newDirectory()): Promise<Journals> {
-  const journals = await openSqliteJournals({
-    journal: join(directory, 'journal'),
-    lostAndFound: join(directory, 'lost'),
-  });
+  const journals = await openSqliteJournals(
+    {
+      journal: join(directory, 'journal'),
+      lostAndFound: join(directory, 'lost'),
+    },
+    silentLog,
+  );
   opened.push(journals);
   return journals;
 }

@@ -40,10 +40,13 @@ let journals: Journals;
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'davgate-owner-'));
   state = openSqliteState({ directory: join(directory, 'state') });
-  journals = await openSqliteJournals({
-    journal: join(directory, 'journal'),
-    lostAndFound: join(directory, 'lost'),
-  });
+  journals = await openSqliteJournals(
+    {
+      journal: join(directory, 'journal'),
+      lostAndFound: join(directory, 'lost'),
+    },
+    silentLog,
+  );
 });
 afterEach(async () => {
   await state.close();

@@ -86,10 +86,13 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     timeouts: PATIENT,
   });
   const spill = await openSpill({ directory: join(directory, 'spill'), clock, log });
-  const journals = await openSqliteJournals({
-    journal: join(directory, 'journal'),
-    lostAndFound: join(directory, 'lost-and-found'),
-  });
+  const journals = await openSqliteJournals(
+    {
+      journal: join(directory, 'journal'),
+      lostAndFound: join(directory, 'lost-and-found'),
+    },
+    log,
+  );
   const drive = { remote, state: stateStore.drive('d'), cache, clock, log, deletePolicy: 'auto' } as const;
   const files = await openDrive({
     ...drive,

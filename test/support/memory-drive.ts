@@ -73,7 +73,7 @@ export class MemoryDrive {
       log,
     });
     const { writeBack, ...settings } = this.#settings;
-    if (writeBack) this.#journals ??= await openSqliteJournals(this.#journalDirectories);
+    if (writeBack) this.#journals ??= await openSqliteJournals(this.#journalDirectories, log);
     const journal = await this.#journals?.drive('d');
     const options = {
       remote,

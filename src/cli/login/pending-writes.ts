@@ -10,6 +10,7 @@ import type { State } from '../../state/state.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { ROOT } from '../../util/path.ts';
+import { terminalLog } from '../log.ts';
 import { LoginError } from './login-error.ts';
 
 /**
@@ -52,7 +53,10 @@ async function openedState(dataDirectory: string, settings: Settings): Promise<S
 async function journaledFiles(dataDirectory: string): Promise<number> {
   const journal = join(dataDirectory, 'journal');
   if (!existsSync(journal)) return 0;
-  const journals = await openSqliteJournals({ journal, lostAndFound: join(dataDirectory, 'lost-and-found') });
+  const journals = await openSqliteJournals(
+    { journal, lostAndFound: join(dataDirectory, 'lost-and-found') },
+    terminalLog,
+  );
   try {
     return (await (await journals.drive(DEFAULT_DRIVE)).all()).length;
   } finally {

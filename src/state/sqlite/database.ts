@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
+import { type Log, silentLog } from '../../util/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import { Sqlite } from '../../util/sqlite.ts';
 import { StateInUse, StateUnwritable } from '../errors.ts';
@@ -18,10 +19,15 @@ const LOG_BYTES_KEPT = 32 * 1024 * 1024;
  * disk when it returns, and the lock goes with the process, however that ends. `migrations` make its schema,
  * step by step. Throws `StateInUse`, `StateUnwritable`.
  */
-export function openDatabase(directory: string, migrations: readonly string[] = MIGRATIONS): SqliteDatabase {
+export function openDatabase(
+  directory: string,
+  migrations: readonly string[] = MIGRATIONS,
+  log: Log = silentLog,
+): SqliteDatabase {
   makeDirectory(directory);
   let database: SqliteDatabase | undefined;
   try {
+    keepOrphanedLog(directory, log);
     // No waiting for another process: it will hold the database for as long as it runs.
     database = new Sqlite(join(directory, FILE_NAME), { timeout: 0 });
     seize(database);
@@ -34,6 +40,11 @@ export function openDatabase(directory: string, migrations: readonly string[] = 
   }
 }
 
+/** Whether a database is in `directory`, good or bad. */
+export function hasDatabase(directory: string): boolean {
+  return (statSync(join(directory, FILE_NAME), { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
 /** The typed error for what SQLite said; anything that is not SQLite's stays as it is. */
 export function asStateError(error: unknown, directory: string): unknown {
   if (!(error instanceof Sqlite.SqliteError)) return error;
@@ -42,13 +53,18 @@ export function asStateError(error: unknown, directory: string): unknown {
   return known ? new StateUnwritable(directory, known[1], error) : error;
 }
 
+/** Must not advise anything that loses data: the database, its log and the files beside it belong together. */
+const DAMAGED = `${FILE_NAME} is damaged or not a database of davgate; restore the directory from a backup, or, to start \
+without it, move the whole directory away and keep it: what was acknowledged is in ${FILE_NAME}, ${FILE_NAME}-wal and the \
+files beside them`;
+
 const REASONS: readonly (readonly [code: string, reason: string])[] = [
   ['SQLITE_FULL', 'the disk is full; free some space'],
   ['SQLITE_READONLY', `${FILE_NAME} cannot be written; check its owner and permissions`],
   ['SQLITE_CANTOPEN', `${FILE_NAME} cannot be opened; check the owner and permissions of the directory`],
   ['SQLITE_PERM', `${FILE_NAME} cannot be opened; check the owner and permissions of the directory`],
-  ['SQLITE_NOTADB', `${FILE_NAME} is not a database of davgate; move it away or give another --data-dir`],
-  ['SQLITE_CORRUPT', `${FILE_NAME} is damaged; restore it from a backup or move it away`],
+  ['SQLITE_NOTADB', DAMAGED],
+  ['SQLITE_CORRUPT', DAMAGED],
   ['SQLITE_IOERR', `the disk fails to read or write ${FILE_NAME}; check the disk`],
 ];
 
@@ -69,6 +85,19 @@ function makeDirectory(directory: string): void {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     throw new StateUnwritable(directory, SYSTEM_REASONS[code] ?? `the system says ${code || error}`, error);
   }
+}
+
+/**
+ * SQLite deletes a write-ahead log whose database is missing or empty. That log may hold the only copy of what was
+ * acknowledged last, so it gets another name first.
+ */
+function keepOrphanedLog(directory: string, log: Log): void {
+  const walPath = join(directory, `${FILE_NAME}-wal`);
+  const wal = statSync(walPath, { throwIfNoEntry: false });
+  if (!wal || wal.size === 0 || hasDatabase(directory)) return;
+  const keptAt = `${walPath}.kept-${wal.mtime.toISOString().replace(/[-:]|\.\d+/g, '')}`;
+  renameSync(walPath, keptAt);
+  log.error('a write-ahead log without its database was found: it is kept under another name', { keptAt });
 }
 
 /** A file that is new is only safe when its directory is on disk too. */

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rm, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createReadStream, existsSync } from 'node:fs';
+import { type FileHandle, open, rename, rm, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { ContentHasher } from '../../../util/content-hash.ts';
+import { makeFolder } from '../../../util/make-folder.ts';
 import type { ByteRange } from '../../../util/ranges.ts';
-import { BodyGone, JournalFull, type StagedBody } from '../../journal.ts';
+import { BodyGone, JournalFull, type PendingWrite, type StagedBody } from '../../journal.ts';
 import { DirectorySync } from './directory-sync.ts';
+import { nameFor } from './lost-and-found.ts';
 
 /** A body up to this size is kept in the database, where its record's fsync is its own. */
 const SMALL_BYTES_MAX = 64 * 1024;
@@ -19,13 +21,32 @@ const RESERVED_BYTES = 16 * 1024 * 1024;
 /** How much is taken between two looks at the disk: less than what is reserved. */
 const LOOK_EVERY_BYTES = 4 * 1024 * 1024;
 
-/** As `StagedBody`: in memory, or in a file that is on disk. */
+/** Ends the name of a file whose write has no record yet: an upload under way, or one that a kill cut off. */
+const STAGED_SUFFIX = '.staged';
+
+const ID_PATTERN = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
+
+/** Returns the name under which the body called `file` was staged. */
+export function stagedNameOf(file: string): string {
+  return `${ID_PATTERN.exec(file)?.[0] ?? file}${STAGED_SUFFIX}`;
+}
+
+export function isStagedName(file: string): boolean {
+  return file.endsWith(STAGED_SUFFIX);
+}
+
+/** Returns the lasting name of the body of `write` that is staged as `staged`; it says what the body is of. */
+export function lastingNameOf(staged: string, write: PendingWrite): string {
+  return nameFor({ ...write, id: staged.slice(0, -STAGED_SUFFIX.length) });
+}
+
+/** As `StagedBody`: in memory, or in a file whose bytes are on disk. */
 export interface Staged extends StagedBody {
   readonly small?: Buffer;
   readonly file?: string;
 }
 
-/** The bodies of pending writes that are too large for the database, each in a file. */
+/** The bodies of a drive's pending writes that are too large for the database, each in a file. */
 export class Bodies {
   readonly #sync: DirectorySync;
   /** Taken since the disk was looked at. */
@@ -36,7 +57,7 @@ export class Bodies {
   }
 
   static async open(directory: string): Promise<Bodies> {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    for (const made of makeFolder(directory)) await new DirectorySync(dirname(made)).run();
     return new Bodies(directory);
   }
 
@@ -76,15 +97,19 @@ export class Bodies {
     if (file !== undefined) await this.remove([file]);
   }
 
-  async remove(files: readonly string[]): Promise<void> {
-    // What stays because of a failure is removed at the next start.
-    await Promise.allSettled(files.map((file) => rm(this.pathOf(file), { force: true })));
+  /** Gives the body of a write that was accepted its lasting name. Where that fails, the next start does it. */
+  async settle(file: string): Promise<void> {
+    await rename(this.pathOf(stagedNameOf(file)), this.pathOf(file)).catch(() => {});
   }
 
-  /** Removes what no record names: bodies that never became part of a write, or whose write has landed. */
-  async sweep(named: ReadonlySet<string>): Promise<void> {
-    const orphans = (await readdir(this.directory)).filter((file) => !named.has(file));
-    await this.remove(orphans);
+  /** Resolves with those of `files` that are gone now. */
+  async remove(files: readonly string[]): Promise<readonly string[]> {
+    const removals = files.map(async (file) => {
+      for (const name of [file, stagedNameOf(file)]) await rm(this.pathOf(name), { force: true });
+      return file;
+    });
+    const outcomes = await Promise.allSettled(removals);
+    return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
   }
 
   async #requireRoom(takenBytes: number): Promise<void> {
@@ -97,7 +122,8 @@ export class Bodies {
   }
 
   async *read(file: string, range?: ByteRange): AsyncIterable<Uint8Array> {
-    const stream = createReadStream(this.pathOf(file), range && { start: range.start, end: range.end - 1 });
+    const path = existsSync(this.pathOf(file)) ? this.pathOf(file) : this.pathOf(stagedNameOf(file));
+    const stream = createReadStream(path, range && { start: range.start, end: range.end - 1 });
     try {
       for await (const piece of stream) yield piece;
     } catch (error) {
@@ -118,7 +144,7 @@ class LargeBody {
   ) {}
 
   static async create(directory: string, first: readonly Uint8Array[]): Promise<LargeBody> {
-    const name = randomUUID();
+    const name = `${randomUUID()}${STAGED_SUFFIX}`;
     const path = join(directory, name);
     const body = new LargeBody(name, path, await open(path, 'wx', 0o600));
     try {

@@ -1,12 +1,15 @@
 import { join } from 'node:path';
+import type { Log } from '../../../util/log.ts';
 import type { Path } from '../../../util/path.ts';
 import { BodyGone, type Journal, JournalFull, type Journals, type PendingWrite } from '../../journal.ts';
 import { Commits } from '../commits.ts';
-import { openDatabase, type SqliteDatabase } from '../database.ts';
-import { asFull, Bodies, type Staged } from './bodies.ts';
+import { asStateError, hasDatabase, openDatabase, type SqliteDatabase } from '../database.ts';
+import { asFull, Bodies, lastingNameOf, type Staged } from './bodies.ts';
+import { folderName } from './folder-name.ts';
 import { LostAndFound } from './lost-and-found.ts';
 import { JOURNAL_MIGRATIONS } from './migrations.ts';
 import { journalOwners } from './owners.ts';
+import { sweepBodies } from './sweep.ts';
 
 export interface JournalDirectories {
   /** Of the journal itself. */
@@ -19,22 +22,22 @@ export interface JournalDirectories {
  * The journals in a database of their own, and in files beside it. One process at a time. Throws `StateInUse`,
  * `StateUnwritable`.
  */
-export async function openSqliteJournals(directories: JournalDirectories): Promise<Journals> {
-  const database = openDatabase(directories.journal, JOURNAL_MIGRATIONS);
+export async function openSqliteJournals(directories: JournalDirectories, log: Log): Promise<Journals> {
+  const isNew = !hasDatabase(directories.journal);
+  const database = openDatabase(directories.journal, JOURNAL_MIGRATIONS, log);
   try {
     reserveRoom(database);
     shrink(database);
-    const bodies = await Bodies.open(join(directories.journal, 'bodies'));
-    const rows = database.prepare<[], { file: string }>(
-      'SELECT body_file AS file FROM writes WHERE body_file IS NOT NULL',
-    );
-    await bodies.sweep(new Set(rows.all().map(({ file }) => file)));
+    const bodiesDirectory = join(directories.journal, 'bodies');
+    const { lostAndFound } = directories;
+    await sweepBodies({ database, isNew, bodies: bodiesDirectory, lostAndFound, log });
     const commits = new Commits(database, directories.journal);
     return {
       owners: journalOwners(database, commits),
       async drive(name) {
+        const bodies = await Bodies.open(join(bodiesDirectory, folderName(name)));
         const lost = await LostAndFound.open(join(directories.lostAndFound, folderName(name)));
-        return new SqliteJournal(name, { database, commits, bodies, lost });
+        return new SqliteJournal(name, { database, directory: directories.journal, commits, bodies, lost });
       },
       async close() {
         commits.close();
@@ -43,7 +46,7 @@ export async function openSqliteJournals(directories: JournalDirectories): Promi
     };
   } catch (error) {
     database.close();
-    throw error;
+    throw asStateError(error, directories.journal);
   }
 }
 
@@ -85,13 +88,10 @@ function orNoRoom(work: () => void): void {
   }
 }
 
-/** A drive may be called anything. */
-function folderName(drive: string): string {
-  return encodeURIComponent(drive).replaceAll('.', '%2E');
-}
-
 interface Parts {
   readonly database: SqliteDatabase;
+  /** Of the database. */
+  readonly directory: string;
   readonly commits: Commits;
   readonly bodies: Bodies;
   readonly lost: LostAndFound;
@@ -109,6 +109,8 @@ interface BodyRow {
 
 class SqliteJournal implements Journal {
   readonly #statements: ReturnType<typeof prepare>;
+  /** Files that are removed and still named as dropped. */
+  readonly #gone: string[] = [];
 
   constructor(
     private readonly name: string,
@@ -118,7 +120,7 @@ class SqliteJournal implements Journal {
   }
 
   async all(): Promise<readonly PendingWrite[]> {
-    return this.#statements.all.all(this.name).map(writeOf);
+    return this.#read(() => this.#statements.all.all(this.name).map(writeOf));
   }
 
   stage(body: AsyncIterable<Uint8Array>): Promise<Staged> {
@@ -129,14 +131,18 @@ class SqliteJournal implements Journal {
     return this.parts.bodies.discard(body);
   }
 
-  async accept(write: PendingWrite, { small, file }: Staged, supersedes?: string): Promise<void> {
+  async accept(write: PendingWrite, { small, file: staged }: Staged, supersedes?: string): Promise<void> {
+    const { bodies } = this.parts;
     const { insert, insertSmall } = this.#statements;
+    const file = staged === undefined ? undefined : lastingNameOf(staged, write);
     const superseded = await this.#run(() => {
       const { lastInsertRowid } = insert.run({ ...rowOf(write), drive: this.name, file: file ?? null });
       if (small) insertSmall.run(lastInsertRowid, small);
       return supersedes === undefined ? [] : this.#drop([supersedes]);
     });
-    await this.parts.bodies.remove(superseded);
+    // After its record and before anyone is told: a lasting name says that the body was acknowledged, or soon is.
+    if (file !== undefined) await bodies.settle(file);
+    await this.#removeBodies(superseded);
   }
 
   async change(write: PendingWrite): Promise<void> {
@@ -148,7 +154,7 @@ class SqliteJournal implements Journal {
       this.#update(changed);
       return this.#drop(ids);
     });
-    await this.parts.bodies.remove(files);
+    await this.#removeBodies(files);
     if (this.#statements.any.get() === undefined) shrink(this.parts.database);
   }
 
@@ -175,7 +181,7 @@ class SqliteJournal implements Journal {
   }
 
   #body(id: string): BodyRow {
-    const row = this.#statements.body.get(id);
+    const row = this.#read(() => this.#statements.body.get(id));
     if (!row) throw new BodyGone(`there is no pending write ${id}`);
     return row;
   }
@@ -184,12 +190,27 @@ class SqliteJournal implements Journal {
     for (const write of writes) this.#statements.update.run(rowOf(write));
   }
 
-  /** The files of those bodies that have one: they may go once this is on disk. */
+  /** Returns the files of those bodies that have one: they may go once this is on disk. */
   #drop(ids: readonly string[]): string[] {
-    const { body, remove } = this.#statements;
+    const { body, remove, insertDropped, removeDropped } = this.#statements;
     const files = ids.flatMap((id) => body.get(id)?.file ?? []);
     for (const id of ids) remove.run(id);
+    for (const file of files) insertDropped.run(file, this.name);
+    for (const file of this.#gone.splice(0)) removeDropped.run(file);
     return files;
+  }
+
+  /** What cannot be removed now is removed at the next start. */
+  async #removeBodies(files: readonly string[]): Promise<void> {
+    this.#gone.push(...(await this.parts.bodies.remove(files)));
+  }
+
+  #read<T>(query: () => T): T {
+    try {
+      return query();
+    } catch (error) {
+      throw asStateError(error, this.parts.directory);
+    }
   }
 
   async #run<T>(change: () => T): Promise<T> {
@@ -224,6 +245,8 @@ function prepare(database: SqliteDatabase) {
          replaces = @replaces WHERE id = @id`,
     ),
     remove: database.prepare('DELETE FROM writes WHERE id = ?'),
+    insertDropped: database.prepare('INSERT OR REPLACE INTO dropped_bodies (file, drive) VALUES (?, ?)'),
+    removeDropped: database.prepare('DELETE FROM dropped_bodies WHERE file = ?'),
   };
 }
 

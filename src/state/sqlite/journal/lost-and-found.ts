@@ -41,10 +41,18 @@ export class LostAndFound {
 
   /** Resolves with the path of the file once all is on disk. Done again it makes the same file. */
   async keep(drive: string, write: PendingWrite, body: LostBody, reason: string): Promise<string> {
-    const name = nameFor(write);
+    return this.#keep(nameFor(write, SHORT_ID_LENGTH), body, reportOf(drive, write, reason));
+  }
+
+  /** Keeps the body in `file`, called `name`, of which no record says what it was. Resolves with its path. */
+  keepOrphan(file: string, name: string): Promise<string> {
+    return this.#keep(name, { file }, orphanReportOf(name));
+  }
+
+  async #keep(name: string, body: LostBody, report: string): Promise<string> {
     const path = join(this.directory, name);
     await ('bytes' in body ? this.#store(path, body.bytes) : adopt(body.file, path));
-    await this.#store(`${path}${REASON_SUFFIX}`, Buffer.from(reportOf(drive, write, reason)));
+    await this.#store(`${path}${REASON_SUFFIX}`, Buffer.from(report));
     await this.#sync.run();
     this.#known.add(`${name}${REASON_SUFFIX}`);
     return path;
@@ -86,15 +94,32 @@ async function adopt(file: string, path: string): Promise<void> {
   }
 }
 
-/** As `20260102T030405Z-1a2b3c4d-report.odt`. */
-function nameFor({ acceptedMs, id, path }: PendingWrite): string {
+/** Characters of a write's id in the name of a file that people look at. */
+const SHORT_ID_LENGTH = 8;
+
+/** Returns a name such as `20260102T030405Z-1a2b3c4d-report.odt`: when it was written, the write's id, and its file's name. */
+export function nameFor({ acceptedMs, id, path }: PendingWrite, idLength?: number): string {
   const stamp = new Date(acceptedMs).toISOString().replace(/[-:]|\.\d+/g, '');
   // From the end, where the extension is; a character that is cut apart goes as a whole.
   const tail = Buffer.from(nameOf(path))
     .subarray(-NAME_BYTES_MAX)
     .toString()
     .replace(/^\ufffd+/, '');
-  return `${stamp}-${id.slice(0, 8)}-${tail}`;
+  return `${stamp}-${id.slice(0, idLength)}-${tail}`;
+}
+
+function orphanReportOf(name: string): string {
+  return [
+    'At its start davgate found these bytes in its journal, and no record of the write that they belong to: the',
+    "journal's database was replaced, restored from a backup, or damaged. A client was told that they are safe, and",
+    'they may not be at the storage service. They are in the file that is called like this one without ".reason.txt".',
+    '',
+    'reason: the journal has no record of this write',
+    `file:   ${name} (when it was written, the id of the write, and the end of the file's name)`,
+    '',
+    'When the file is where it should be, delete both.',
+    '',
+  ].join('\n');
 }
 
 function reportOf(drive: string, write: PendingWrite, reason: string): string {

@@ -32,4 +32,12 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
     root TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- The files of bodies whose rows are gone, until they are removed: what neither this table nor a row of writes names
+  -- was acknowledged to somebody, and its record is lost.
+  CREATE TABLE dropped_bodies (
+    file TEXT PRIMARY KEY,
+    drive TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -1,0 +1,98 @@
+import { existsSync } from 'node:fs';
+import { readdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Log } from '../../../util/log.ts';
+import { makeFolder } from '../../../util/make-folder.ts';
+import type { SqliteDatabase } from '../database.ts';
+import { isStagedName, stagedNameOf } from './bodies.ts';
+import { DirectorySync } from './directory-sync.ts';
+import { folderName } from './folder-name.ts';
+import { LostAndFound } from './lost-and-found.ts';
+
+export interface SweepParts {
+  readonly database: SqliteDatabase;
+  /** Whether the database was made at this start. */
+  readonly isNew: boolean;
+  /** The directory with a folder of bodies for each drive. */
+  readonly bodies: string;
+  /** The directory with a folder of lost files for each drive. */
+  readonly lostAndFound: string;
+  readonly log: Log;
+}
+
+/** Holds the bodies of which not even the drive is known. No drive's own folder has a dot in its name. */
+const UNKNOWN_DRIVE = 'unknown.drive';
+
+interface BodyRow {
+  readonly drive: string;
+  readonly file: string;
+}
+
+/**
+ * Puts the bodies in order that the last run left. Those of writes that have landed are removed, as are uploads that
+ * a kill cut off. A body that no record names was acknowledged, and its record is lost: it goes to the lost-and-found
+ * folder. Only a record can say that a body is of no use any more; that it has none says nothing.
+ */
+export async function sweepBodies(parts: SweepParts): Promise<void> {
+  const { database, bodies } = parts;
+  if (!existsSync(bodies)) return;
+  const rowsOf = (query: string) => database.prepare<[], BodyRow>(query).all();
+  const named = rowsOf('SELECT drive, body_file AS file FROM writes WHERE body_file IS NOT NULL');
+  for (const { drive, file } of rowsOf('SELECT drive, file FROM dropped_bodies'))
+    for (const name of [file, stagedNameOf(file)])
+      await rm(join(bodies, folderName(drive), name), { force: true });
+  await placeInDriveFolders(bodies, named);
+  const filesOf = new Map<string, Set<string>>();
+  for (const { drive, file } of named)
+    filesOf.set(folderName(drive), (filesOf.get(folderName(drive)) ?? new Set()).add(file));
+  const entries = await readdir(bodies, { withFileTypes: true });
+  const loose = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+  await sweepFolder(parts, '', { files: loose, named: new Set() });
+  for (const { name } of entries.filter((entry) => entry.isDirectory()))
+    await sweepFolder(parts, name, {
+      files: await readdir(join(bodies, name)),
+      named: filesOf.get(name) ?? new Set(),
+    });
+  database.exec('DELETE FROM dropped_bodies');
+}
+
+/** Earlier versions kept the bodies of all drives in one folder. */
+async function placeInDriveFolders(bodies: string, named: readonly BodyRow[]): Promise<void> {
+  for (const { drive, file } of named.filter((row) => existsSync(join(bodies, row.file)))) {
+    const folder = join(bodies, folderName(drive));
+    for (const made of makeFolder(folder)) await new DirectorySync(dirname(made)).run();
+    await rename(join(bodies, file), join(folder, file));
+    await new DirectorySync(folder).run();
+  }
+}
+
+async function sweepFolder(
+  { bodies, lostAndFound, isNew, log }: SweepParts,
+  folder: string,
+  { files, named }: { readonly files: readonly string[]; readonly named: ReadonlySet<string> },
+): Promise<void> {
+  const isThere = new Set(files);
+  // A kill came between the record and the lasting name.
+  const unsettled = new Map(
+    [...named].filter((file) => !isThere.has(file)).map((file) => [stagedNameOf(file), file]),
+  );
+  const orphans: string[] = [];
+  for (const file of files.filter((name) => !named.has(name))) {
+    const lasting = unsettled.get(file);
+    if (lasting !== undefined) await rename(join(bodies, folder, file), join(bodies, folder, lasting));
+    // Without its database, a body may have been staged and recorded when the power failed.
+    else if (isStagedName(file) && !isNew) await rm(join(bodies, folder, file), { force: true });
+    else orphans.push(file);
+  }
+  if (orphans.length === 0) return;
+  const keptIn = join(lostAndFound, folder || UNKNOWN_DRIVE);
+  const lost = await LostAndFound.open(keptIn);
+  for (const file of orphans) {
+    await lost.keepOrphan(join(bodies, folder, file), file);
+    await rm(join(bodies, folder, file));
+  }
+  log.error(
+    'writes that were acknowledged have no record in the journal: their bytes are in the lost-and-found folder',
+    { files: orphans.length, keptIn },
+  );
+}
