@@ -120,7 +120,7 @@ export class Accepting {
     const place = await this.#placeOf(path);
     refuse(path, place, options);
     const { newest, current, folder } = place;
-    const superseded = newest?.state === 'waiting' ? newest : undefined;
+    const superseded = newest?.state === 'waiting' && !newest.wasSent ? newest : undefined;
     const file = new PendingFile(
       this.#writeOf(path, place, body, options, holdUntilMs),
       body.sizeBytes - replacedBytes(place, superseded),

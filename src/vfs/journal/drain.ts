@@ -134,6 +134,7 @@ export class Drain {
   #start(file: PendingFile): void {
     this.withdraw(file);
     file.state = 'sending';
+    file.wasSent = true;
     this.#count(file, 1);
     const sent = this.#attempt(file).finally(() => {
       this.#sending.delete(file);

@@ -7,6 +7,11 @@ import { pendingEntry } from './entries.ts';
 export class PendingFile {
   /** `accepting`: not on disk yet, and not to be seen. `kept`: not to be sent for now. */
   state: 'accepting' | 'waiting' | 'sending' | 'kept' = 'waiting';
+  /**
+   * The service may have it: it was sent in this run, or perhaps in an earlier one. No other write takes its place, for
+   * only it can be recognised at the service as ours.
+   */
+  wasSent = false;
   /** Sent at once, whatever it would have waited for: somebody waits for it. */
   isUrgent = false;
   failures = 0;

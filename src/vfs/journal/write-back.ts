@@ -73,7 +73,9 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
 
   for (const write of await journal.all()) {
     // No body is to follow any more.
-    pending.add(new PendingFile({ ...write, dueMs: 0 }, write.sizeBytes));
+    const file = new PendingFile({ ...write, dueMs: 0 }, write.sizeBytes);
+    file.wasSent = true;
+    pending.add(file);
   }
   if (pending.files > 0) log.info('writes of the last run wait in the journal', { ...depth() });
   for (const file of pending.all()) drain.offer(file);
