@@ -68,6 +68,14 @@ test('how long a test waits for what comes by itself is said in one place', () =
   expect(impatient).toEqual([]);
 });
 
+test('tests look at a browser’s page until it shows what they expect, not once after an action', () => {
+  const folder = join(import.meta.dirname, 'clients');
+  const impatient = modulesIn(folder).filter((name) =>
+    /\bexpect\(\s*await (page|alone|frame\(\)|button\()/.test(readFileSync(join(folder, name), 'utf8')),
+  );
+  expect(impatient).toEqual([]);
+});
+
 test.each(modulesIn(import.meta.dirname))(`test/%s has at most ${LINES_MAX} lines`, (name) => {
   const text = readFileSync(join(import.meta.dirname, name), 'utf8');
   expect(text.split('\n').length).toBeLessThanOrEqual(LINES_MAX);

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import type { App } from '../../src/service/accounts/apps.ts';
 import { startChromium } from '../support/chromium.ts';
 import { addApp, addPerson } from '../support/consent.ts';
+import { expectSoon, WAIT_MS } from '../support/eventually.ts';
 import { sdkFetch } from '../support/sdk.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -49,6 +50,7 @@ beforeEach(async () => {
   markup = '<title>The app</title>';
   // No page needs a script, so none can run.
   context = await chromium.newContext({ javaScriptEnabled: false });
+  context.setDefaultTimeout(WAIT_MS);
   page = await context.newPage();
 });
 afterEach(() => context.close());
@@ -61,68 +63,72 @@ function address(more: Record<string, string> = {}): string {
 async function signIn(password = PASSWORD): Promise<void> {
   await page.getByLabel('Email address').fill(EMAIL);
   await page.getByLabel('Password').fill(password);
+  const answered = page.waitForEvent('load');
   // As people do it: the form must know which of its buttons that means.
   await page.getByLabel('Password').press('Enter');
+  await answered;
 }
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 
 /** The parameters with which the browser came to the app. */
-function broughtBack(): Record<string, string> {
-  expect(page.url().startsWith(`${callback}?`), page.url()).toBe(true);
+async function broughtBack(): Promise<Record<string, string>> {
+  await expectSoon(() => page.url()).toContain(`${callback}?`);
   return Object.fromEntries(new URL(page.url()).searchParams);
 }
 
 test('who signs in and allows it is led back to the app with a code', async () => {
   await page.goto(address({ state: 'a/b' }));
-  expect(await page.title()).toBe('Sign in · davgate');
-  expect(await page.getByRole('heading').innerText()).toBe('Sign in to go on to Photo Sorter');
+  await expectSoon(() => page.title()).toBe('Sign in · davgate');
+  await expectSoon(() => page.getByRole('heading').innerText()).toBe('Sign in to go on to Photo Sorter');
   await signIn();
-  expect(await page.getByRole('heading').innerText()).toBe('Photo Sorter wants access to your account');
-  expect(await page.getByRole('listitem').allInnerTexts()).toEqual([
+  await expectSoon(() => page.getByRole('heading').innerText()).toBe(
+    'Photo Sorter wants access to your account',
+  );
+  await expectSoon(() => page.getByRole('listitem').allInnerTexts()).toEqual([
     'See your name, your email address and how much space you use',
     'See the names, sizes and dates of your files and folders',
     'Read what is in your files',
     'Delete your files and folders for ever, with no way back',
   ]);
   await button('Allow').click();
-  expect(await page.title()).toBe('The app');
-  expect(broughtBack()).toEqual({ code: expect.stringMatching(/^[\w-]{43}$/), state: 'a/b' });
+  await expectSoon(() => page.title()).toBe('The app');
+  expect(await broughtBack()).toEqual({ code: expect.stringMatching(/^[\w-]{43}$/), state: 'a/b' });
 });
 
 test('who has signed in is not asked for the password again, and can be somebody else', async () => {
   await page.goto(address());
   await signIn();
   await page.goto(address({ state: '2' }));
-  expect(await page.getByText(EMAIL).isVisible()).toBe(true);
+  await expectSoon(() => page.getByText(EMAIL).isVisible()).toBe(true);
   await button('Not you?').click();
-  expect(await page.getByLabel('Password').isVisible()).toBe(true);
+  await expectSoon(() => page.getByLabel('Password').isVisible()).toBe(true);
   await page.goto(address({ state: '3' }));
-  expect(await page.getByLabel('Password').isVisible()).toBe(true);
+  await expectSoon(() => page.getByLabel('Password').isVisible()).toBe(true);
 });
 
 test('who cancels is led back with a no', async () => {
   await page.goto(address({ state: 's' }));
   await signIn();
   await button('Cancel').click();
-  expect(broughtBack()).toMatchObject({ error: 'access_denied', state: 's' });
+  expect(await broughtBack()).toMatchObject({ error: 'access_denied', state: 's' });
   // Also with nothing filled in.
   await context.clearCookies();
   await page.goto(address({ state: 's' }));
   await button('Cancel').click();
-  expect(broughtBack()).toMatchObject({ error: 'access_denied', state: 's' });
+  expect(await broughtBack()).toMatchObject({ error: 'access_denied', state: 's' });
 });
 
 test('a wrong password is told, and the right one still opens', async () => {
   await page.goto(address());
   await signIn('wrong');
-  expect(await page.getByRole('alert').innerText()).toBe(
+  await expectSoon(() => page.getByRole('alert').innerText()).toBe(
     'There is no account with this address and password.',
   );
-  expect(await page.getByLabel('Email address').inputValue()).toBe(EMAIL);
-  expect(await page.getByLabel('Password').inputValue()).toBe('');
+  await expectSoon(() => page.getByLabel('Email address').inputValue()).toBe(EMAIL);
+  await expectSoon(() => page.getByLabel('Password').inputValue()).toBe('');
   await signIn();
-  expect(await button('Allow').isVisible()).toBe(true);
+  await expectSoon(() => button('Allow').isVisible()).toBe(true);
 });
 
 test('without a redirect URI the code is on the page, selected as a whole', async () => {
@@ -130,7 +136,7 @@ test('without a redirect URI the code is on the page, selected as a whole', asyn
   await page.goto(`${service.url}/oauth2/authorize?${request}`);
   await signIn();
   await button('Allow').click();
-  expect(await page.getByRole('status').innerText()).toMatch(/^[\w-]{43}$/);
+  await expectSoon(() => page.getByRole('status').innerText()).toMatch(/^[\w-]{43}$/);
 });
 
 test('the SDK of the API gets its tokens this way, with PKCE, and refreshes them', async () => {
@@ -139,9 +145,9 @@ test('the SDK of the API gets its tokens this way, with PKCE, and refreshes them
   const { pathname, search } = new URL(String(asked));
   await page.goto(`${service.url}${pathname}${search}`);
   await signIn();
-  expect(await page.getByText('It keeps this access until it is revoked.').isVisible()).toBe(true);
+  await expectSoon(() => page.getByText('It keeps this access until it is revoked.').isVisible()).toBe(true);
   await button('Allow').click();
-  const { code = '', state } = broughtBack();
+  const { code = '', state } = await broughtBack();
   expect(state).toBe('st');
   const { result } = await auth.getAccessTokenFromCode(callback, code);
   const { access_token: first, refresh_token: refreshToken } = result as Record<string, string>;
@@ -165,7 +171,7 @@ test('no other site can frame the page', async () => {
   await page.goto(callback);
   const [, frame] = page.frames();
   await frame?.waitForLoadState();
-  expect(frame?.url()).toBe('chrome-error://chromewebdata/');
+  await expectSoon(() => frame?.url()).toBe('chrome-error://chromewebdata/');
 });
 
 test('no other site can press Allow, or sign anybody out by trying', async () => {
@@ -175,10 +181,10 @@ test('no other site can press Allow, or sign anybody out by trying', async () =>
     <input name="action" value="allow"><input name="form_token" value="x"><button>Win a prize</button></form>`;
   await page.goto(callback);
   await button('Win a prize').click();
-  expect(page.url()).toBe(address());
-  expect(await page.innerText('main')).toContain('Another site sent this form.');
+  await expectSoon(() => page.url()).toBe(address());
+  await expectSoon(() => page.innerText('main')).toContain('Another site sent this form.');
   await page.goto(address());
-  expect(await button('Allow').isVisible()).toBe(true);
+  await expectSoon(() => button('Allow').isVisible()).toBe(true);
 });
 
 test.each([

@@ -4,7 +4,7 @@ import type { Browser, FrameLocator, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startChromium } from '../support/chromium.ts';
-import { eventually } from '../support/eventually.ts';
+import { expectSoon } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { onePagePdf } from '../support/media.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -65,9 +65,8 @@ const heightPx = async (): Promise<number> =>
 
 /** Resolves when the frame is as high as what is in it, and the two lines around it. */
 async function resized(): Promise<void> {
-  const inside = await frame().locator('body').elementHandle();
-  const heightInside = async () => Math.ceil((await inside?.boundingBox())?.height ?? 0);
-  await eventually(async () => expect((await heightPx()) - (await heightInside())).toBe(2));
+  const heightInside = async () => Math.ceil((await frame().locator('body').boundingBox())?.height ?? 0);
+  await expectSoon(async () => (await heightPx()) - (await heightInside())).toBe(2);
 }
 
 describe('a marked link', () => {
@@ -78,18 +77,18 @@ describe('a marked link', () => {
     await put(service, '/tree/a.txt', 'x');
     await put(service, '/tree/b.txt', 'x');
     await openSite(marked(await sharedLink(service, '/tree')));
-    expect(await frame().locator('.items a').allInnerTexts()).toEqual(['deep', 'a.txt', 'b.txt']);
-    expect(await page.getByText('the link').isVisible()).toBe(false);
+    await expectSoon(() => frame().locator('.items a').allInnerTexts()).toEqual(['deep', 'a.txt', 'b.txt']);
+    await expectSoon(() => page.getByText('the link').isVisible()).toBe(false);
     await resized();
     const three = await heightPx();
     await frame().getByRole('link', { name: 'deep' }).click();
-    expect(await frame().locator('.items a').allInnerTexts()).toEqual(['note.txt']);
+    await expectSoon(() => frame().locator('.items a').allInnerTexts()).toEqual(['note.txt']);
     await resized();
-    expect(await heightPx()).toBeLessThan(three);
+    await expectSoon(heightPx).toBeLessThan(three);
     await frame().getByRole('link', { name: 'note.txt' }).click();
-    expect(await frame().locator('pre').innerText()).toContain('the note');
+    await expectSoon(() => frame().locator('pre').innerText()).toContain('the note');
     await frame().getByRole('link', { name: 'tree' }).click();
-    expect(await frame().locator('.items a').count()).toBe(3);
+    await expectSoon(() => frame().locator('.items a').count()).toBe(3);
     expect(page.url()).toBe(siteUrl);
   });
 
@@ -97,11 +96,11 @@ describe('a marked link', () => {
     await put(service, '/options/a.txt', 'x');
     const attributes = 'data-view="grid" data-header-size="small"';
     await openSite(marked(await sharedLink(service, '/options'), attributes));
-    expect(await frame().locator('.items.grid a').count()).toBe(1);
-    expect(await frame().locator('header').getAttribute('class')).toBe('small');
+    await expectSoon(() => frame().locator('.items.grid a').count()).toBe(1);
+    await expectSoon(() => frame().locator('header').getAttribute('class')).toBe('small');
     await frame().getByRole('link', { name: 'a.txt' }).click();
-    expect(await frame().locator('pre').innerText()).toContain('x');
-    expect(await frame().locator('header').getAttribute('class')).toBe('small');
+    await expectSoon(() => frame().locator('pre').innerText()).toContain('x');
+    await expectSoon(() => frame().locator('header').getAttribute('class')).toBe('small');
   });
 
   test('opens on a page of its own, and is downloaded', async () => {
@@ -112,7 +111,7 @@ describe('a marked link', () => {
     const alone = await opened;
     await alone.waitForLoadState();
     expect(new URL(alone.url()).pathname).toMatch(/^\/scl\/fi\//);
-    expect(await alone.locator('pre').innerText()).toContain('text');
+    await expectSoon(() => alone.locator('pre').innerText()).toContain('text');
     const download = page.waitForEvent('download');
     await frame().getByRole('link', { name: 'Download' }).click();
     expect((await download).suggestedFilename()).toBe('single.txt');
@@ -135,7 +134,7 @@ describe('DavgateEmbed', () => {
     const width = async () => {
       const shown = frame().locator('img');
       const isComplete = () => shown.evaluate((element) => (element as { complete?: boolean }).complete);
-      await eventually(async () => expect(await isComplete()).toBe(true));
+      await expectSoon(isComplete).toBe(true);
       return Math.round((await shown.boundingBox())?.width ?? 0);
     };
     await mount({ link });
@@ -152,13 +151,13 @@ describe('DavgateEmbed', () => {
     await mount({ link });
     const again = `DavgateEmbed.mount(document.getElementById('here'), ${JSON.stringify({ link })})`;
     await page.evaluate(again);
-    expect(await page.locator('iframe').count()).toBe(1);
+    await expectSoon(() => page.locator('iframe').count()).toBe(1);
     await page.evaluate(`DavgateEmbed.unmount(document.getElementById('here'))`);
-    expect(await page.locator('iframe').count()).toBe(0);
+    await expectSoon(() => page.locator('iframe').count()).toBe(0);
     await openSite(marked(link));
     await page.evaluate(`DavgateEmbed.unmount(document.querySelector('a'))`);
-    expect(await page.locator('iframe').count()).toBe(0);
-    expect(await page.getByText('the link').isVisible()).toBe(true);
+    await expectSoon(() => page.locator('iframe').count()).toBe(0);
+    await expectSoon(() => page.getByText('the link').isVisible()).toBe(true);
   });
 
   test.each([
@@ -175,7 +174,7 @@ describe('DavgateEmbed', () => {
   ])('mount(%s) says what is wrong', async (argument, complaint) => {
     await openSite('');
     await expect(page.evaluate(`DavgateEmbed.mount(${argument})`)).rejects.toThrow(complaint);
-    expect(await page.locator('iframe').count()).toBe(0);
+    await expectSoon(() => page.locator('iframe').count()).toBe(0);
   });
 
   test('takes a height from no window but its own frame, whatever that knows', async () => {
@@ -187,7 +186,7 @@ describe('DavgateEmbed', () => {
     const before = await heightPx();
     const height = '{ davgateEmbed: "7-7-7-7", heightPx: 700 }';
     await openStranger(`parent.postMessage(${height}, '*'); parent.postMessage('said', '*');`, 'said');
-    expect(await heightPx()).toBe(before);
+    await expectSoon(heightPx).toBe(before);
   });
 
   test('the frame is asked by the page around it, and by no other', async () => {
@@ -200,7 +199,7 @@ describe('DavgateEmbed', () => {
     await openStranger(`parent.frames[0]${ask('stranger')} parent.postMessage('asked', '*');`, 'asked');
     await page.evaluate(`frames[0]${ask('page')}`);
     await page.waitForFunction(`answers.includes('page')`);
-    expect(await page.evaluate('answers')).toEqual(['page']);
+    await expectSoon(() => page.evaluate('answers')).toEqual(['page']);
   });
 });
 
@@ -222,28 +221,28 @@ describe('what cannot be shown is said in the frame', () => {
     await put(service, '/guarded.txt', 'secret text');
     const settings = { requested_visibility: 'password', link_password: 'sesame' };
     await openSite(marked(await sharedLink(service, '/guarded.txt', settings)));
-    expect(await title()).toBe('This link has a password');
-    expect(await frame().locator('input').count()).toBe(0);
+    await expectSoon(title).toBe('This link has a password');
+    await expectSoon(() => frame().locator('input').count()).toBe(0);
     await resized();
     const opened = page.context().waitForEvent('page');
     await frame().getByRole('link', { name: 'Open the link' }).click();
     const alone = await opened;
     await alone.getByLabel('Password').fill('sesame');
     await alone.getByRole('button', { name: 'Open' }).click();
-    expect(await alone.locator('pre').innerText()).toContain('secret text');
+    await expectSoon(() => alone.locator('pre').innerText()).toContain('secret text');
     // Whoever has given the password sees it on the link's own page, and not in another site's.
     await page.reload();
-    expect(await title()).toBe('This link has a password');
+    await expectSoon(title).toBe('This link has a password');
   });
 
   test('a link that has expired', async () => {
     await put(service, '/short.txt', 'text');
     const expires = `${new Date(clock.now() + 60_000).toISOString().slice(0, 19)}Z`;
     await openSite(marked(await sharedLink(service, '/short.txt', { expires })));
-    expect(await title()).toBe('short.txt');
+    await expectSoon(title).toBe('short.txt');
     await clock.advance(120_000);
     await page.reload();
-    expect(await title()).toBe('This link has expired');
+    await expectSoon(title).toBe('This link has expired');
   });
 
   test('a link that was revoked', async () => {
@@ -251,15 +250,15 @@ describe('what cannot be shown is said in the frame', () => {
     const url = await sharedLink(service, '/revoked.txt');
     await rpc(service, 'sharing/revoke_shared_link', { url });
     await openSite(marked(url));
-    expect(await title()).toBe('Nothing is here');
+    await expectSoon(title).toBe('Nothing is here');
   });
 
   test('a link for no one, and one that never was', async () => {
     await put(service, '/closed.txt', 'text');
     await openSite(marked(await sharedLink(service, '/closed.txt', { audience: 'no_one' })));
-    expect(await title()).toBe('This link is closed');
+    await expectSoon(title).toBe('This link is closed');
     await openSite(marked('https://another.example/page'));
-    expect(await title()).toBe('Nothing is here');
+    await expectSoon(title).toBe('Nothing is here');
   });
 });
 
@@ -282,7 +281,7 @@ describe('safety', () => {
     await put(service, '/origin.txt', 'text');
     const link = await sharedLink(service, '/origin.txt');
     await page.goto(`${service.url}/embed?${new URLSearchParams({ link })}`);
-    expect(await page.evaluate('origin')).toBe('null');
+    await expectSoon(() => page.evaluate('origin')).toBe('null');
     await expect(page.evaluate('document.cookie')).rejects.toThrow('sandboxed');
   });
 
@@ -291,7 +290,7 @@ describe('safety', () => {
     const url = await sharedLink(service, '/unframed.txt');
     body = `<iframe src="${url.replaceAll('&', '&amp;')}"></iframe>`;
     await page.goto(siteUrl);
-    expect(await page.frames()[1]?.content()).not.toContain('unframed');
-    expect(watched.noises.join()).toContain('frame-ancestors');
+    await expectSoon(() => page.frames()[1]?.content()).not.toContain('unframed');
+    await expectSoon(() => watched.noises.join()).toContain('frame-ancestors');
   });
 });

@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startChromium } from '../support/chromium.ts';
+import { expectSoon } from '../support/eventually.ts';
 import { onePagePdf, silentWav } from '../support/media.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, sharedLink } from '../support/service-client.ts';
@@ -47,37 +48,37 @@ describe('a file', () => {
   test('an image fits the window; a click shows its own pixels, another the whole again', async () => {
     await put(service, '/wide.png', await picture(2000, 500));
     await page.goto(await linkTo('/wide.png'));
-    expect(await page.title()).toBe('wide.png');
-    expect(await widthOf('img')).toBeLessThan(1000);
+    await expectSoon(() => page.title()).toBe('wide.png');
+    await expectSoon(() => widthOf('img')).toBeLessThan(1000);
     await page.locator('.canvas').click();
-    expect(await widthOf('img')).toBe(2000);
-    expect(await inPage('document.documentElement.scrollWidth')).toBe(1000);
+    await expectSoon(() => widthOf('img')).toBe(2000);
+    await expectSoon(() => inPage('document.documentElement.scrollWidth')).toBe(1000);
     await page.locator('.canvas').click({ position: { x: 5, y: 5 } });
-    expect(await widthOf('img')).toBeLessThan(1000);
+    await expectSoon(() => widthOf('img')).toBeLessThan(1000);
   });
 
   test('a small image keeps its size, unless it is asked to fit', async () => {
     await put(service, '/small.png', await picture(40, 40));
     const url = await linkTo('/small.png');
     await page.goto(url);
-    expect(await widthOf('img')).toBe(40);
+    await expectSoon(() => widthOf('img')).toBe(40);
     await page.goto(`${url}&zoom=fit`);
-    expect(await widthOf('img')).toBeGreaterThan(800);
+    await expectSoon(() => widthOf('img')).toBeGreaterThan(800);
     await page.goto(`${url}&zoom=actual`);
-    expect(await widthOf('img')).toBe(40);
+    await expectSoon(() => widthOf('img')).toBe(40);
   });
 
   test('sound can be played', async () => {
     await put(service, '/tone.wav', silentWav(2));
     await page.goto(await linkTo('/tone.wav'));
     await page.waitForFunction('document.querySelector("audio").readyState > 0');
-    expect(await inPage('document.querySelector("audio").duration')).toBe(2);
+    await expectSoon(() => inPage('document.querySelector("audio").duration')).toBe(2);
   });
 
   test('a film that the browser can play has its player', async () => {
     await put(service, '/film.webm', 'no film');
     await page.goto(await linkTo('/film.webm'));
-    expect(await inPage('document.querySelector("video").controls')).toBe(true);
+    await expectSoon(() => inPage('document.querySelector("video").controls')).toBe(true);
     await page.waitForFunction('document.querySelector("video").error !== null');
   });
 
@@ -86,34 +87,34 @@ describe('a file', () => {
     const viewer = page.waitForEvent('framenavigated', (frame) => frame.url().includes('raw=1'));
     await page.goto(await linkTo('/paper.pdf'));
     await viewer;
-    expect(await page.locator('object .card').isVisible()).toBe(false);
+    await expectSoon(() => page.locator('object .card').isVisible()).toBe(false);
   });
 
   test('code is coloured and its lines are numbered', async () => {
     await put(service, '/code.ts', 'export const a = 1;\n/* two\n   three */\n');
     await page.goto(await linkTo('/code.ts'));
-    expect(await page.locator('.line').count()).toBe(4);
+    await expectSoon(() => page.locator('.line').count()).toBe(4);
     const colourOf = (selector: string) =>
       inPage<string>(`getComputedStyle(document.querySelector('${selector}')).color`);
-    expect(await colourOf('.hljs-keyword')).not.toBe(await colourOf('.line'));
+    await expectSoon(() => colourOf('.hljs-keyword')).not.toBe(await colourOf('.line'));
     const number = await inPage<string>(
       "getComputedStyle(document.querySelector('.line'), '::before').content",
     );
     expect(number).toBe('counter(line)');
-    expect(await page.locator('pre').innerText()).toContain('export const a = 1;');
+    await expectSoon(() => page.locator('pre').innerText()).toContain('export const a = 1;');
   });
 
   test('Markdown is set', async () => {
     await put(service, '/notes.md', '# Heading\n\n- one\n- **two**\n');
     await page.goto(await linkTo('/notes.md'));
-    expect(await page.locator('article h1').innerText()).toBe('Heading');
-    expect(await page.locator('article strong').innerText()).toBe('two');
+    await expectSoon(() => page.locator('article h1').innerText()).toBe('Heading');
+    await expectSoon(() => page.locator('article strong').innerText()).toBe('two');
   });
 
   test('of a long text the beginning is shown, and said to be that', async () => {
     await put(service, '/long.txt', 'All work and no play.\n'.repeat(10_000));
     await page.goto(await linkTo('/long.txt'));
-    expect(await page.locator('.note').innerText()).toBe(
+    await expectSoon(() => page.locator('.note').innerText()).toBe(
       'These are the first 66 kB of the file. Download it to see all.',
     );
     expect((await page.locator('pre').innerText()).length).toBeLessThan(70_000);
@@ -147,16 +148,16 @@ describe('a folder', () => {
     await put(service, '/trip/day 2/a #1?.txt', 'aye');
     await put(service, '/trip/z.txt', 'zed');
     await page.goto(await linkTo('/trip'));
-    expect(await page.locator('.items a').allInnerTexts()).toEqual(['day 2', 'day 10', 'z.txt']);
-    expect(await page.locator('li.file .size').innerText()).toBe('3 bytes');
+    await expectSoon(() => page.locator('.items a').allInnerTexts()).toEqual(['day 2', 'day 10', 'z.txt']);
+    await expectSoon(() => page.locator('li.file .size').innerText()).toBe('3 bytes');
     await page.getByRole('link', { name: 'Grid' }).click();
     await page.getByRole('link', { name: 'day 2' }).click();
-    expect(await page.locator('.items.grid a').allInnerTexts()).toEqual(['a #1?.txt']);
+    await expectSoon(() => page.locator('.items.grid a').allInnerTexts()).toEqual(['a #1?.txt']);
     await page.getByRole('link', { name: 'a #1?.txt' }).click();
-    expect(await page.locator('pre').innerText()).toContain('aye');
-    expect(await page.locator('.crumbs a').allInnerTexts()).toEqual(['trip', 'day 2']);
+    await expectSoon(() => page.locator('pre').innerText()).toContain('aye');
+    await expectSoon(() => page.locator('.crumbs a').allInnerTexts()).toEqual(['trip', 'day 2']);
     await page.getByRole('link', { name: 'trip' }).click();
-    expect(await page.locator('.items.grid a').count()).toBe(3);
+    await expectSoon(() => page.locator('.items.grid a').count()).toBe(3);
   });
 
   test('is downloaded as an archive', async () => {
@@ -174,7 +175,7 @@ describe('a folder', () => {
     const url = await linkTo('/narrow');
     for (const view of ['', '&view=grid']) {
       await page.goto(url + view);
-      expect(await inPage('document.documentElement.scrollWidth')).toBe(width);
+      await expectSoon(() => inPage('document.documentElement.scrollWidth')).toBe(width);
     }
   });
 });
@@ -194,20 +195,20 @@ describe('what cannot be seen', () => {
     await page.goto(
       await linkTo('/guarded.txt', { requested_visibility: 'password', link_password: 'sesame' }),
     );
-    expect(await page.locator('body').innerText()).not.toContain('secret text');
+    await expectSoon(() => page.locator('body').innerText()).not.toContain('secret text');
     const field = page.getByLabel('Password');
     await field.fill('guess');
     await page.getByRole('button', { name: 'Open' }).click();
-    expect(await page.getByRole('alert').innerText()).toBe('That is not the password.');
+    await expectSoon(() => page.getByRole('alert').innerText()).toBe('That is not the password.');
     await field.fill('sesame');
     await page.getByRole('button', { name: 'Open' }).click();
-    expect(await page.locator('pre').innerText()).toContain('the secret text');
+    await expectSoon(() => page.locator('pre').innerText()).toContain('the secret text');
     expect(watched.noises).toEqual([]);
   });
 
   test('a wrong link says that nothing is there', async () => {
     await page.goto(`${service.url}/scl/fi/none/none?rlkey=none&dl=0`);
-    expect(await page.locator('h1').innerText()).toBe('Nothing is here');
+    await expectSoon(() => page.locator('h1').innerText()).toBe('Nothing is here');
   });
 });
 
@@ -271,6 +272,6 @@ describe('a hostile file runs nothing', () => {
   test('the test would see one that does', async () => {
     await page.setContent(script);
     await page.waitForFunction('document.readyState === "complete"');
-    expect(watched.noises).toContain('dialog: ran');
+    await expectSoon(() => watched.noises).toContain('dialog: ran');
   });
 });

@@ -1,4 +1,5 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { WAIT_MS } from './eventually.ts';
 
 /** A page, and what it did that no page of ours has a reason to do. */
 export interface WatchedPage {
@@ -17,6 +18,7 @@ export async function watchedPage(
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext(options);
+  context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
   const noises: string[] = [];
   page.on('console', (message) => {
