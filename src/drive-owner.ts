@@ -1,7 +1,9 @@
 import type { Account } from './api/account.ts';
 import { isStillOpen, type Told } from './api/admission.ts';
-import { createRemote, type RemoteOptions } from './api/client.ts';
+import { createRemote, type HttpRemote, type RemoteOptions } from './api/client.ts';
 import { ApiError } from './api/errors.ts';
+import { adviceForRefusedLogin } from './config/login-advice.ts';
+import type { RemoteService } from './config/service.ts';
 import { OtherOwner } from './state/errors.ts';
 import type { Journals } from './state/journal.ts';
 import { isSameOwner, type Owner, shownOwner } from './state/owners.ts';
@@ -10,14 +12,19 @@ import type { Clock } from './util/clock.ts';
 import { type Log, silentLog } from './util/log.ts';
 import { ROOT } from './util/path.ts';
 
-/** A start asks so long whose the login is, ms: a service that is away must not keep davgate from starting. */
+/** How long a start waits for each answer of the service, in ms: one that is away must not keep davgate from starting. */
 const ASK_MS = 3_000;
+
+/** The service does not take the login, or has no folder at the drive's root; `message` says what to do. */
+class DriveUnusable extends Error {
+  override readonly name = 'DriveUnusable';
+}
 
 /** A drive that is about to be opened, and what is kept for one of its name. */
 export interface Claim {
   readonly drive: string;
   /** Its service and root. */
-  readonly service: Pick<RemoteOptions, 'apiUrl' | 'contentUrl' | 'notifyUrl' | 'credentials' | 'root'>;
+  readonly service: RemoteService & { readonly root: string };
   readonly state: State;
   readonly journals: Journals | undefined;
   /** Where those are, for messages. */
@@ -28,8 +35,8 @@ export interface Claim {
 
 /**
  * Sees to it that nothing that was acknowledged for one account, or one folder of it, gets into another. With nothing
- * that waits, the drive begins anew for a new account. Throws `OtherOwner`. Returns how the drive's calls are to be
- * admitted where the service could not be asked yet whose the login is.
+ * that waits, the drive begins anew for a new account. Throws `OtherOwner`, `DriveUnusable`. Returns how the drive's
+ * calls are to be admitted where the service could not be asked yet whose the login is.
  */
 export async function claimDrive(claim: Claim): Promise<RemoteOptions['admit']> {
   const told = await whose(claim);
@@ -39,6 +46,7 @@ export async function claimDrive(claim: Claim): Promise<RemoteOptions['admit']> 
     });
     return (later) => admitLater(claim, later);
   }
+  await refuseMissingRoot(claim, told);
   await settle(claim, told);
   return undefined;
 }
@@ -114,8 +122,52 @@ function ownerOf({ service: { root } }: Claim, { id: accountId, email }: Account
   return { accountId, email, root };
 }
 
-/** `undefined`: the service does not say now. */
-async function whose({ service, clock }: Claim): Promise<Told | undefined> {
+/** Throws `DriveUnusable` for a login that the service refuses. `undefined`: the service does not say now. */
+async function whose(claim: Claim): Promise<Told | undefined> {
+  try {
+    return await answerOf(claim, (remote, signal) => remote.account(signal));
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.failure !== 'unauthorized') return isStillOpen(error) ? undefined : 'untold';
+    const { apiUrl, credentials } = claim.service;
+    const advice = adviceForRefusedLogin(credentials, error.details.summary);
+    throw new DriveUnusable(
+      `drive "${claim.drive}": ${apiUrl} refuses the login: ${error.message}; ${advice}`,
+    );
+  }
+}
+
+/** A root that cannot be looked at now is found missing by the requests that come. */
+async function refuseMissingRoot(claim: Claim, told: Told): Promise<void> {
+  const { root } = claim.service;
+  if (root === '') return;
+  const kind = await kindOfRoot(claim);
+  if (kind === undefined || kind === 'folder') return;
+  const account = told === 'untold' ? '' : ` ${told.email}`;
+  const found = kind === 'nothing' ? `the account${account} has no folder ${root}` : `${root} is a file`;
+  throw new DriveUnusable(
+    `drive "${claim.drive}": ${found}; correct --root ("root" in a configuration file), or make the folder first`,
+  );
+}
+
+/** `undefined`: the service does not say. */
+async function kindOfRoot(claim: Claim): Promise<'nothing' | 'file' | 'folder' | undefined> {
+  try {
+    return await answerOf(
+      claim,
+      async (remote, signal) => (await remote.stat(ROOT, signal))?.kind ?? 'nothing',
+    );
+  } catch (error) {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
+}
+
+/** What the service answers; `undefined` when it takes too long. Throws `ApiError`. */
+async function answerOf<T>(
+  { service, clock }: Claim,
+  call: (remote: HttpRemote, signal: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
   const remote = createRemote({ ...service, clock, log: silentLog, deadlineMs: ASK_MS });
   const over = new AbortController();
   const late = clock.sleep(ASK_MS, over.signal).then(
@@ -123,10 +175,7 @@ async function whose({ service, clock }: Claim): Promise<Told | undefined> {
     () => undefined,
   );
   try {
-    return await Promise.race([remote.account(over.signal), late]);
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    return isStillOpen(error) ? undefined : 'untold';
+    return await Promise.race([call(remote, over.signal), late]);
   } finally {
     over.abort();
     await remote.close();

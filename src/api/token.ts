@@ -152,6 +152,6 @@ export function grantErrorIn(answer: HttpAnswer): OAuthError['error'] | undefine
 /** Only the error's fixed name goes into the message: its description may quote what was sent. */
 function refusedGrant(answer: HttpAnswer): CallFailure {
   const name = grantErrorIn(answer) ?? `status ${answer.status}`;
-  const message = `the storage service gives no access token for this app key, secret and refresh token (${name}): connect the account again`;
+  const message = `the storage service gives no access token for this app key, secret and refresh token (${name})`;
   return new CallFailure('refused', new ApiError('unauthorized', message, { summary: name }));
 }

@@ -10,6 +10,7 @@ const START_FAILURES: ReadonlySet<string> = new Set([
   'StateUnwritable',
   'DataDirectoryError',
   'DriveAccountError',
+  'DriveUnusable',
   'ListenError',
   'CertificateError',
   'PasswordHashError',

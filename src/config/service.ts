@@ -127,7 +127,13 @@ function urlOf(setting: Setting | undefined): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
     throw new ConfigError(`${origin}: "${text}" is not an address like https://api.example.com`);
-  return text.replace(/\/+$/, '');
+  const trimmed = text.replace(/\/+$/, '');
+  // As the documentation of the API has it, where functions are at /2/….
+  if (trimmed.endsWith('/2'))
+    throw new ConfigError(
+      `${origin}: "${text}" ends with the API's version; leave the /2 out, davgate adds it`,
+    );
+  return trimmed;
 }
 
 function credentialsOf(settings: Settings): Credentials | undefined {

@@ -71,7 +71,7 @@ test('a failure: exit code 1, and the token is nowhere', async () => {
   const environment = { ...process.env, DAVGATE_TOKEN: 'sl.WRONG' };
   const { code, output } = await runProgram(wordsFor(ANY_PORT, '--api-url', service.url), environment);
   expect(code).toBe(1);
-  expect(output).toMatch(/^FAIL +account .*get a new token/m);
+  expect(output).toMatch(/^FAIL +account .*give a new access token/m);
   expect(output).not.toContain('WRONG');
   await service.close();
 });

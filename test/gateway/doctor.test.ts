@@ -108,14 +108,19 @@ describe('an account in order', () => {
 describe('what is missing is named, with the mend', () => {
   test('a root that is not there', async () => {
     const { isWell, line } = await examined(configOf({ token: service.token }, { root: '/Nowhere' }));
-    expect([isWell, line('listing')]).toEqual([false, expect.stringMatching(/^FAIL .*not_found/)]);
+    expect([isWell, line('listing')]).toEqual([
+      false,
+      expect.stringMatching(/^FAIL .*not_found.*no folder \/Nowhere: correct --root/),
+    ]);
     expect(line('folder')).toBeUndefined();
   });
 
   test('a token that is no good, without it', async () => {
     const { isWell, line, lines } = await examined(configOf({ token: 'sl.WRONG-TOKEN' }));
     expect(isWell).toBe(false);
-    expect(line('account')).toMatch(/^FAIL .*; get a new token, or log in again/);
+    expect(line('account')).toMatch(
+      /^FAIL .*; give a new access token \(DAVGATE_TOKEN\), or run davgate login/,
+    );
     expect(lines.join('\n')).not.toContain('WRONG-TOKEN');
   });
 
@@ -132,6 +137,15 @@ describe('what is missing is named, with the mend', () => {
     const { isWell, line } = await examined(configOf({ appKey: service.appKey, refreshToken: 'REVOKED' }));
     expect([isWell, line('account')]).toEqual([false, expect.stringMatching(/^FAIL .*invalid_/)]);
     expect(line('account')).not.toContain('REVOKED');
+  });
+
+  test('a wrong app key', async () => {
+    const { refreshToken } = service;
+    const { isWell, line } = await examined(configOf({ appKey: 'wrong', refreshToken }));
+    expect([isWell, line('account')]).toEqual([
+      false,
+      expect.stringMatching(/^FAIL .*invalid_client.*; check DAVGATE_APP_KEY and DAVGATE_APP_SECRET$/),
+    ]);
   });
 
   test.each([
@@ -183,6 +197,16 @@ describe('what is wrong with service and line', () => {
     expect(line('account')).toMatch(
       /^FAIL .*ECONNREFUSED.*; check the address, this machine’s network and its proxy$/,
     );
+  });
+
+  test('https asked of a port that speaks http', async () => {
+    const apiUrl = service.url.replace('http:', 'https:');
+    const secure = { apiUrl, contentUrl: apiUrl, notifyUrl: apiUrl, credentials: { token: 't' } };
+    const { isWell, line } = await examined(configOf({ token: 't' }, { service: secure }));
+    expect([isWell, line('account')]).toEqual([
+      false,
+      expect.stringMatching(/^FAIL .*; the port answers without TLS: write http:\/\/ in the address/),
+    ]);
   });
 
   test('long polls that lead nowhere', async () => {

@@ -1,9 +1,11 @@
 import { createRemote, type HttpRemote } from '../../api/client.ts';
+import type { ApiFailure } from '../../api/errors.ts';
+import { adviceForRefusedLogin } from '../../config/login-advice.ts';
 import { type DriveConfig, PUBLIC_SERVICE, type RemoteService } from '../../config/service.ts';
 import type { Clock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { pathOf, ROOT } from '../../util/path.ts';
-import { attempt, gigabytes, type Report } from './report.ts';
+import { type Advice, attempt, gigabytes, type Report } from './report.ts';
 import { checkInScratch } from './scratch.ts';
 import { Trace } from './trace.ts';
 
@@ -20,6 +22,9 @@ const SKEW_MS_MAX = 30_000;
 
 /** A share of the account below which people will soon be told that it is full. */
 const FREE_SHARE_MIN = 0.01;
+
+/** What the service says of a root that is none. */
+const ROOT_FAILURES: ReadonlySet<ApiFailure> = new Set(['not-found', 'not-folder', 'malformed-path']);
 
 export interface AccountNeeds {
   readonly service: RemoteService;
@@ -53,7 +58,12 @@ export async function checkAccount(drive: DriveConfig, needs: AccountNeeds): Pro
 /** Whether it makes sense to go on. */
 async function checkLogin(remote: HttpRemote, needs: AccountNeeds, trace: Trace): Promise<boolean> {
   const { service, report, signal } = needs;
-  const advice = { scope: 'account_info.read', without: 'no free space is told to clients' };
+  const advice: Advice = {
+    scope: 'account_info.read',
+    without: 'no free space is told to clients',
+    mend: ({ failure, details }) =>
+      failure === 'unauthorized' ? adviceForRefusedLogin(service.credentials, details.summary) : undefined,
+  };
   const failuresBefore = report.failures;
   const found = await attempt(report, 'account', advice, () => remote.account(signal));
   if (report.failures > failuresBefore) return false;
@@ -82,7 +92,14 @@ async function checkRoot(
   { root }: DriveConfig,
   { report, signal }: AccountNeeds,
 ): Promise<boolean> {
-  const listed = await attempt(report, 'listing', { scope: 'files.metadata.read' }, async () => {
+  const advice: Advice = {
+    scope: 'files.metadata.read',
+    mend: ({ failure }) =>
+      ROOT_FAILURES.has(failure)
+        ? `the account has no folder ${root}: correct --root ("root" in a configuration file), or make it`
+        : undefined,
+  };
+  const listed = await attempt(report, 'listing', advice, async () => {
     for await (const { changes } of remote.list(ROOT, { recursive: false }, signal)) return changes.length;
     return 0;
   });

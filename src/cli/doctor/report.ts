@@ -51,6 +51,8 @@ export interface Advice {
   readonly scope: string;
   /** What davgate cannot do without it; a warning then, and else a failure. */
   readonly without?: string;
+  /** What to do about a failure that means something special here. */
+  readonly mend?: (error: ApiError) => string | undefined;
 }
 
 /** The result of a call of the service, or `undefined` once what went wrong is reported. */
@@ -64,13 +66,17 @@ export async function attempt<T>(
     return { result: await call() };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    const found = `${error.message}${mendOf(error, advice)}`;
+    const mend = advice.mend?.(error);
+    const found = `${error.message}${mend === undefined ? mendOf(error, advice) : `; ${mend}`}`;
     if (error.failure === 'not-allowed' && advice.without !== undefined)
       report.warn(about, `${found}; until then: ${advice.without}`);
     else report.fail(about, found);
     return undefined;
   }
 }
+
+/** OpenSSL's words for an answer that is no TLS: most likely plain HTTP. */
+const WITHOUT_TLS = /wrong version number|packet length too long|unknown protocol/i;
 
 function mendOf({ failure, message }: ApiError, { scope }: Advice): string {
   switch (failure) {
@@ -79,6 +85,8 @@ function mendOf({ failure, message }: ApiError, { scope }: Advice): string {
     case 'unauthorized':
       return '; get a new token, or log in again (davgate login --remove, then davgate login)';
     case 'offline':
+      if (WITHOUT_TLS.test(message))
+        return '; the port answers without TLS: write http:// in the address, or the port of its https';
       return /cert|tls|ssl/i.test(message)
         ? '; its certificate is not trusted here: check the address, and this machine’s clock and certificates'
         : '; check the address, this machine’s network and its proxy';

@@ -133,6 +133,14 @@ describe('what cannot be used is refused with its name and the mend', () => {
     [['--write-mode', 'back', '--redis', 'redis://h'], /^--write-mode: "back" .* --redis .* leave one out$/],
     [['--api-url', 'api.example.com', '--token', 't'], /^--api-url: .* is not an address/],
     [['--api-url', 'http://x'], /^--api-url: a service needs a login; run davgate login, or give --token/],
+    [
+      ['--api-url', 'http://x/2', '--token', 't'],
+      /^--api-url: "http:\/\/x\/2" ends with .* leave the \/2 out/,
+    ],
+    [
+      ['--account', 'ann@example.org', '--token', 't'],
+      /^--account: names an account of the embedded service/,
+    ],
     [['--root', 'Team', '--token', 't'], /^--root: "Team" is not a folder's path/],
     [['--no-auth', '--listen', '0.0.0.0:80'], /^--no-auth: 0\.0\.0\.0 can be reached from outside/],
     [['--no-auth', '--user', 'x'], /^--no-auth: .*--user is given/],

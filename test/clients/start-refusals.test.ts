@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
+import { freePort } from '../support/redis.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { put } from '../support/service-client.ts';
+
+let service: TestService;
+let data: Awaited<ReturnType<typeof temporaryDirectory>>;
+beforeAll(async () => {
+  service = await startTestService();
+  await put(service, '/a file', 'x');
+  data = await temporaryDirectory();
+});
+afterAll(async () => {
+  await service.close();
+  await data.remove();
+});
+
+type Login = Readonly<Record<string, string>>;
+
+/** The one line with which a start ends whose exit code is 2. */
+async function refusal(login: Login, ...args: readonly string[]): Promise<string> {
+  const place = ['--listen', '127.0.0.1:0', '--data-dir', data.path, '--api-url', service.url];
+  const { code, output } = await runProgram([...place, ...args], { ...process.env, ...login });
+  const [line = '', ...more] = output.trim().split('\n');
+  expect([code, more]).toEqual([2, []]);
+  return line;
+}
+
+test('a refused access token ends the start with exit code 2 and says where a token comes from', async () => {
+  const line = await refusal({ DAVGATE_TOKEN: 'sl.WRONG-TOKEN' });
+  expect(line).toMatch(/^davgate: drive "default": .* refuses the login: .*; give a new access token/);
+  expect(line).toContain('davgate login');
+  expect(line).not.toContain('WRONG-TOKEN');
+});
+
+test('a wrong app key ends the start with exit code 2 and names the key’s variable', async () => {
+  const login = { DAVGATE_APP_KEY: 'wrong', DAVGATE_REFRESH_TOKEN: service.refreshToken };
+  expect(await refusal(login)).toMatch(/invalid_client.*; check DAVGATE_APP_KEY and DAVGATE_APP_SECRET$/);
+});
+
+test('a revoked refresh token ends the start with exit code 2 and says to log in again', async () => {
+  const { appKey, appSecret } = service;
+  const app = { DAVGATE_APP_KEY: appKey, DAVGATE_APP_SECRET: appSecret };
+  const line = await refusal({ ...app, DAVGATE_REFRESH_TOKEN: 'REVOKED' });
+  expect(line).toMatch(/invalid_grant.*; .*davgate login/);
+  expect(line).not.toContain('REVOKED');
+});
+
+test('a root that is not there ends the start with exit code 2 and names --root', async () => {
+  const login = { DAVGATE_TOKEN: service.token };
+  expect(await refusal(login, '--root', '/Nope')).toMatch(
+    /^davgate: drive "default": the account \S+ has no folder \/Nope; correct --root/,
+  );
+  expect(await refusal(login, '--root', '/a file')).toMatch(/\/a file is a file.*; correct --root/);
+});
+
+test('a service that is away does not keep davgate from serving', async () => {
+  const away = `http://127.0.0.1:${await freePort()}`;
+  const args = ['--api-url', away, '--token', 't', '--root', '/Team'];
+  const program = await startProgram({ dataDirectory: data.path, login: false, args });
+  expect((await fetch(new URL('.davgate/healthz', program.url))).status).toBe(200);
+  expect(await program.stop()).toBe(0);
+});
