@@ -28,6 +28,14 @@ type PropertyGroups = ReturnType<typeof propertyGroups>;
 /** TemplateFilterBase. */
 export const templateFilter = union({ filter_some: list(templateId, { min: 1, max: ITEMS_MAX }) });
 
+/** What `files/alpha/get_metadata` takes in place of a filter. */
+export const templateIds = list(templateId, { max: ITEMS_MAX });
+
+/** AlphaGetMetadataError where any template is named; its LookUpPropertiesError knows no other word for it. */
+export function noSuchGroup(ids: readonly string[] | undefined): WireFailure | undefined {
+  return ids?.length ? nested('properties_error', failure('property_group_not_found')) : undefined;
+}
+
 /** ListFolderError for a filter. */
 export function templateError({ value: [id] }: ReturnType<typeof templateFilter>): WireFailure {
   return nested('template_error', templateNotFound(id));

@@ -3,7 +3,7 @@ import { type Answered, rpc } from './service-client.ts';
 
 /**
  * The entries that a batch came to: launches it (or takes what launching it answered) and asks until it is done,
- * as the official clients do.
+ * as the official clients do. Of a job that failed as a whole, one failure.
  */
 export async function finished(
   service: TestService,
@@ -16,7 +16,8 @@ export async function finished(
   for (;;) {
     const { status, text, json } = await rpc(service, `files/${check}`, { async_job_id });
     if (status !== 200) throw new Error(`${check}: ${status} ${text}`);
-    const state = json as { '.tag': string; entries: unknown[] };
+    const state = json as { '.tag': string; entries: unknown[]; failed: object };
     if (state['.tag'] === 'complete') return state.entries;
+    if (state['.tag'] === 'failed') return [{ '.tag': 'failure', failure: state.failed }];
   }
 }

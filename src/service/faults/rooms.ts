@@ -102,6 +102,8 @@ function storageUnderFaults(storage: Storage, faults: Faults): Storage {
       turns.take(namespace, () => storage.createFolders(namespace, ...rest)),
     removeAll: (namespace, ...rest) => turns.take(namespace, () => storage.removeAll(namespace, ...rest)),
     relocateAll: (namespace, ...rest) => turns.take(namespace, () => storage.relocateAll(namespace, ...rest)),
+    relocateTogether: (namespace, ...rest) =>
+      turns.take(namespace, () => storage.relocateTogether(namespace, ...rest)),
     restore: (namespace, ...rest) => turns.take(namespace, () => storage.restore(namespace, ...rest)),
   };
 }

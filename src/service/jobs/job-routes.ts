@@ -13,8 +13,8 @@ export function launch(
   return { '.tag': 'async_job_id', async_job_id: jobs.start(caller.owner, kind, work) };
 }
 
-/** A batch's outcomes, where they need not be waited for. */
-export function complete(entries: JobResult): object {
+/** What a batch came to that was done: the outcomes of its entries. */
+export function complete(entries: readonly object[]): JobResult {
   return { '.tag': 'complete', entries };
 }
 
@@ -29,7 +29,7 @@ export function checkRoute(name: string, kind: string): Route {
       const state = jobs.state(caller.owner, kind, argument.async_job_id);
       if (state === undefined) throw refused(failure('invalid_async_job_id'));
       if (state === 'failed') throw refused(failure('internal_error'));
-      return state === 'in-progress' ? { '.tag': 'in_progress' } : complete(state.entries);
+      return state === 'in-progress' ? { '.tag': 'in_progress' } : state;
     },
   });
 }

@@ -5,11 +5,16 @@ import type { Log } from '../../util/log.ts';
 import { contention } from '../failures.ts';
 import type { CursorOwner } from '../storage/storage.ts';
 
-/** The outcomes of a batch's entries, as on the wire. */
-export type JobResult = readonly object[];
+/** What a finished job comes to, as the function that asks for it answers: a union with its tag. */
+export interface JobResult {
+  readonly '.tag': 'complete' | 'failed';
+  /** Of a batch. */
+  readonly entries?: readonly object[];
+  readonly failed?: object;
+}
 
 /** `undefined`: there is no such job, or it is another's. */
-export type JobState = { readonly entries: JobResult } | 'in-progress' | 'failed' | undefined;
+export type JobState = JobResult | 'in-progress' | 'failed' | undefined;
 
 /** Batches that are worked off after their call was answered. They live as long as the process. */
 export interface Jobs {
@@ -58,7 +63,7 @@ export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
     let state: Job['state'];
     try {
       closing.throwIfAborted();
-      state = { entries: await work(closing) };
+      state = await work(closing);
     } catch (error) {
       state = 'failed';
       if (!closing.aborted) log.error('a job failed', { job: job.kind, error: stackOf(error) });
@@ -104,5 +109,5 @@ function stackOf(error: unknown): string {
 }
 
 function sizeOf({ state }: Job): number {
-  return typeof state === 'object' ? Math.max(1, state.entries.length) : 1;
+  return typeof state === 'object' ? Math.max(1, state.entries?.length ?? 1) : 1;
 }

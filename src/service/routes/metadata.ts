@@ -1,4 +1,4 @@
-import type { ListFolderResult } from '../../api/wire.ts';
+import type { ListFolderResult, Metadata } from '../../api/wire.ts';
 import { linkedSignal } from '../../util/linked-signal.ts';
 import { addressOf, exceptRoot } from '../addresses.ts';
 import { askedIn, withAsked } from '../asked-cursor.ts';
@@ -14,33 +14,53 @@ import {
 import type { OpenLink } from '../links/sharing.ts';
 import { type AskedFields, metadata } from '../metadata.ts';
 import { pathOrRoot, readPath } from '../path-schemas.ts';
-import { templateError, templateFilter } from '../properties.ts';
-import { LISTING, LOOKUP } from '../refusals.ts';
+import { noSuchGroup, templateError, templateFilter, templateIds } from '../properties.ts';
+import { LISTING, LOOKUP, NO_REFUSALS } from '../refusals.ts';
 import { type Call, type Caller, openRpc, type Route, rpc } from '../route.ts';
 import { boolean, integer, optional, required, type StructOf, string, withDefault } from '../schema.ts';
 import type { CursorOwner, ListingScope, StoredPage } from '../storage/storage.ts';
+
+const metadataArgument = {
+  path: required(readPath),
+  include_media_info: withDefault(boolean, false),
+  include_deleted: withDefault(boolean, false),
+  include_has_explicit_shared_members: withDefault(boolean, false),
+  include_property_groups: optional(templateFilter),
+};
 
 /** Media and property groups may be asked for, and are never told: nothing here has any. */
 const getMetadata = rpc({
   name: 'files/get_metadata',
   scope: 'files.metadata.read',
-  argument: {
-    path: required(readPath),
-    include_media_info: withDefault(boolean, false),
-    include_deleted: withDefault(boolean, false),
-    include_has_explicit_shared_members: withDefault(boolean, false),
-    include_property_groups: optional(templateFilter),
-  },
+  argument: metadataArgument,
   refusals: LOOKUP,
-  handle: ({ argument, caller, storage }) => {
-    const { namespace } = caller.account;
-    const item = storage.stat(namespace, exceptRoot(argument.path, namespace), argument.include_deleted);
-    return metadata(item, {
-      explicitMembers: argument.include_has_explicit_shared_members,
-      restorable: false,
-    });
+  handle: (call) => metadataAt(call, call.argument),
+});
+
+/** The deprecated name under which property groups were tried out. */
+const alphaGetMetadata = rpc({
+  name: 'files/alpha/get_metadata',
+  scope: 'files.metadata.read',
+  argument: { ...metadataArgument, include_property_templates: optional(templateIds) },
+  refusals: LOOKUP,
+  handle: (call) => {
+    const told = noSuchGroup(call.argument.include_property_templates);
+    if (told) throw refused(told);
+    return metadataAt(call, call.argument);
   },
 });
+
+function metadataAt(
+  { caller, storage }: Call<Caller>,
+  argument: StructOf<typeof metadataArgument>,
+): Metadata {
+  const { namespace } = caller.account;
+  const item = storage.stat(namespace, exceptRoot(argument.path, namespace), argument.include_deleted);
+  return metadata(item, {
+    explicitMembers: argument.include_has_explicit_shared_members,
+    restorable: false,
+  });
+}
 
 const LIST_LIMIT_MAX = 2000;
 /** Of the real service, when no limit is given. */
@@ -131,12 +151,23 @@ const longpoll = openRpc('none', {
   },
 });
 
+/** Properties are not here, and so no templates for them. */
+const listTemplates = rpc({
+  name: 'file_properties/templates/list_for_user',
+  scope: 'files.metadata.read',
+  argument: {},
+  refusals: NO_REFUSALS,
+  handle: () => ({ template_ids: [] }),
+});
+
 export const METADATA_ROUTES: readonly Route[] = [
   getMetadata,
+  alphaGetMetadata,
   listFolder,
   latestCursor,
   listContinue,
   longpoll,
+  listTemplates,
 ];
 
 /** What is to be listed: a folder of the user's, or one that is shared by a link, which is `opened` then. */

@@ -78,7 +78,36 @@ const searchContinue = rpc({
   },
 });
 
-export const SEARCH_ROUTES: readonly Route[] = [search, searchContinue];
+const START_MAX = 9_999;
+
+/** The first version: pages are counted from the first match, and each searches anew. */
+const searchV1 = rpc({
+  name: 'files/search',
+  scope: 'files.metadata.read',
+  argument: {
+    path: required(pathOrRoot),
+    query: required(string({ maxLength: QUERY_MAX_CHARACTERS })),
+    start: withDefault(integer({ min: 0, max: START_MAX }), 0),
+    max_results: withDefault(integer({ min: 1, max: RESULTS_MAX }), RESULTS_DEFAULT),
+    mode: withDefault(union({ filename: null, filename_and_content: null, deleted_filename: null }), {
+      tag: 'filename',
+    } as const),
+  },
+  refusals: LISTING,
+  handle: async (call) => {
+    const { path, query, start, max_results: limit, mode } = call.argument;
+    const file_status = mode.tag === 'deleted_filename' ? 'deleted' : 'active';
+    const found = await foundBy(call, searchArgument({ query, options: { path, file_status } }));
+    const end = Math.min(start + limit, found.length);
+    const matches = found.slice(start, end).map((match) => ({
+      match_type: { '.tag': 'filename' },
+      metadata: metadata(match),
+    }));
+    return { matches, more: end < found.length, start: end };
+  },
+});
+
+export const SEARCH_ROUTES: readonly Route[] = [search, searchContinue, searchV1];
 
 async function page(
   call: Call<Caller>,
@@ -87,7 +116,6 @@ async function page(
   kept: string | undefined,
 ): Promise<object> {
   const { caller, searches } = call;
-  if (argument.query.trim() === '') throw refused(failure('invalid_argument', invalidArgument));
   const { max_results: limit } = argument.options;
   const known = kept === undefined ? undefined : searches.find(caller.account.id, kept);
   const found = known ?? (await foundBy(call, argument));
@@ -106,6 +134,7 @@ async function foundBy(
   { storage, caller }: Call<Caller>,
   argument: SearchArgument,
 ): Promise<readonly Match[]> {
+  if (argument.query.trim() === '') throw refused(failure('invalid_argument', invalidArgument));
   // All files here were written by the account itself.
   const author = argument.options.account_id;
   if (author !== undefined && author !== caller.account.id) return [];

@@ -1,17 +1,16 @@
 import type { ListSharedLinksResult } from '../../api/wire-account.ts';
 import { hashOfPassword } from '../accounts/secrets.ts';
-import { exceptRoot } from '../addresses.ts';
 import { fileContent } from '../content/file-content.ts';
 import { failure, type Refusal, refused } from '../failures.ts';
 import { accessLink, LINK_REFUSALS, linkFields, ownLink } from '../links/access.ts';
+import { foldersAbove, itemAt } from '../links/linkable.ts';
 import type { Link } from '../links/links.ts';
 import { linkSettings, modifiedLink, type WantedLink, wantedLink } from '../links/settings.ts';
 import { isExpired, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
 import { readPath } from '../path-schemas.ts';
 import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
 import { type Caller, openDownload, openRpc, type Rooms, type Route, rpc } from '../route.ts';
-import { boolean, optional, required, string, withDefault } from '../schema.ts';
-import { StorageError, type Stored } from '../storage/storage.ts';
+import { boolean, integer, list, optional, required, string, union, withDefault } from '../schema.ts';
 
 /** An item has one link; asking for a second is an error that brings the first along. */
 const createLink = rpc({
@@ -132,6 +131,38 @@ const linkFile = openDownload({
   },
 });
 
+const FOLDERS_MAX = 1000;
+
+/** FolderAction: what the caller may do to a shared folder, and might ask about. */
+const folderAction = union({
+  change_options: null,
+  disable_viewer_info: null,
+  edit_contents: null,
+  enable_viewer_info: null,
+  invite_editor: null,
+  invite_viewer: null,
+  invite_viewer_no_comment: null,
+  relinquish_membership: null,
+  unmount: null,
+  unshare: null,
+  leave_a_copy: null,
+  share_link: null,
+  create_link: null,
+  set_access_inheritance: null,
+});
+
+/** Folders are shared by links here, and none with members. */
+const listFolders = rpc({
+  name: 'sharing/list_folders',
+  scope: 'sharing.read',
+  argument: {
+    limit: withDefault(integer({ min: 1, max: FOLDERS_MAX }), FOLDERS_MAX),
+    actions: optional(list(folderAction, { max: FOLDERS_MAX })),
+  },
+  refusals: NO_REFUSALS,
+  handle: () => ({ entries: [] }),
+});
+
 export const SHARING_ROUTES: readonly Route[] = [
   createLink,
   listLinks,
@@ -139,23 +170,8 @@ export const SHARING_ROUTES: readonly Route[] = [
   revokeLink,
   linkMetadataOf,
   linkFile,
+  listFolders,
 ];
-
-/** What is there now. A path that names an old revision means the file as it is today: that is what a link shows. */
-function itemAt(rooms: Rooms, { account }: Caller, path: string): Stored {
-  const named = rooms.storage.stat(account.namespace, exceptRoot(path, account.namespace), false);
-  const item = named.kind === 'deleted' ? undefined : itemOf(rooms, account, named.id);
-  if (!item) throw new StorageError({ kind: 'lookup', tag: 'not_found' });
-  return item;
-}
-
-function foldersAbove(rooms: Rooms, { account }: Caller, item: Stored): Stored[] {
-  const names = item.pathLower.split('/').slice(1, -1);
-  return names.flatMap((_, index) => {
-    const path = `/${names.slice(0, names.length - index).join('/')}`;
-    return itemOf(rooms, account, path) ?? [];
-  });
-}
 
 /** The links that still lead somewhere. */
 function alive(rooms: Rooms, { account }: Caller, links: readonly Link[]): ListSharedLinksResult['links'] {

@@ -3,6 +3,7 @@ import { DOWNLOAD_ROUTES } from './download.ts';
 import { METADATA_ROUTES } from './metadata.ts';
 import { SEARCH_ROUTES } from './search.ts';
 import { SHARING_ROUTES } from './sharing.ts';
+import { SHARING_V1_ROUTES } from './sharing-v1.ts';
 import { TEMPORARY_ROUTES } from './temporary.ts';
 import { THUMBNAIL_ROUTES } from './thumbnails.ts';
 import { TREE_ROUTES } from './tree.ts';
@@ -22,6 +23,7 @@ const ALL: readonly Route[] = [
   ...TREE_ROUTES,
   ...TREE_BATCH_ROUTES,
   ...SHARING_ROUTES,
+  ...SHARING_V1_ROUTES,
   ...USER_ROUTES,
 ];
 

@@ -6,7 +6,7 @@ import { linkMetadata } from '../links/sharing.ts';
 import { fileMetadata } from '../metadata.ts';
 import { readPath } from '../path-schemas.ts';
 import { failureOf, LOOKUP } from '../refusals.ts';
-import { type Call, type Caller, openDownload, type Rooms, type Route, rpc } from '../route.ts';
+import { type Call, type Caller, download, openDownload, type Rooms, type Route, rpc } from '../route.ts';
 import {
   boolean,
   list,
@@ -80,6 +80,22 @@ const thumbnail = openDownload({
   },
 });
 
+/** The first version: only of the caller's own files, and with FileMetadata as the result. */
+const thumbnailV1 = download({
+  name: 'files/get_thumbnail',
+  scope: 'files.content.read',
+  argument: { path: required(readPath), ...imageFields },
+  refusals: LOOKUP,
+  handle: async (call) => {
+    const { argument, caller, storage, signal } = call;
+    const { file } = ownFile(call, caller, argument.path);
+    const made = await thumbnailOf(storage, file, wantedOf(argument), signal);
+    if (typeof made === 'string') throw refused(failure(made));
+    const result = fileMetadata(file);
+    return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: only(made) };
+  },
+});
+
 const BATCH_MAX_ENTRIES = 25;
 /** Thumbnails of one answer, in bytes: images at their original size would take gigabytes. */
 const BATCH_MAX_BYTES = 64 * 1024 * 1024;
@@ -107,7 +123,7 @@ const batch = rpc({
   },
 });
 
-export const THUMBNAIL_ROUTES: readonly Route[] = [thumbnail, batch];
+export const THUMBNAIL_ROUTES: readonly Route[] = [thumbnail, thumbnailV1, batch];
 
 interface BatchThumbnail {
   readonly file: StoredFile;

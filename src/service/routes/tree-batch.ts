@@ -47,10 +47,10 @@ const createFolders = rpc({
         run: (ready) => storage.createFolders(namespace, ready, argument.autorename),
       });
       const byKey = new Map([...paths.keys()].map((key, index) => [key, outcomes[index]]));
-      return keys.map((key) => folderResult(byKey.get(key)));
+      return complete(keys.map((key) => folderResult(byKey.get(key))));
     };
     const isLong = argument.force_async || argument.paths.length > FOLDERS_AT_ONCE;
-    return isLong ? launch(call, CREATE_FOLDERS, work) : complete(await work(NEVER));
+    return isLong ? launch(call, CREATE_FOLDERS, work) : await work(NEVER);
   },
 });
 
@@ -72,10 +72,12 @@ const deleteBatch = rpc({
         prepare: ({ path, parent_rev: parentRev }) => ({ address: itemAddress(path, namespace), parentRev }),
         run: (ready) => storage.removeAll(namespace, ready),
       });
-      return outcomes.map((outcome) =>
-        outcome instanceof StorageError
-          ? failed(entryFailure(outcome, DELETE))
-          : { '.tag': 'success', metadata: metadata(outcome) },
+      return complete(
+        outcomes.map((outcome) =>
+          outcome instanceof StorageError
+            ? failed(entryFailure(outcome, DELETE))
+            : { '.tag': 'success', metadata: metadata(outcome) },
+        ),
       );
     });
   },
@@ -87,6 +89,17 @@ const relocationFields = {
   entries: required(list(relocationEntry, { min: 1, max: BATCH_MAX_ENTRIES })),
   autorename: withDefault(boolean, false),
 };
+
+/** Throws what is wrong with one of the paths. */
+function relocationOf(
+  entry: ReturnType<typeof relocationEntry>,
+  namespace: string,
+): { readonly from: string; readonly to: string } {
+  return {
+    from: itemAddress(entry.from_path, namespace, 'from'),
+    to: destination(entry.to_path, namespace),
+  };
+}
 
 /** One after the other, so that an entry may build on those before it; always by a job. */
 function relocationBatch(name: string, copy: boolean): Route {
@@ -103,17 +116,45 @@ function relocationBatch(name: string, copy: boolean): Route {
       const { namespace } = caller.account;
       return launch(call, name, async (closing) => {
         const outcomes = await inChunks(argument.entries, closing, {
-          prepare: (entry) => ({
-            from: itemAddress(entry.from_path, namespace, 'from'),
-            to: destination(entry.to_path, namespace),
-          }),
+          prepare: (entry) => relocationOf(entry, namespace),
           run: (ready) => storage.relocateAll(namespace, ready, { copy, autorename: argument.autorename }),
         });
-        return outcomes.map((outcome) =>
-          outcome instanceof StorageError
-            ? failed(relocationFailure(outcome))
-            : { '.tag': 'success', success: metadata(outcome) },
+        return complete(
+          outcomes.map((outcome) =>
+            outcome instanceof StorageError
+              ? failed(relocationFailure(outcome))
+              : { '.tag': 'success', success: metadata(outcome) },
+          ),
         );
+      });
+    },
+  });
+}
+
+/** The first version: all entries or none, as one change; the first that is refused is what the job fails with. */
+function relocationBatchV1(name: string, copy: boolean): Route {
+  return rpc({
+    name,
+    scope: 'files.content.write',
+    argument: {
+      ...relocationFields,
+      allow_shared_folder: withDefault(boolean, false),
+      allow_ownership_transfer: withDefault(boolean, false),
+    },
+    refusals: NO_REFUSALS,
+    handle: (call) => {
+      const { argument, caller, storage } = call;
+      const { namespace } = caller.account;
+      const options = { copy, autorename: argument.autorename };
+      return launch(call, name, async () => {
+        try {
+          const entries = argument.entries.map((entry) => relocationOf(entry, namespace));
+          const moved = await storage.relocateTogether(namespace, entries, options);
+          return complete(moved.map((item) => ({ metadata: metadata(item) })));
+        } catch (error) {
+          if (!(error instanceof StorageError)) throw error;
+          return { '.tag': 'failed', failed: entryFailure(error, RELOCATE).value };
+        }
       });
     },
   });
@@ -128,6 +169,10 @@ export const TREE_BATCH_ROUTES: readonly Route[] = [
   checkRoute('files/move_batch/check_v2', 'files/move_batch_v2'),
   relocationBatch('files/copy_batch_v2', true),
   checkRoute('files/copy_batch/check_v2', 'files/copy_batch_v2'),
+  relocationBatchV1('files/move_batch', false),
+  checkRoute('files/move_batch/check', 'files/move_batch'),
+  relocationBatchV1('files/copy_batch', true),
+  checkRoute('files/copy_batch/check', 'files/copy_batch'),
 ];
 
 function folderResult(outcome: Outcome<StoredFolder> | undefined): object {

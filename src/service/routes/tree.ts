@@ -6,34 +6,44 @@ import { CREATE, DELETE, RELOCATE, RESTORE, REVISIONS } from '../refusals.ts';
 import { type Route, rpc } from '../route.ts';
 import { boolean, integer, optional, required, union, withDefault } from '../schema.ts';
 
+/** How a version of a function answers with metadata: in a struct, or, in the first versions, with nothing around it. */
+type Form = (metadata: object) => object;
+
+const inStruct: Form = (metadata) => ({ metadata });
+const bare: Form = (metadata) => metadata;
+
 /** Makes the folders above it too. */
-const createFolder = rpc({
-  name: 'files/create_folder_v2',
-  scope: 'files.content.write',
-  argument: { path: required(writePath), autorename: withDefault(boolean, false) },
-  refusals: CREATE,
-  handle: async ({ argument, caller, storage }) => {
-    const { namespace } = caller.account;
-    const path = destination(argument.path, namespace);
-    return { metadata: folderMetadata(await storage.createFolder(namespace, path, argument.autorename)) };
-  },
-});
+function createFolder(name: string, form: Form): Route {
+  return rpc({
+    name,
+    scope: 'files.content.write',
+    argument: { path: required(writePath), autorename: withDefault(boolean, false) },
+    refusals: CREATE,
+    handle: async ({ argument, caller, storage }) => {
+      const { namespace } = caller.account;
+      const path = destination(argument.path, namespace);
+      return form(folderMetadata(await storage.createFolder(namespace, path, argument.autorename)));
+    },
+  });
+}
 
 /** `parent_rev`: only if the file is still this revision. */
 const deleteArgument = { path: required(writePathOrId), parent_rev: optional(rev) };
 
 /** Can be undone: `restore` brings files back. */
-const remove = rpc({
-  name: 'files/delete_v2',
-  scope: 'files.content.write',
-  argument: deleteArgument,
-  refusals: DELETE,
-  handle: async ({ argument, caller, storage }) => {
-    const { namespace } = caller.account;
-    const address = itemAddress(argument.path, namespace);
-    return { metadata: metadata(await storage.remove(namespace, address, argument.parent_rev)) };
-  },
-});
+function remove(name: string, form: Form): Route {
+  return rpc({
+    name,
+    scope: 'files.content.write',
+    argument: deleteArgument,
+    refusals: DELETE,
+    handle: async ({ argument, caller, storage }) => {
+      const { namespace } = caller.account;
+      const address = itemAddress(argument.path, namespace);
+      return form(metadata(await storage.remove(namespace, address, argument.parent_rev)));
+    },
+  });
+}
 
 /** With all revisions, and also of what was deleted before. */
 const permanentlyDelete = rpc({
@@ -58,7 +68,7 @@ const relocationFields = {
   allow_ownership_transfer: withDefault(boolean, false),
 };
 
-function relocation(name: string, copy: boolean): Route {
+function relocation(name: string, copy: boolean, form: Form): Route {
   return rpc({
     name,
     scope: 'files.content.write',
@@ -69,7 +79,7 @@ function relocation(name: string, copy: boolean): Route {
       const from = itemAddress(argument.from_path, namespace, 'from');
       const to = destination(argument.to_path, namespace);
       const { autorename } = argument;
-      return { metadata: metadata(await storage.relocate(namespace, from, to, { copy, autorename })) };
+      return form(metadata(await storage.relocate(namespace, from, to, { copy, autorename })));
     },
   });
 }
@@ -125,11 +135,15 @@ const restore = rpc({
 });
 
 export const TREE_ROUTES: readonly Route[] = [
-  createFolder,
-  remove,
+  createFolder('files/create_folder_v2', inStruct),
+  createFolder('files/create_folder', bare),
+  remove('files/delete_v2', inStruct),
+  remove('files/delete', bare),
   permanentlyDelete,
-  relocation('files/move_v2', false),
-  relocation('files/copy_v2', true),
+  relocation('files/move_v2', false, inStruct),
+  relocation('files/move', false, bare),
+  relocation('files/copy_v2', true, inStruct),
+  relocation('files/copy', true, bare),
   listRevisions,
   restore,
 ];

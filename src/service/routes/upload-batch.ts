@@ -1,6 +1,6 @@
 import { type CommitInfo, commitFields, commitOf } from '../commit.ts';
 import { inChunks, outcomesOf } from '../jobs/batch.ts';
-import { checkRoute, launch } from '../jobs/job-routes.ts';
+import { checkRoute, complete, launch } from '../jobs/job-routes.ts';
 import { fileMetadata } from '../metadata.ts';
 import { contentHash } from '../path-schemas.ts';
 import { propertiesError } from '../properties.ts';
@@ -103,7 +103,7 @@ const finishBatchV1 = rpc({
         prepare: (entry) => sessionCommit(entry, namespace),
         run: (commits) => storage.finishSessions(namespace, commits),
       });
-      return finishResults(argument.entries, outcomes);
+      return complete(finishResults(argument.entries, outcomes));
     });
   },
 });

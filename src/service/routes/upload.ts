@@ -11,18 +11,20 @@ import { sessionAt, sessionCursor, sessionCursorFields } from '../session-cursor
 import type { StoredFile } from '../storage/storage.ts';
 
 /** One call, one commit: nothing is stored unless the whole body came and its hash is right. */
-const uploadFile = upload({
-  name: 'files/upload',
-  scope: 'files.content.write',
-  argument: { ...commitFields, content_hash: optional(contentHash) },
-  refusals: UPLOAD,
-  handle: async ({ argument, caller, storage, incoming }) => {
-    const { namespace } = caller.account;
-    const commit = commitOf(argument, namespace);
-    const file = await storage.upload(namespace, commit, incoming(argument.content_hash));
-    return committed(file, argument.property_groups);
-  },
-});
+function uploadFile(name: string): Route {
+  return upload({
+    name,
+    scope: 'files.content.write',
+    argument: { ...commitFields, content_hash: optional(contentHash) },
+    refusals: UPLOAD,
+    handle: async ({ argument, caller, storage, incoming }) => {
+      const { namespace } = caller.account;
+      const commit = commitOf(argument, namespace);
+      const file = await storage.upload(namespace, commit, incoming(argument.content_hash));
+      return committed(file, argument.property_groups);
+    },
+  });
+}
 
 /** The first bytes may come with it; those of a concurrent session may not. */
 const start = upload({
@@ -93,7 +95,15 @@ const finish = upload({
   },
 });
 
-export const UPLOAD_ROUTES: readonly Route[] = [uploadFile, start, append, appendV1, finish];
+export const UPLOAD_ROUTES: readonly Route[] = [
+  uploadFile('files/upload'),
+  // The deprecated name under which property groups were tried out.
+  uploadFile('files/alpha/upload'),
+  start,
+  append,
+  appendV1,
+  finish,
+];
 
 /** The file is there either way: a refusal says that it has none of the groups. */
 function committed(file: StoredFile, groups: CommitInfo['property_groups']): FileMetadata {

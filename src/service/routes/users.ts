@@ -1,14 +1,12 @@
+import type { Account } from '../accounts/accounts.ts';
+import { failure, refused } from '../failures.ts';
 import { NO_REFUSALS } from '../refusals.ts';
 import { openRpc, type Route, rpc } from '../route.ts';
-import { string, withDefault } from '../schema.ts';
+import { list, required, string, union, withDefault } from '../schema.ts';
 
-/** An individual account whose links may have passwords and ends, which `basic` ones may not. */
-const currentAccount = rpc({
-  name: 'users/get_current_account',
-  scope: 'account_info.read',
-  argument: {},
-  refusals: NO_REFUSALS,
-  handle: ({ caller: { account }, webUrl }) => ({
+/** The members of Account: what is told of an account to its owner and to others. */
+function accountFields(account: Account): object {
+  return {
     account_id: account.id,
     name: {
       given_name: account.givenName,
@@ -20,6 +18,17 @@ const currentAccount = rpc({
     email: account.email,
     email_verified: true,
     disabled: false,
+  };
+}
+
+/** An individual account whose links may have passwords and ends, which `basic` ones may not. */
+const currentAccount = rpc({
+  name: 'users/get_current_account',
+  scope: 'account_info.read',
+  argument: {},
+  refusals: NO_REFUSALS,
+  handle: ({ caller: { account }, webUrl }) => ({
+    ...accountFields(account),
     locale: 'en',
     referral_link: `${webUrl()}/`,
     is_paired: false,
@@ -30,6 +39,64 @@ const currentAccount = rpc({
       home_namespace_id: account.namespace,
     },
   }),
+});
+
+const accountId = string({ minLength: 40, maxLength: 40 });
+
+/** BasicAccount. Teams are not here, so nobody is in the caller's. */
+function basicAccount(account: Account): object {
+  return { ...accountFields(account), is_teammate: false };
+}
+
+/** Another account of this service, for a caller who knows its id; ids cannot be guessed. */
+const account = rpc({
+  name: 'users/get_account',
+  scope: 'sharing.read',
+  argument: { account_id: required(accountId) },
+  refusals: NO_REFUSALS,
+  handle: ({ argument, accounts }) => {
+    const found = accounts.find(argument.account_id);
+    if (!found) throw refused(failure('no_account'));
+    return basicAccount(found);
+  },
+});
+
+const ACCOUNTS_MAX = 300;
+
+/** All of them or none. */
+const accountBatch = rpc({
+  name: 'users/get_account_batch',
+  scope: 'sharing.read',
+  argument: { account_ids: required(list(accountId, { min: 1, max: ACCOUNTS_MAX })) },
+  refusals: NO_REFUSALS,
+  handle: ({ argument, accounts }) =>
+    argument.account_ids.map((id) => {
+      const found = accounts.find(id);
+      if (!found) throw refused(failure('no_account', { no_account: id }));
+      return basicAccount(found);
+    }),
+});
+
+/** UserFeature. None of them is here. */
+const feature = union({
+  paper_as_files: null,
+  file_locking: null,
+  team_shared_dropbox: null,
+  distinct_member_home: null,
+});
+
+const FEATURES_MAX = 100;
+
+const features = rpc({
+  name: 'users/features/get_values',
+  scope: 'account_info.read',
+  argument: { features: required(list(feature, { max: FEATURES_MAX })) },
+  refusals: NO_REFUSALS,
+  handle: ({ argument }) => {
+    if (argument.features.length === 0) throw refused(failure('empty_features_list'));
+    const value = { '.tag': 'enabled', enabled: false };
+    return { values: argument.features.map(({ tag }) => ({ '.tag': tag, [tag]: value })) };
+  },
 });
 
 const spaceUsage = rpc({
@@ -77,7 +144,16 @@ const revokeToken = rpc({
   },
 });
 
-export const USER_ROUTES: readonly Route[] = [currentAccount, spaceUsage, checkUser, checkApp, revokeToken];
+export const USER_ROUTES: readonly Route[] = [
+  currentAccount,
+  account,
+  accountBatch,
+  features,
+  spaceUsage,
+  checkUser,
+  checkApp,
+  revokeToken,
+];
 
 function initials(...names: readonly string[]): string {
   return names.map((name) => Array.from(name)[0] ?? '').join('');

@@ -125,11 +125,11 @@ export function localStorage(parts: Parts): Storage {
   };
 }
 
-/** Each entry in a savepoint of its own, all in one transaction. */
+/** Each entry in a savepoint of its own, all in one transaction; `relocateTogether` without savepoints between. */
 function batches(
   { database, store, committer, reserve }: Parts,
   numberFor: (namespace: string) => number,
-): Pick<Storage, 'createFolders' | 'removeAll' | 'relocateAll'> {
+): Pick<Storage, 'createFolders' | 'removeAll' | 'relocateAll' | 'relocateTogether'> {
   const { directoryTag } = store;
   return {
     createFolders: async (namespace, paths, autorename) => {
@@ -152,6 +152,14 @@ function batches(
       const ns = numberFor(namespace);
       return await committer.run((transaction) =>
         eachInSavepoint(database, transaction, entries, ({ from, to }) =>
+          storedOf(relocateEntry(store, transaction, ns, from, to, options), directoryTag),
+        ),
+      );
+    },
+    relocateTogether: async (namespace, entries, options) => {
+      const ns = numberFor(namespace);
+      return await committer.run((transaction) =>
+        entries.map(({ from, to }) =>
           storedOf(relocateEntry(store, transaction, ns, from, to, options), directoryTag),
         ),
       );

@@ -255,6 +255,12 @@ export interface Storage {
     entries: readonly { readonly from: string; readonly to: string }[],
     options: { readonly copy: boolean; readonly autorename: boolean },
   ): Promise<readonly Outcome<Stored>[]>;
+  /** Likewise, all of them or none: throws the refusal of the first that is refused. */
+  relocateTogether(
+    namespace: string,
+    entries: readonly { readonly from: string; readonly to: string }[],
+    options: { readonly copy: boolean; readonly autorename: boolean },
+  ): Promise<readonly Stored[]>;
 
   revisions(
     namespace: string,

@@ -91,8 +91,8 @@ describe.each(PATH_FIELDS.map((one) => [one.route, one.field, one] as const))(
         if (address.startsWith('id:') && !one.allows.includes('id')) continue;
         const answered = await one.call(service, address, item);
         // A search in a folder that is not there finds nothing, as the real service's does.
-        const isSearch = one.route === 'files/search_v2' && answered.status === 200;
-        if (isSearch) expect(answered.json).toEqual({ matches: [], has_more: false });
+        const isSearch = one.route.startsWith('files/search') && answered.status === 200;
+        if (isSearch) expect(answered.json).toMatchObject({ matches: [] });
         else
           expect([answered.status, answered.json ? JSON.stringify(answered.json) : answered.text]).toEqual([
             409,

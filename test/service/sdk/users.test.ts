@@ -1,7 +1,7 @@
 import type { Dropbox, DropboxResponseError } from 'dropbox';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountShape } from '../../support/metadata-shapes.ts';
-import { type SdkClients, sdkRefusal, startSdkService } from '../../support/sdk.ts';
+import { type SdkClients, sdkRefusal, sdkRefused, startSdkService } from '../../support/sdk.ts';
 import { SDK_ROWS } from '../../support/sdk-rows.ts';
 import type { TestService } from '../../support/service.ts';
 
@@ -30,6 +30,53 @@ test('check/user and check/app say what they are told, and nothing of nothing', 
   expect((await sdk.checkUser({ query: 'here?' })).result).toEqual({ result: 'here?' });
   expect((await clients.app.checkApp({ query: 'here?' })).result).toEqual({ result: 'here?' });
   expect((await sdk.checkUser({})).result).toEqual({ result: '' });
+});
+
+test('users/get_account and users/get_account_batch: BasicAccount of any account whose id is known', async () => {
+  const person = { email: 'known@example.org', givenName: 'K', surname: 'N', mayDeletePermanently: false };
+  const { id } = service.service.addAccount(person);
+  const known = {
+    account_id: id,
+    name: {
+      given_name: 'K',
+      surname: 'N',
+      familiar_name: 'K',
+      display_name: 'K N',
+      abbreviated_name: 'KN',
+    },
+    email: 'known@example.org',
+    email_verified: true,
+    disabled: false,
+    is_teammate: false,
+  };
+  expect((await sdk.usersGetAccount({ account_id: id })).result).toEqual(known);
+  const { account_id: own } = (await sdk.usersGetCurrentAccount()).result;
+  const { result } = await sdk.usersGetAccountBatch({ account_ids: [id, own] });
+  expect(result).toMatchObject([known, { account_id: own, is_teammate: false }]);
+  const nobody = `dbid:${'A'.repeat(35)}`;
+  expect(await sdkRefusal(sdk.usersGetAccount({ account_id: nobody }))).toEqual(sdkRefused('no_account'));
+  expect(await sdkRefusal(sdk.usersGetAccountBatch({ account_ids: [id, nobody] }))).toEqual(
+    sdkRefused('no_account', { no_account: nobody }),
+  );
+});
+
+test('users/features/get_values: features that are not here are said to be off', async () => {
+  const asked = [{ '.tag': 'file_locking' }, { '.tag': 'paper_as_files' }] as const;
+  const off = { '.tag': 'enabled', enabled: false };
+  expect((await sdk.usersFeaturesGetValues({ features: [...asked] })).result).toEqual({
+    values: [
+      { '.tag': 'file_locking', file_locking: off },
+      { '.tag': 'paper_as_files', paper_as_files: off },
+    ],
+  });
+  expect(await sdkRefusal(sdk.usersFeaturesGetValues({ features: [] }))).toEqual(
+    sdkRefused('empty_features_list'),
+  );
+});
+
+test('there are no shared folders and no templates for properties, and the lists of them are empty', async () => {
+  expect((await sdk.sharingListFolders({})).result).toEqual({ entries: [] });
+  expect((await sdk.filePropertiesTemplatesListForUser()).result).toEqual({ template_ids: [] });
 });
 
 test('a token without the scope, and one that was revoked', async () => {

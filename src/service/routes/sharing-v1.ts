@@ -1,0 +1,91 @@
+import { failure, refused } from '../failures.ts';
+import { foldersAbove, itemAt } from '../links/linkable.ts';
+import type { Link } from '../links/links.ts';
+import { isExpired, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
+import { wireTime } from '../metadata.ts';
+import { readPath } from '../path-schemas.ts';
+import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
+import { type Call, type Caller, type Rooms, type Route, rpc } from '../route.ts';
+import { boolean, optional, required, string, union, withDefault } from '../schema.ts';
+import { StorageError, type Stored } from '../storage/storage.ts';
+
+/** The first version: a link that is there already is the answer, and no refusal. */
+const createLink = rpc({
+  name: 'sharing/create_shared_link',
+  scope: 'sharing.write',
+  argument: {
+    path: required(readPath),
+    // Addresses have one length here.
+    short_url: withDefault(boolean, false),
+    // For an item that is still to come: a link here leads to one that is there.
+    pending_upload: optional(union({ file: null, folder: null })),
+  },
+  refusals: LOOKUP,
+  handle: (call) => {
+    const { argument, caller, links, clock } = call;
+    const item = itemAt(call, caller, argument.path);
+    const existing = links.ofItem(caller.account.id, item.id);
+    const isOver = existing !== undefined && isExpired(existing, clock.now());
+    if (isOver) links.remove(existing.token);
+    const link =
+      (isOver ? undefined : existing) ??
+      links.add({
+        accountId: caller.account.id,
+        itemId: item.id,
+        itemKind: item.kind,
+        visibility: 'public',
+        allowDownload: true,
+      });
+    return pathLink(call, { link, account: caller.account, item });
+  },
+});
+
+/** Without a path. */
+const LINKS_MAX = 1000;
+
+/** The first version: of an item and the folders above it, or of the whole account. */
+const getLinks = rpc({
+  name: 'sharing/get_shared_links',
+  scope: 'sharing.read',
+  argument: { path: optional(string()) },
+  refusals: NO_REFUSALS,
+  handle: (call) => {
+    const { argument, caller, links } = call;
+    const accountId = caller.account.id;
+    const found = argument.path
+      ? linkedItems(call, argument.path).flatMap((item) => links.ofItem(accountId, item.id) ?? [])
+      : links.ofAccount(accountId, 0, LINKS_MAX);
+    return { links: found.flatMap((link) => openPathLink(call, link)) };
+  },
+});
+
+export const SHARING_V1_ROUTES: readonly Route[] = [createLink, getLinks];
+
+/** The item at `path` and the folders above it; none if nothing is there. GetSharedLinksError knows no other refusal. */
+function linkedItems(call: Call<Caller>, path: string): readonly Stored[] {
+  try {
+    const item = itemAt(call, call.caller, path);
+    return [item, ...foldersAbove(call, call.caller, item)];
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error;
+    if (error.refusal.tag === 'malformed_path') throw refused(failure('path'));
+    return [];
+  }
+}
+
+function openPathLink(call: Call<Caller>, link: Link): object[] {
+  const { account } = call.caller;
+  const item = isExpired(link, call.clock.now()) ? undefined : itemOf(call, account, link.itemId);
+  return item ? [{ '.tag': 'path', ...pathLink(call, { link, account, item }) }] : [];
+}
+
+/** PathLinkMetadata. Its Visibility has no member for a link that lets no one in. */
+function pathLink(rooms: Rooms, opened: OpenLink): object {
+  const { link, item } = opened;
+  return {
+    url: linkMetadata(rooms, opened, true).url,
+    visibility: { '.tag': link.visibility === 'no_one' ? 'other' : link.visibility },
+    ...(link.expiresMs !== undefined && { expires: wireTime(link.expiresMs) }),
+    path: item.pathDisplay,
+  };
+}
