@@ -87,10 +87,9 @@ const thumbnailV1 = download({
   argument: { path: required(readPath), ...imageFields },
   refusals: LOOKUP,
   handle: async (call) => {
-    const { argument, caller, storage, signal } = call;
+    const { argument, caller } = call;
     const { file } = ownFile(call, caller, argument.path);
-    const made = await thumbnailOf(storage, file, wantedOf(argument), signal);
-    if (typeof made === 'string') throw refused(failure(made));
+    const made = await imageOf(call, file, wantedOf(argument));
     const result = fileMetadata(file);
     return { type: 'application/octet-stream', sizeBytes: made.length, result, bytes: only(made) };
   },
