@@ -261,10 +261,10 @@ function listen(config: Config, { users, drives, gauges, metrics, log }: ListenN
     metrics,
     health: gauges.health,
     log,
-    handle: (request, response, { user }) => {
+    handle: (exchange, { user }) => {
       const drive = user ? drives.get(user.drive) : sole;
       if (!drive) throw new Error('a user without a drive came in, which the configuration rules out');
-      return handle(request, response, { principal: user?.name ?? '', drive });
+      return handle(exchange, { principal: user?.name ?? '', drive });
     },
   });
 }

@@ -8,7 +8,7 @@ const MAY_IMPORT: Record<string, RegExp> = {
   config: /^(config|util)\//,
   state: /^(state|util)\//,
   api: /^(api|util)\//,
-  service: /^(service|util|web)\/|^api\/wire(-account)?\.ts$/,
+  service: /^(http|service|util|web)\/|^api\/wire(-account)?\.ts$/,
   vfs: /^(vfs|state|util)\/|^api\/(remote|errors)\.ts$/,
   web: /^(web|util)\//,
   dav: /^(dav|state|util|web)\/|^vfs\/(files|errors)\.ts$/,

@@ -1,28 +1,16 @@
-import type { IncomingMessage } from 'node:http';
-import { UNWANTED_BODY_BYTES_MAX } from '../util/unread-body.ts';
 import { DavError } from './errors.ts';
+import type { Exchange } from './method.ts';
 
-/**
- * The body of a request, to be read once. When its first piece is asked for, the server gives the leave that
- * a client may be waiting for (`Expect: 100-continue`, RFC 9110 §10.1.1), so a refusal before that saves it the
- * sending. Leaving it early does not close the connection, as Node's own iterator would, or nobody would
- * learn why.
- */
+/** A body that means nothing is read to its end up to this size, so that the connection can be used again. */
+const IGNORED_BODY_BYTES_MAX = 1024 * 1024;
+
+/** The body of a request, to be read once. A refusal before its first piece is asked for may save the client the sending. */
 export class RequestBody implements AsyncIterable<Uint8Array> {
-  #awaitsLeave: boolean;
-
-  constructor(private readonly request: IncomingMessage) {
-    this.#awaitsLeave = /^100-continue$/i.test(String(request.headers.expect ?? '').trim());
-  }
-
-  /** The client waits before it sends the body. */
-  get awaitsLeave(): boolean {
-    return this.#awaitsLeave;
-  }
+  constructor(private readonly exchange: Pick<Exchange, 'request' | 'body'>) {}
 
   /** What the request says of the body's length, in bytes; `undefined` for chunks whose sender does not say. */
   get announcedBytes(): number | undefined {
-    const { headers } = this.request;
+    const { headers } = this.exchange.request;
     if (!this.isChunked) return Number(headers['content-length'] ?? 0);
     // Finder sends chunks, and says beforehand how much they are together.
     const expected = String(headers['x-expected-entity-length'] ?? '').trim();
@@ -30,12 +18,11 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
   }
 
   get isChunked(): boolean {
-    return this.request.headers['transfer-encoding'] !== undefined;
+    return this.exchange.request.headers['transfer-encoding'] !== undefined;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    this.#awaitsLeave = false;
-    yield* this.request.iterator({ destroyOnReturn: false });
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return this.exchange.body()[Symbol.asyncIterator]();
   }
 
   /** For methods that take no body: throws `DavError` 415 when there is one. */
@@ -43,7 +30,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     // Some clients send chunks of which there are none.
     const isAbsent = this.isChunked ? await this.#isEmpty() : this.announcedBytes === 0;
     if (isAbsent) return;
-    throw new DavError(415, `${this.request.method} takes no body; send it without one`);
+    throw new DavError(415, `${this.exchange.request.method} takes no body; send it without one`);
   }
 
   /**
@@ -54,10 +41,10 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     if (!this.isChunked && this.announcedBytes === 0) return;
     let sizeBytes = this.isChunked ? 0 : (this.announcedBytes ?? 0);
     const check = () => {
-      if (sizeBytes > UNWANTED_BODY_BYTES_MAX)
+      if (sizeBytes > IGNORED_BODY_BYTES_MAX)
         throw new DavError(
           413,
-          `${this.request.method} takes no body, and this one is too large to be ignored`,
+          `${this.exchange.request.method} takes no body, and this one is too large to be ignored`,
         );
     };
     check();

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { StateUnavailable, StateUnwritable } from '../state/errors.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -10,7 +10,7 @@ import { RequestBody } from './body.ts';
 import { type Client, clientOf } from './clients.ts';
 import { DavError } from './errors.ts';
 import { FailedPuts } from './failed-puts.ts';
-import type { Context, Drive, Method } from './method.ts';
+import type { Context, Drive, Exchange, Method } from './method.ts';
 import { copy, move } from './methods/copy-move.ts';
 import { remove } from './methods/delete.ts';
 import { get } from './methods/get.ts';
@@ -38,15 +38,8 @@ interface Access {
   readonly drive: Drive;
 }
 
-/**
- * Answers one request that was let in, whatever happens; never throws. To a client that awaits it, the server
- * says `100 Continue` as soon as the request's body is read.
- */
-export type DavHandler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  access: Access,
-) => Promise<void>;
+/** Answers one request that was let in, whatever happens; never throws. */
+export type DavHandler = (exchange: Exchange, access: Access) => Promise<void>;
 
 /** `ignored`: a body means nothing to the method; `own`: the method sees to it. */
 const METHODS: ReadonlyMap<string, { readonly run: Method; readonly body: 'ignored' | 'own' }> = new Map([
@@ -71,10 +64,10 @@ const KNOWN_ELSEWHERE = new Set(['POST', 'PATCH', 'TRACE', 'REPORT', 'SEARCH', '
 /** The WebDAV protocol over any drive. */
 export function createDavHandler({ clock, log, randomUuid = randomUUID }: DavHandlerParts): DavHandler {
   const failedPuts = new FailedPuts(clock);
-  return async (request, response, { principal, drive }) => {
+  return async (exchange, { principal, drive }) => {
+    const { request, response, signal } = exchange;
     const client = clientOf(request);
-    const body = new RequestBody(request);
-    const signal = signalOf(response);
+    const body = new RequestBody(exchange);
     try {
       const { run, body: bodyUse } = methodOf(request);
       const target = targetOf(request);
@@ -82,23 +75,9 @@ export function createDavHandler({ clock, log, randomUuid = randomUUID }: DavHan
       const parts = { principal, drive, client, body, signal, clock, log, randomUuid, failedPuts };
       await run({ request, response, ...target, ...parts });
     } catch (error) {
-      await answerFailure({ request, response, body, clock, client, log, signal }, error);
+      await answerFailure(exchange, { client, log }, error);
     }
   };
-}
-
-/** Aborted when the client has gone before it had its answer. */
-function signalOf(response: ServerResponse): AbortSignal {
-  const gone = new AbortController();
-  let sent = false;
-  response.once('finish', () => {
-    sent = true;
-  });
-  // `writableFinished` is no help: it also holds when there was no connection to write to any more.
-  response.once('close', () => {
-    if (!sent) gone.abort(new Error('the client has gone'));
-  });
-  return gone.signal;
 }
 
 function methodOf({ method = '' }: IncomingMessage): {
@@ -121,20 +100,18 @@ function targetOf({ method, url = '' }: IncomingMessage): Target {
   return parseTarget(method === 'OPTIONS' && url === '*' ? '/' : url);
 }
 
-type Exchange = Pick<Context, 'request' | 'response' | 'body' | 'clock' | 'client' | 'log' | 'signal'>;
-
-async function answerFailure(exchange: Exchange, error: unknown): Promise<void> {
-  const { request, response, client, log, signal } = exchange;
+async function answerFailure(
+  exchange: Exchange,
+  { client, log }: Pick<Context, 'client' | 'log'>,
+  error: unknown,
+): Promise<void> {
+  const { request, response, signal } = exchange;
   if (signal.aborted || response.destroyed) return;
   const refusal = refusalFor(error, client);
   const isOrdinary = error instanceof DavError || (error instanceof FileError && !isTrouble(error.fault));
   if (!isOrdinary || response.headersSent) report(log, request, refusal, error);
-  // Half an answer must not end as if it were whole.
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  await answerRefusal(exchange, refusal);
+  if (response.headersSent) exchange.drop();
+  else await answerRefusal(exchange, refusal);
 }
 
 function refusalFor(error: unknown, client: Client): DavError {

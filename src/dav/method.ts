@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -12,6 +12,24 @@ import type { FailedPuts } from './failed-puts.ts';
 export interface Drive {
   readonly files: Files;
   readonly state: DriveState;
+}
+
+/** A request and its answer, as the HTTP server hands them over. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Aborted when the client has gone before it had its answer. */
+  readonly signal: AbortSignal;
+  /** The request's body, to be read once; a client that awaits leave to send it gets that with the first piece. */
+  body(): AsyncIterable<Uint8Array>;
+  /** Answers whole, also when the body has not been read. */
+  answer(answer: {
+    readonly status: number;
+    readonly headers: Readonly<OutgoingHttpHeaders>;
+    readonly body: string | undefined;
+  }): Promise<void>;
+  /** Cuts the connection, so that half an answer does not end as if it were whole. */
+  drop(): void;
 }
 
 /** Everything that one request may touch. */

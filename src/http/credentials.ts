@@ -33,7 +33,7 @@ const BUSY_RETRY_MS = 5_000;
 
 /** Checks Basic credentials against a table of users. */
 export class Credentials {
-  readonly #users: ReadonlyMap<string, User>;
+  #users: ReadonlyMap<string, User>;
   readonly #clock: Clock;
   readonly #throttle: Throttle;
   readonly #hashes = new PQueue({ concurrency: HASHES_AT_ONCE });
@@ -47,10 +47,19 @@ export class Credentials {
 
   /** Throws `PasswordHashError` for a user without a usable hash. */
   constructor(users: readonly User[], clock: Clock) {
-    for (const user of users) checkHash(user);
-    this.#users = new Map(users.map((user) => [user.name.normalize('NFC'), user]));
+    checkHashes(users);
+    this.#users = byName(users);
     this.#clock = clock;
     this.#throttle = new Throttle(clock);
+  }
+
+  /** Nobody is known any more by a login that these users do not have. Throws `PasswordHashError`. */
+  replaceUsers(users: readonly User[]): void {
+    checkHashes(users);
+    this.#users = byName(users);
+    this.#right.clear();
+    this.#wrong.clear();
+    this.#running.clear();
   }
 
   /** Who sends this `Authorization` header from `address`. The first time costs a hash, then a digest. */
@@ -73,7 +82,9 @@ export class Credentials {
   }
 
   #start(key: string, authorization: string, address: string): Promise<Verdict> {
-    const running = this.#verify(key, authorization, address).finally(() => this.#running.delete(key));
+    const running = this.#verify(key, authorization, address).finally(() => {
+      if (this.#running.get(key) === running) this.#running.delete(key);
+    });
     this.#running.set(key, running);
     return running;
   }
@@ -81,13 +92,17 @@ export class Credentials {
   async #verify(key: string, authorization: string, address: string): Promise<Verdict> {
     const login = parseBasic(authorization);
     if (!login) return 'unauthorized';
+    const users = this.#users;
     const user = this.#find(login);
     const name = user?.name ?? login.name;
     if (this.#hashes.size >= HASHES_WAITING_MAX) return { retryAfterMs: BUSY_RETRY_MS };
     const retryAfterMs = this.#throttle.attempt(name, address);
     if (retryAfterMs > 0) return { retryAfterMs };
     const untilMs = this.#clock.now() + KNOWN_MS;
-    if (!(await this.#isRight(login.password, user))) {
+    const isRight = await this.#isRight(login.password, user);
+    // The user may be gone by now, or have another password.
+    if (this.#users !== users) return this.#verify(key, authorization, address);
+    if (!isRight) {
       this.#wrong.set(key, { untilMs });
       return 'unauthorized';
     }
@@ -112,11 +127,18 @@ export class Credentials {
   }
 }
 
-function checkHash({ name, passwordHash }: User): void {
-  try {
-    parsePasswordHash(passwordHash);
-  } catch (error) {
-    if (!(error instanceof PasswordHashError)) throw error;
-    throw new PasswordHashError(`user ${name}: ${error.message}`);
+function byName(users: readonly User[]): ReadonlyMap<string, User> {
+  return new Map(users.map((user) => [user.name.normalize('NFC'), user]));
+}
+
+/** Throws `PasswordHashError` for a user without a usable hash. */
+export function checkHashes(users: readonly User[]): void {
+  for (const { name, passwordHash } of users) {
+    try {
+      parsePasswordHash(passwordHash);
+    } catch (error) {
+      if (!(error instanceof PasswordHashError)) throw error;
+      throw new PasswordHashError(`user ${name}: ${error.message}`);
+    }
   }
 }

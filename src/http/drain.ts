@@ -1,35 +1,30 @@
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import type { Exchange } from './exchange.ts';
+import type { Connections } from './connections.ts';
 import type { ListenerLimits } from './limits.ts';
 
-/** The way down of a listener. */
+/** Graceful shutdown of a server. */
 export class Drain {
   readonly #server: Server;
-  readonly #running: ReadonlySet<Exchange>;
+  readonly #connections: Connections;
   readonly #limits: ListenerLimits;
   readonly #tools: { readonly clock: Clock; readonly log: Log };
-  readonly #sockets = new Set<Socket>();
   readonly #closing = new AbortController();
-  #allEnded: () => void = () => undefined;
+  #allEnded: (() => void)[] = [];
   #closed: Promise<void> | undefined;
+  #isClosingIdle = false;
 
   constructor(
     server: Server,
-    running: ReadonlySet<Exchange>,
+    connections: Connections,
     limits: ListenerLimits,
     tools: { readonly clock: Clock; readonly log: Log },
   ) {
     this.#server = server;
-    this.#running = running;
+    this.#connections = connections;
     this.#limits = limits;
     this.#tools = tools;
-    server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
   }
 
   /** Whether `close` has been called. */
@@ -42,11 +37,11 @@ export class Drain {
     return this.#closing.signal;
   }
 
-  /** To be told after each exchange. What began with "keep-alive" before the drain is idle only now. */
+  /** Call it after each exchange. A connection whose answer began with "keep-alive" before the drain is idle only now. */
   exchangeEnded(): void {
     if (!this.isOn) return;
-    this.#server.closeIdleConnections();
-    if (this.#running.size === 0) this.#allEnded();
+    this.#closeIdleSoon();
+    if (this.#connections.running.size === 0) for (const ended of this.#allEnded.splice(0)) ended();
   }
 
   /** Closes once, however often it is called. */
@@ -55,26 +50,42 @@ export class Drain {
     return this.#closed;
   }
 
+  /** Resolves when no exchange runs any more: after `close`, which does not wait for those that it cut off. */
+  ended(): Promise<void> {
+    if (this.#connections.running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#allEnded.push(resolve));
+  }
+
   async #close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const { response } of this.#running) response.shouldKeepAlive = false;
+    for (const { response } of this.#connections.running) response.shouldKeepAlive = false;
     await this.#runningEnded();
     // None of them has a request any more, or its time is over.
-    for (const socket of this.#sockets) socket.destroy();
+    for (const connection of this.#connections) connection.destroy();
     await closed;
     this.#closing.abort();
   }
 
   async #runningEnded(): Promise<void> {
-    if (this.#running.size === 0) return;
     const { clock, log } = this.#tools;
+    const { running } = this.#connections;
+    if (running.size === 0) return;
     const ended = new AbortController();
-    this.#allEnded = () => ended.abort();
+    void this.ended().then(() => ended.abort());
     const isOver = await clock.sleep(this.#limits.drainGraceMs, ended.signal).then(
       () => true,
       () => false,
     );
-    if (isOver)
-      log.warn('requests were cut off at the end of the grace time', { requests: this.#running.size });
+    if (isOver) log.warn('requests were cut off at the end of the grace time', { requests: running.size });
+  }
+
+  /** Once for all answers of a moment: it looks at every connection, and thousands of long polls end together. */
+  #closeIdleSoon(): void {
+    if (this.#isClosingIdle) return;
+    this.#isClosingIdle = true;
+    setImmediate(() => {
+      this.#isClosingIdle = false;
+      this.#server.closeIdleConnections();
+    });
   }
 }

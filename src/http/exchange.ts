@@ -1,198 +1,198 @@
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../util/clock.ts';
-import type { Log } from '../util/log.ts';
-import { logAccess } from './access-log.ts';
-import type { Credentials, User } from './credentials.ts';
-import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.ts';
-import { foreignNameRefusal } from './foreign-name.ts';
-import { answerHealth, HEALTH_PATH, type Health, isReserved } from './health.ts';
-import { answerMetrics, isLocal, METRICS_PATH, type Metrics } from './metrics.ts';
-import { type Refusal, refuse } from './refusal.ts';
-import { wrongShape } from './request-shape.ts';
-import { pathOfTarget } from './target.ts';
+import { type Answer, type Content, isContent } from './answer.ts';
+import { pathOfTarget, queryOfTarget } from './target.ts';
+import { isBodySmall, swallow } from './unread-body.ts';
 
-/** Who asks. */
-export interface Access {
-  /** `undefined` when the gateway is open to all. */
-  readonly user: User | undefined;
+/** The client went away before all of its body had come, or before it had its answer. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
 }
 
-/** Answers a request that was let in; resolves when all work on it is done, also work that outlives the client. */
-export type Handle = (request: IncomingMessage, response: ServerResponse, access: Access) => Promise<void>;
+/** An id that no other request has. */
+export function newRequestId(): string {
+  return randomBytes(16).toString('hex');
+}
 
-/** What all exchanges of a listener have in common. */
-export interface ExchangeSurroundings {
-  readonly handle: Handle;
-  /** `undefined`: everyone may come in. */
-  readonly credentials: Credentials | undefined;
-  readonly health: () => Health;
-  readonly metrics: Metrics | undefined;
-  readonly isDraining: () => boolean;
-  readonly crossOrigins: readonly string[];
-  readonly onlyLocalNames: boolean;
+export interface ExchangeOptions {
+  /** The client's, without a port. */
+  readonly address: string;
+  /** The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1). */
+  readonly expectsContinue: boolean;
   readonly clock: Clock;
-  readonly log: Log;
 }
 
-/** One request and its answer under way. */
-export interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+/** One HTTP request and its answer, of the gateway or of the service. */
+export class Exchange {
+  /** Tells this request from all others, in the log and to the client. */
+  readonly requestId = newRequestId();
+  /** Still percent-encoded. */
   readonly path: string;
   readonly address: string;
   readonly startMs: number;
-  /** Why it is no request that anything can be said about but this. */
-  readonly wrong: Refusal | undefined;
-  /** Once it is known. */
-  user: User | undefined;
-  /** The client waits for `100 Continue` before it sends the body. */
-  isBodyHeldBack: boolean;
+  /** Aborted, with `ClientGone`, when the connection ends before the answer is out. The request has no other. */
+  readonly signal: AbortSignal;
   /** Resolves when the answer is out, or the connection gone. */
   readonly ended: Promise<void>;
-  readonly end: () => void;
-}
+  /** Whose valid credentials came with the request: a user's name, or an account's or app's id. */
+  principal: string | undefined;
+  readonly #clock: Clock;
+  readonly #sentBeforeBytes: number;
+  readonly #gone = new AbortController();
+  readonly #end: () => void;
+  #isSent = false;
+  #isBodyHeldBack: boolean;
+  #query: URLSearchParams | undefined;
 
-export function beginExchange(
-  request: IncomingMessage,
-  response: ServerResponse,
-  expectsContinue: boolean,
-  clock: Clock,
-): Exchange {
-  let end = (): void => undefined;
-  const ended = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  response.once('close', end);
-  const exchange: Exchange = {
-    request,
-    response,
-    path: pathOfTarget(request.url ?? '/'),
-    address: clientAddress(request),
-    startMs: clock.now(),
-    wrong: wrongShape(request),
-    user: undefined,
-    isBodyHeldBack: expectsContinue,
-    ended,
-    end,
-  };
-  if (expectsContinue) continueWhenRead(exchange);
-  return exchange;
-}
-
-/** Answers the request; never throws. Resolves when the handler is through and the answer is out, or cut. */
-export async function runExchange(exchange: Exchange, surroundings: ExchangeSurroundings): Promise<void> {
-  const { request, response } = exchange;
-  // A client that goes away in the middle is no error of ours; the handler sees it at its body and its answer.
-  request.on('error', () => undefined);
-  response.on('error', () => undefined);
-  const logged = logAccess(exchange, surroundings);
-  try {
-    await answer(exchange, surroundings);
-  } catch (error) {
-    surroundings.log.error('a request failed unexpectedly', { error: String(error), method: request.method });
-    await answerFailure(exchange, surroundings.clock);
+  constructor(
+    readonly request: IncomingMessage,
+    readonly response: ServerResponse,
+    { address, expectsContinue, clock }: ExchangeOptions,
+  ) {
+    this.path = pathOfTarget(request.url ?? '/');
+    this.address = address;
+    this.startMs = clock.now();
+    this.signal = this.#gone.signal;
+    this.#clock = clock;
+    this.#sentBeforeBytes = request.socket.bytesWritten;
+    this.#isBodyHeldBack = expectsContinue;
+    let end = (): void => undefined;
+    this.ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#end = end;
+    // Without a listener, a connection that is reset would end the process.
+    request.on('error', () => undefined);
+    response.on('error', () => undefined);
+    // Node says "finish" also of an answer whose connection breaks. First in line, for Node then closes the others.
+    response.prependOnceListener('finish', () => {
+      this.#isSent = !request.socket.destroyed;
+    });
+    response.once('close', () => this.close());
+    if (expectsContinue) this.#continueWhenRead();
   }
-  await exchange.ended;
-  logged();
-  const { metrics, clock } = surroundings;
-  const status = response.headersSent ? response.statusCode : undefined;
-  if (!isWatching(exchange.path)) metrics?.answered(request, status, clock.now() - exchange.startMs);
-}
 
-async function answer(exchange: Exchange, surroundings: ExchangeSurroundings): Promise<void> {
-  const { request, response, path } = exchange;
-  if (exchange.wrong) {
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(queryOfTarget(this.request.url ?? '/'));
+    return this.#query;
+  }
+
+  /** All of the answer has been handed to the system, on a connection that was still there. */
+  get isSent(): boolean {
+    return this.#isSent;
+  }
+
+  /** Bytes that went over the connection since the request came: its answer, and the rest of answers before it. */
+  get sentBytes(): number {
+    return this.request.socket.bytesWritten - this.#sentBeforeBytes;
+  }
+
+  /** The client waits for leave to send its body: nobody has begun to read it. */
+  get isBodyHeldBack(): boolean {
+    return this.#isBodyHeldBack;
+  }
+
+  /** Ends the exchange with its connection: Node tells nothing to a response that waits behind another. */
+  close(): void {
+    if (!this.#isSent) this.#gone.abort(new ClientGone('the client has gone'));
+    this.#end();
+  }
+
+  /**
+   * The body as it comes, to be read once. Asking for the first piece sends `100 Continue`. Leaving early keeps the
+   * connection, or the client would not learn why. Throws `ClientGone` unless all of the body comes.
+   */
+  async *body(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* this.request.iterator({ destroyOnReturn: false });
+    } catch (error) {
+      throw new ClientGone('the connection broke off in the middle of the body', { cause: error });
+    }
+    if (!this.request.complete) throw new ClientGone('the connection ended in the middle of the body');
+  }
+
+  /**
+   * Answers, whether the request's body was read or not: the whole answer goes out first, then the rest of the body is
+   * swallowed, and only then the connection goes on or is closed. Resolves when all of it is handed to Node.
+   */
+  async answer({ status, headers, body }: Answer): Promise<void> {
+    const { request, response } = this;
+    const hasUnread = !request.complete || request.readableLength > 0;
+    const isBodyHeldBack = this.#isBodyHeldBack;
+    if (!request.complete && (isBodyHeldBack || !isBodySmall(request))) response.shouldKeepAlive = false;
+    response.writeHead(status, { ...headers, ...lengthOf(status, body) });
+    const isHead = request.method === 'HEAD';
+    if (isContent(body)) await this.#send(body, isHead);
+    else if (!isHead && body && hasUnread) response.write(body);
+    if (!hasUnread) response.end(isHead || isContent(body) ? undefined : body);
+    else {
+      if (isHead) response.flushHeaders();
+      if (!isBodyHeldBack) await swallow(request, this.#clock);
+      response.end();
+    }
+  }
+
+  /** Cuts the connection, once it is this answer's turn on it: nobody must take what was sent so far for a whole one. */
+  drop(): void {
+    this.response.destroy();
+  }
+
+  async #send({ sizeBytes, bytes }: Content, isHead: boolean): Promise<void> {
+    const iterator = bytes[Symbol.asyncIterator]();
+    let leftBytes = sizeBytes;
+    try {
+      if (isHead) return;
+      for (
+        let next = await iterator.next();
+        !next.done && !this.signal.aborted;
+        next = await iterator.next()
+      ) {
+        leftBytes -= next.value.length;
+        if (leftBytes < 0) break;
+        await this.#written(next.value);
+      }
+      if (leftBytes !== 0 && !this.signal.aborted)
+        throw new Error(`the content is not of the ${sizeBytes} bytes that were promised`);
+    } catch (error) {
+      this.drop();
+      throw error;
+    } finally {
+      await iterator.return?.();
+    }
+  }
+
+  /** Resolves when the system has taken `bytes`, or nobody is there to take them: they may change then. */
+  #written(bytes: Uint8Array): Promise<void> {
+    return new Promise((resolve) => {
+      const go = () => {
+        this.signal.removeEventListener('abort', go);
+        resolve();
+      };
+      this.signal.addEventListener('abort', go, { once: true });
+      this.response.write(bytes, go);
+      if (this.signal.aborted) go();
+    });
+  }
+
+  /**
+   * Sends `100 Continue` once somebody starts to read the body: until then it may be refused unsent. A client that got
+   * no leave may or may not send its body after our answer, so nothing may follow on that connection.
+   */
+  #continueWhenRead(): void {
+    const { request, response } = this;
+    const keepAlive = response.shouldKeepAlive;
     response.shouldKeepAlive = false;
-    return turnAway(exchange, exchange.wrong, surroundings);
+    request.on('newListener', (event) => {
+      if (!this.#isBodyHeldBack || response.headersSent || (event !== 'data' && event !== 'readable')) return;
+      this.#isBodyHeldBack = false;
+      response.shouldKeepAlive = keepAlive;
+      response.writeContinue();
+    });
   }
-  const isRead = request.method === 'GET' || request.method === 'HEAD';
-  if (path === HEALTH_PATH && isRead)
-    return answerHealth(response, surroundings.isDraining(), surroundings.health());
-  const foreign = surroundings.onlyLocalNames ? foreignNameRefusal(request) : undefined;
-  if (foreign) return turnAway(exchange, foreign, surroundings);
-  const metrics = path === METRICS_PATH && isRead ? surroundings.metrics : undefined;
-  if (metrics && isLocal(exchange.address, request)) return answerMetrics(response, metrics);
-  if (isPreflight(request)) return answerPreflight(request, response, surroundings.crossOrigins);
-  allowOrigin(request, response, surroundings.crossOrigins);
-  const refusal = (await admit(exchange, surroundings)) ?? (metrics ? undefined : reservedRefusal(exchange));
-  if (refusal) return turnAway(exchange, refusal, surroundings);
-  if (metrics) return answerMetrics(response, metrics);
-  await surroundings.handle(request, response, { user: exchange.user });
 }
 
-/** Who only looks after davgate is no client of the drive, and is not counted among them. */
-function isWatching(path: string): boolean {
-  return path === HEALTH_PATH || path === METRICS_PATH;
-}
-
-/** Lets the user in, or says why not. */
-async function admit(
-  exchange: Exchange,
-  { credentials }: ExchangeSurroundings,
-): Promise<Refusal | undefined> {
-  if (!credentials) return undefined;
-  const verdict = await credentials.check(exchange.request.headers.authorization, exchange.address);
-  if (verdict === 'unauthorized')
-    return {
-      status: 401,
-      text: 'A user and a password of this davgate are needed.',
-      headers: { 'WWW-Authenticate': 'Basic realm="davgate", charset="UTF-8"' },
-    };
-  if ('retryAfterMs' in verdict) {
-    const seconds = Math.ceil(verdict.retryAfterMs / 1000);
-    return {
-      status: 429,
-      text: `Too many wrong passwords; try again in ${seconds} seconds.`,
-      headers: { 'Retry-After': seconds },
-    };
-  }
-  exchange.user = verdict.user;
-  return undefined;
-}
-
-/** What is copied or moved into the folder would be out of reach afterwards. */
-function reservedRefusal({ path, request }: Exchange): Refusal | undefined {
-  if (isReserved(path))
-    return { status: 404, text: 'Nothing here: the folder /.davgate belongs to davgate itself.' };
-  const destination = pathOfTarget(String(request.headers['destination'] ?? '').trim());
-  if (!isReserved(destination)) return undefined;
-  return { status: 403, text: 'The folder /.davgate belongs to davgate itself; choose another Destination.' };
-}
-
-function turnAway(exchange: Exchange, refusal: Refusal, { clock }: ExchangeSurroundings): Promise<void> {
-  const { isBodyHeldBack } = exchange;
-  return refuse(exchange.request, exchange.response, { ...refusal, isBodyHeldBack }, clock);
-}
-
-/** A defect of ours: the client is told so, or, in the middle of an answer, sees it break off. */
-async function answerFailure({ request, response, isBodyHeldBack }: Exchange, clock: Clock): Promise<void> {
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  for (const name of response.getHeaderNames()) response.removeHeader(name);
-  const text = 'davgate failed at this request; its log says why.';
-  await refuse(request, response, { status: 500, text, isBodyHeldBack }, clock);
-}
-
-/**
- * Sends `100 Continue` once somebody starts to read the body: until then the handler may refuse it unsent.
- * A client that got no leave may or may not send its body after our answer, so nothing may follow on that connection.
- */
-function continueWhenRead(exchange: Exchange): void {
-  const { request, response } = exchange;
-  const keepAlive = response.shouldKeepAlive;
-  response.shouldKeepAlive = false;
-  request.on('newListener', (event) => {
-    if (!exchange.isBodyHeldBack || response.headersSent || (event !== 'data' && event !== 'readable'))
-      return;
-    exchange.isBodyHeldBack = false;
-    response.shouldKeepAlive = keepAlive;
-    response.writeContinue();
-  });
-}
-
-/** The other end of the connection; what a header says about it is not believed. */
-function clientAddress(request: IncomingMessage): string {
-  return (request.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
+function lengthOf(status: number, body: Answer['body']): { readonly 'Content-Length'?: number } {
+  if (status === 204 || status === 304) return {};
+  return { 'Content-Length': isContent(body) ? body.sizeBytes : Buffer.byteLength(body ?? '') };
 }

@@ -1,5 +1,7 @@
-/** How long the listener waits and how much it takes. */
+/** How long a listener waits and how much it takes. */
 export interface ListenerLimits {
+  /** Maximum size of request line and header together, in bytes. */
+  readonly headerBytesMax: number;
   /** From the first byte of a request, or of a connection, to the end of its header. */
   readonly headersTimeoutMs: number;
   /** Without a byte of a body that we are ready to read. However slow it is, a body that moves goes on. */
@@ -14,6 +16,8 @@ export interface ListenerLimits {
 }
 
 export const LISTENER_LIMITS: ListenerLimits = {
+  // `If` headers with many lock tokens are the longest seen.
+  headerBytesMax: 64 * 1024,
   headersTimeoutMs: 30_000,
   bodyIdleTimeoutMs: 120_000,
   answerIdleTimeoutMs: 30 * 60_000,
@@ -21,9 +25,6 @@ export const LISTENER_LIMITS: ListenerLimits = {
   connectionsMax: 2_000,
   drainGraceMs: 30_000,
 };
-
-/** Request line and header together: `If` headers with many lock tokens are the longest seen. */
-export const HEADER_BYTES_MAX = 64 * 1024;
 
 /** Header fields of one request; the longest real requests have some 30. */
 export const HEADER_FIELDS_MAX = 200;

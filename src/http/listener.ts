@@ -1,19 +1,14 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { type Clock, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { Credentials, type User } from './credentials.ts';
-import { Drain } from './drain.ts';
-import { beginExchange, type Exchange, type Handle, runExchange } from './exchange.ts';
-import type { Health } from './health.ts';
+import { logAccess } from './access-log.ts';
+import { type AdmissionRules, admit, type Handle } from './admission.ts';
+import { Credentials, checkHashes, type User } from './credentials.ts';
+import type { Exchange } from './exchange.ts';
+import { HEALTH_PATH, type Health } from './health.ts';
 import { LISTENER_LIMITS, type ListenerLimits } from './limits.ts';
-import { refuseMalformed } from './malformed.ts';
-import type { Metrics } from './metrics.ts';
-import { bracketed, type CertificateFiles, createHttpServer, listen } from './server.ts';
-import { cutStalls } from './stalls.ts';
-
-/** Between two lines of the log about connections over the limit: whoever floods us must not flood the log. */
-const DROP_LOG_PAUSE_MS = 60_000;
+import { METRICS_PATH, type Metrics } from './metrics.ts';
+import type { CertificateFiles } from './node-server.ts';
+import { startServer } from './server.ts';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -46,75 +41,66 @@ export interface Listener {
    * all connections are closed and all handlers that had that time are through.
    */
   close(): Promise<void>;
+  /**
+   * Takes these users from now on, and this certificate for new connections; requests under way go on. Throws
+   * `PasswordHashError` and `CertificateError`, and then nothing has changed.
+   */
+  reload(changes: { readonly users?: readonly User[]; readonly tls?: CertificateFiles }): void;
 }
 
 /**
- * Listens and passes each request that may come in to `handle`. Throws `ListenError`, `CertificateError`,
- * `PasswordHashError`.
+ * Starts the gateway's server, which hands each request that may come in to `handle`. Throws `ListenError`,
+ * `CertificateError`, `PasswordHashError`.
  */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
-  const limits = { ...LISTENER_LIMITS, ...options.limits };
-  const clock = options.clock ?? systemClock;
-  const { log, tls } = options;
-  const server = createHttpServer(tls, limits);
-  const running = new Set<Exchange>();
-  const drain = new Drain(server, running, limits, { clock, log });
-  const surroundings = {
-    handle: options.handle,
-    credentials: options.users && new Credentials(options.users, clock),
+  const { host, port, tls, users, handle, metrics, log, clock = systemClock } = options;
+  let isDraining = false;
+  const credentials = users && new Credentials(users, clock);
+  const rules: AdmissionRules = {
+    handle,
+    credentials,
     health: options.health ?? (() => ({})),
-    metrics: options.metrics,
-    isDraining: () => drain.isOn,
+    metrics,
+    isDraining: () => isDraining,
     crossOrigins: options.crossOrigins ?? [],
     onlyLocalNames: options.onlyLocalNames ?? false,
+  };
+  const server = await startServer({
+    host,
+    port,
+    tls,
+    limits: { ...LISTENER_LIMITS, ...options.limits },
     clock,
     log,
-  };
-  const givenUp = new WeakSet<Socket>();
-  const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
-    // What follows a wrong request may be the part of it that was to be smuggled in.
-    if (givenUp.has(request.socket)) return;
-    const exchange = beginExchange(request, response, expectsContinue, clock);
-    if (exchange.wrong) givenUp.add(request.socket);
-    if (drain.isOn) response.shouldKeepAlive = false;
-    running.add(exchange);
-    await runExchange(exchange, surroundings);
-    running.delete(exchange);
-    drain.exchangeEnded();
-  };
-  server.on('request', (request, response) => void serve(request, response, false));
-  server.on('checkContinue', (request, response) => void serve(request, response, true));
-  server.on('checkExpectation', (request, response) => void serve(request, response, true));
-  endWithSocket(server, running);
-  refuseMalformed(server, running, { clock, log });
-  logDrops(server, { clock, log });
-  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.metrics?.connected(socket));
-  const port = await listen(server, options.host, options.port);
-  void cutStalls(running, limits, { clock, log }, drain.signal);
-  return { url: urlOf(options.host, port, tls !== undefined), port, close: () => drain.close() };
-}
-
-function urlOf(host: string, port: number, isSecure: boolean): string {
-  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : bracketed(host);
-  return `${isSecure ? 'https' : 'http'}://${name}:${port}/`;
-}
-
-/** A request that came behind another on its connection hears nothing from Node when that connection breaks. */
-function endWithSocket(server: Server, running: ReadonlySet<Exchange>): void {
-  const watch = (socket: Socket) =>
-    socket.once('close', () => {
-      for (const exchange of running) if (exchange.request.socket === socket) exchange.end();
-    });
-  server.on('connection', watch);
-  server.on('secureConnection', watch);
-}
-
-/** Says so in the log, now and then, when there are too many connections. */
-function logDrops(server: Server, { clock, log }: { readonly clock: Clock; readonly log: Log }): void {
-  let silentUntilMs = 0;
-  server.on('drop', () => {
-    if (clock.now() < silentUntilMs) return;
-    silentUntilMs = clock.now() + DROP_LOG_PAUSE_MS;
-    log.warn('connections over the limit are refused', { limit: server.maxConnections });
+    handle: (exchange) => admit(exchange, rules),
+    handled(exchange) {
+      logAccess(exchange, { clock, log });
+      count(exchange, metrics, clock);
+    },
+    connected: (socket) => metrics?.connected(socket),
   });
+  return {
+    url: server.url,
+    port: server.port,
+    close() {
+      isDraining = true;
+      return server.close();
+    },
+    reload(changes) {
+      if (changes.users) checkHashes(changes.users);
+      if (changes.tls) server.replaceCertificate(changes.tls);
+      if (changes.users) credentials?.replaceUsers(changes.users);
+    },
+  };
+}
+
+/** Requests for health and metrics are not counted: who sends them is no client of the drive. */
+function count(
+  { path, request, response, startMs }: Exchange,
+  metrics: Metrics | undefined,
+  clock: Clock,
+): void {
+  if (path === HEALTH_PATH || path === METRICS_PATH) return;
+  const status = response.headersSent ? response.statusCode : undefined;
+  metrics?.answered(request, status, clock.now() - startMs);
 }

@@ -2,9 +2,10 @@ import { type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import type { Connections } from './connections.ts';
 import type { Exchange } from './exchange.ts';
 
-/** For so long a client may take to read an answer to what was no request. */
+/** How long a client may take to read the answer to a malformed request. */
 const LINGER_MS = 2_000;
 
 interface Malformation {
@@ -15,10 +16,6 @@ interface Malformation {
 
 /** By the code of Node's parser (llhttp), or ours. */
 const MALFORMATIONS: Readonly<Record<string, Malformation>> = {
-  HPE_HEADER_OVERFLOW: {
-    status: 431,
-    reason: 'the request line and header take more than 64 KiB; shorten them',
-  },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, reason: 'the header did not come whole in time; send it at once' },
   HPE_UNEXPECTED_CONTENT_LENGTH: {
     status: 400,
@@ -51,56 +48,91 @@ const OTHERWISE: Malformation = {
   reason: 'this is no request of HTTP/1.1; check what the client sends',
 };
 
-interface Tools {
+export interface MalformedOptions {
   readonly clock: Clock;
   readonly log: Log;
+  readonly headerBytesMax: number;
+  /** Header fields of each answer. */
+  readonly headers: () => Readonly<Record<string, string>>;
+}
+
+/** What is known of a request that could not be read. */
+interface Malformed {
+  readonly malformation: Malformation;
+  /** `undefined` when its first line came in an earlier piece, which Node does not keep. */
+  readonly method: string | undefined;
 }
 
 /** Answers what Node's parser cannot read, and requests for a tunnel; the connection ends with it. */
-export function refuseMalformed(server: Server, running: ReadonlySet<Exchange>, tools: Tools): void {
+export function refuseMalformed(server: Server, connections: Connections, options: MalformedOptions): void {
   const refused = new WeakSet<Duplex>();
-  const refuseOnce = (socket: Duplex, code: string | undefined) => {
+  const refuseOnce = (socket: Duplex, code: string, method: string | undefined) => {
     if (refused.has(socket)) return;
     refused.add(socket);
-    const malformation = MALFORMATIONS[code ?? ''] ?? OTHERWISE;
-    tools.log.info('what came was no request', { status: malformation.status, code });
-    void refuseOn(socket, malformation, running, tools.clock);
+    const malformation = malformationOf(code, options.headerBytesMax);
+    options.log.info('malformed request', { status: malformation.status, code });
+    const exchanges = [...(connections.of(socket)?.exchanges ?? [])];
+    void refuseOn(socket, { malformation, method }, exchanges, options);
   };
   server.on('clientError', (error, socket) => {
-    const code = 'code' in error ? String(error.code) : undefined;
-    refuseOnce(socket, code);
+    const code = 'code' in error ? String(error.code) : '';
+    // A connection that broke is no malformed request, and nobody is there to be told.
+    if (!/^(HPE_|ERR_HTTP_)/.test(code)) socket.destroy();
+    else refuseOnce(socket, code, code === 'HPE_INVALID_METHOD' ? 'none' : methodIn(error));
   });
-  server.on('connect', (_request, socket: Duplex) => refuseOnce(socket, 'CONNECT'));
+  server.on('connect', (_request, socket: Duplex) => refuseOnce(socket, 'CONNECT', 'CONNECT'));
+}
+
+function malformationOf(code: string, headerBytesMax: number): Malformation {
+  if (code !== 'HPE_HEADER_OVERFLOW') return MALFORMATIONS[code] ?? OTHERWISE;
+  const kib = headerBytesMax / 1024;
+  return { status: 431, reason: `the request line and header take more than ${kib} KiB; shorten them` };
+}
+
+/** The method of the request in which the parser stopped, if what it last read holds that. */
+function methodIn(error: Error): string | undefined {
+  const { rawPacket, bytesParsed } = error as { readonly rawPacket?: Buffer; readonly bytesParsed?: number }; // Node's parser adds them
+  const read = rawPacket?.subarray(0, bytesParsed).toString('latin1') ?? '';
+  const head = read.slice(Math.max(0, read.lastIndexOf('\r\n\r\n')));
+  return /^\s*([A-Z]+) /.exec(head)?.[1];
 }
 
 async function refuseOn(
   socket: Duplex,
-  malformation: Malformation,
-  running: ReadonlySet<Exchange>,
-  clock: Clock,
+  malformed: Malformed,
+  before: readonly Exchange[],
+  options: MalformedOptions,
 ): Promise<void> {
-  const before = [...running].filter(({ request }) => request.socket === socket);
   const broken = before.find(({ request }) => !request.complete);
+  // Whole requests that came before what is wrong get their answers first.
+  await Promise.all(before.filter((exchange) => exchange !== broken).map(({ ended }) => ended));
   // In the middle of an answer another one would pass for a part of it.
-  if (broken?.response.headersSent) {
-    socket.destroy();
-    return;
-  }
-  // What is wrong came behind whole requests: these get their answers first.
-  if (!broken) await Promise.all(before.map(({ ended }) => ended));
-  await answer(socket, malformation, clock);
+  if (broken?.response.headersSent) socket.destroy();
+  else await answer(socket, broken ? { ...malformed, method: broken.request.method } : malformed, options);
 }
 
-/** Our half of the connection ends at once, all of it when the client's has or its time is over: it must not lose the answer. */
-async function answer(socket: Duplex, { status, reason }: Malformation, clock: Clock): Promise<void> {
+/**
+ * Our half of the connection ends at once, all of it when the client's has or its time is over: it must not lose the
+ * answer. The reason is told only where it cannot be a HEAD that was refused, whose answer has no body (RFC 9110 §9.3.2).
+ */
+async function answer(
+  socket: Duplex,
+  { malformation: { status, reason }, method }: Malformed,
+  { clock, headers }: MalformedOptions,
+): Promise<void> {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  const phrase = STATUS_CODES[status] ?? '';
-  const head = `HTTP/1.1 ${status} ${phrase}\r\nConnection: close\r\nContent-Type: text/plain\r\n`;
-  const body = `${reason}\n`;
-  socket.end(`${head}Content-Length: ${body.length}\r\n\r\n${body}`);
+  const body = method === undefined || method === 'HEAD' ? '' : `${reason}\n`;
+  const fields = {
+    Connection: 'close',
+    'Content-Type': 'text/plain; charset=utf-8',
+    'Content-Length': String(body.length),
+    ...headers(),
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`);
   socket.resume();
   const done = new AbortController();
   for (const event of ['end', 'close', 'error']) socket.once(event, () => done.abort());

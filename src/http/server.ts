@@ -1,84 +1,131 @@
-import { readFileSync } from 'node:fs';
-import { createServer, type Server, type ServerOptions } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import { CertificateError, ListenError } from './errors.ts';
-import { HEADER_BYTES_MAX, type ListenerLimits } from './limits.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import { Connections } from './connections.ts';
+import { Drain } from './drain.ts';
+import { Exchange, newRequestId } from './exchange.ts';
+import type { ListenerLimits } from './limits.ts';
+import { refuseMalformed } from './malformed.ts';
+import {
+  bracketed,
+  type CertificateFiles,
+  createNodeServer,
+  listen,
+  replaceCertificate,
+} from './node-server.ts';
+import { refuse } from './refusal.ts';
+import { wrongShape } from './request-shape.ts';
+import { cutStalls } from './stalls.ts';
 
-/** PEM files. */
-export interface CertificateFiles {
-  readonly certFile: string;
-  readonly keyFile: string;
+/** How long to wait between two lines of the log about connections over the limit: a flood must not flood the log. */
+const DROP_LOG_PAUSE_MS = 60_000;
+
+export interface ServerOptions {
+  readonly host: string;
+  /** 0 takes any that is free. */
+  readonly port: number;
+  /** Serves https with these. */
+  readonly tls?: CertificateFiles | undefined;
+  readonly limits: ListenerLimits;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Header fields of every answer, also to a request that could not be read. */
+  readonly headers?: (requestId: string) => Readonly<Record<string, string>>;
+  /** Answers a well-formed request; resolves when all work on it is done, also work that outlives the client. */
+  readonly handle: (exchange: Exchange) => Promise<void>;
+  /** Called when an exchange is over and its handler is through, also for one that was refused before `handle`. */
+  readonly handled?: (exchange: Exchange) => void;
+  /** A client has connected: with TLS, and the handshake is over. */
+  readonly connected?: (socket: Socket) => void;
 }
 
-/** Looks for overdue headers this often in the time they have. */
-const HEADER_LOOKS = 4;
+/** An HTTP server that listens, for the gateway and for the service. */
+export interface HttpServer {
+  readonly port: number;
+  /** With a slash at the end; names this machine when it listens on all its addresses. */
+  readonly url: string;
+  /**
+   * Takes no new connection, lets running requests finish for as long as the limits grant, and resolves when all
+   * connections are closed.
+   */
+  close(): Promise<void>;
+  /** Uses this certificate for new connections. Throws `CertificateError`, and then goes on with the old one. */
+  replaceCertificate(tls: CertificateFiles): void;
+  /** Resolves when no handler runs any more; `close` cuts off those that take too long, and does not wait for them. */
+  idle(): Promise<void>;
+}
 
-/** An HTTP server that does not listen yet, or HTTPS with `tls`. Throws `CertificateError`. */
-export function createHttpServer(tls: CertificateFiles | undefined, limits: ListenerLimits): Server {
-  const options: ServerOptions = {
-    maxHeaderSize: HEADER_BYTES_MAX,
-    headersTimeout: limits.headersTimeoutMs,
-    // Node would cut every upload that takes longer; `cutStalls` cuts those that stand still instead.
-    requestTimeout: 0,
-    connectionsCheckingInterval: Math.ceil(limits.headersTimeoutMs / HEADER_LOOKS),
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    // `wrongShape` sees to it: behind Node's own answer the next request of the connection would still be handled.
-    requireHostHeader: false,
-    insecureHTTPParser: false,
+/** Listens, and hands each well-formed request to `handle`. Throws `ListenError` and `CertificateError`. */
+export async function startServer(options: ServerOptions): Promise<HttpServer> {
+  const { tls, limits, clock, log } = options;
+  const server = createNodeServer(tls, limits);
+  const connections = new Connections(server, tls !== undefined);
+  const headersOf = options.headers ?? ((): Readonly<Record<string, string>> => ({}));
+  const drain = new Drain(server, connections, limits, { clock, log });
+  const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
+    const connection = connections.of(request.socket);
+    if (!connection || connection.isGivenUp) return;
+    const { address } = connection;
+    const exchange = new Exchange(request, response, { address, expectsContinue, clock });
+    for (const [name, value] of Object.entries(headersOf(exchange.requestId)))
+      response.setHeader(name, value);
+    const wrong = wrongShape(request);
+    if (wrong) connection.isGivenUp = true;
+    if (wrong || drain.isOn) response.shouldKeepAlive = false;
+    connections.begin(connection, exchange);
+    try {
+      await (wrong ? refuse(exchange, wrong) : options.handle(exchange));
+    } catch (error) {
+      log.error('a request failed unexpectedly', { error: String(error), method: request.method });
+      await answerFailure(exchange);
+    }
+    await exchange.ended;
+    options.handled?.(exchange);
+    connections.end(connection, exchange);
+    drain.exchangeEnded();
   };
-  const server = tls ? secureServer(options, tls, limits) : createServer(options);
-  // Node drops the fields beyond this silently, and with them perhaps a condition; `wrongShape` refuses instead.
-  server.maxHeadersCount = 0;
-  server.maxConnections = limits.connectionsMax;
-  return server;
+  server.on('request', (request, response) => void serve(request, response, false));
+  server.on('checkContinue', (request, response) => void serve(request, response, true));
+  server.on('checkExpectation', (request, response) => void serve(request, response, true));
+  const { headerBytesMax } = limits;
+  const headers = () => headersOf(newRequestId());
+  refuseMalformed(server, connections, { clock, log, headerBytesMax, headers });
+  logDrops(server, { clock, log });
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.connected?.(socket));
+  const port = await listen(server, options.host, options.port);
+  void cutStalls(connections, limits, { clock, log }, drain.signal);
+  return {
+    port,
+    url: urlOf(options.host, port, tls !== undefined),
+    close: () => drain.close(),
+    replaceCertificate: (files) => replaceCertificate(server, files),
+    idle: () => drain.ended(),
+  };
 }
 
-function secureServer(options: ServerOptions, tls: CertificateFiles, limits: ListenerLimits): Server {
-  const cert = read(tls.certFile, 'certificate');
-  const key = read(tls.keyFile, 'key');
-  try {
-    return createTlsServer({
-      ...options,
-      cert,
-      key,
-      minVersion: 'TLSv1.2',
-      handshakeTimeout: limits.headersTimeoutMs,
-    });
-  } catch (error) {
-    throw new CertificateError(
-      `cannot serve https with ${tls.certFile} and ${tls.keyFile}: ${(error as Error).message}; ` +
-        'give a PEM certificate and the PEM key it was made for',
-      { cause: error },
-    );
-  }
+/** A defect of ours: the client is told so, or, in the middle of an answer, sees it break off. */
+async function answerFailure(exchange: Exchange): Promise<void> {
+  const { response, requestId } = exchange;
+  if (response.headersSent) return exchange.drop();
+  for (const name of response.getHeaderNames()) response.removeHeader(name);
+  await refuse(exchange, { status: 500, text: `internal error; see davgate's log (request ${requestId})` });
 }
 
-function read(file: string, what: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    const reason =
-      code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'this user may not read it' : code;
-    throw new CertificateError(`cannot read the ${what} ${file}: ${reason}`, { cause: error });
-  }
+function urlOf(host: string, port: number, isSecure: boolean): string {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : bracketed(host);
+  return `${isSecure ? 'https' : 'http'}://${name}:${port}/`;
 }
 
-/** Resolves with the port once the server listens. Throws `ListenError`. */
-export function listen(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const fail = (error: NodeJS.ErrnoException) =>
-      reject(new ListenError(`${bracketed(host)}:${port}`, error.code, error));
-    server.once('error', fail);
-    server.listen(port, host, () => {
-      server.off('error', fail);
-      const address = server.address();
-      resolve(typeof address === 'object' && address ? address.port : port);
-    });
+/** Says so in the log, now and then, when there are too many connections. */
+function logDrops(
+  server: ReturnType<typeof createNodeServer>,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): void {
+  let silentUntilMs = 0;
+  server.on('drop', () => {
+    if (clock.now() < silentUntilMs) return;
+    silentUntilMs = clock.now() + DROP_LOG_PAUSE_MS;
+    log.warn('connections over the limit are refused', { limit: server.maxConnections });
   });
-}
-
-/** `host` as it stands in a URL. */
-export function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }

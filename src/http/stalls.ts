@@ -1,5 +1,6 @@
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import type { Connections } from './connections.ts';
 import type { Exchange } from './exchange.ts';
 import type { ListenerLimits } from './limits.ts';
 
@@ -16,7 +17,7 @@ interface Seen {
  * look at all exchanges now and then, so that a request costs no timer. Resolves when `signal` is aborted.
  */
 export async function cutStalls(
-  running: ReadonlySet<Exchange>,
+  { running }: Connections,
   limits: ListenerLimits,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   signal: AbortSignal,

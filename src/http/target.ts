@@ -3,3 +3,8 @@ export function pathOfTarget(target: string): string {
   const path = /^[^?#]*/.exec(target)?.[0] ?? '';
   return path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?=\/|$)/i, '') || '/';
 }
+
+/** The query in a request line, without the question mark. */
+export function queryOfTarget(target: string): string {
+  return /^[^?#]*\?([^#]*)/.exec(target)?.[1] ?? '';
+}

@@ -1,5 +1,5 @@
+import type { Answer } from '../http/answer.ts';
 import { encodeResult } from './argument.ts';
-import type { Answer } from './exchange.ts';
 import { BadCall, Refusal, WrongMethod } from './failures.ts';
 import type { Content, MadeContent, Result } from './route.ts';
 

@@ -1,4 +1,4 @@
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { Rooms } from './route.ts';
 
 /** The values of the cookies of this name that a browser shows; several where it has them of several paths. */

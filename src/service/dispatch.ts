@@ -1,7 +1,9 @@
+import type { Answer } from '../http/answer.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { authorize } from './accounts/authorization.ts';
 import { contentAnswer, resultAnswer } from './answers.ts';
 import { type Given, headerArgument, rpcArgument } from './argument.ts';
-import { type Answer, type Exchange, primed } from './exchange.ts';
+import { primed } from './content/primed.ts';
 import { BadArgument, BadCall, WrongMethod } from './failures.ts';
 import { incomingOf } from './incoming.ts';
 import { checkPathRoot } from './path-root.ts';

@@ -1,4 +1,4 @@
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 
 /** The fields of a form that a request brings; `undefined` if it is longer than `maxBytes`. */
 export async function formOf(exchange: Exchange, maxBytes: number): Promise<URLSearchParams | undefined> {

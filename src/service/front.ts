@@ -1,7 +1,8 @@
+import type { Answer } from '../http/answer.ts';
+import { ClientGone, type Exchange } from '../http/exchange.ts';
 import type { Log } from '../util/log.ts';
 import { failureAnswer, faultAnswer, text } from './answers.ts';
 import { callFunction, functionName, isFunctionPath } from './dispatch.ts';
-import { type Answer, ClientGone, type Exchange } from './exchange.ts';
 import { callUnderFaults } from './faults/calls.ts';
 import type { Faults } from './faults/faults.ts';
 import { answerEmbed, isEmbedPath } from './links/embed-site.ts';

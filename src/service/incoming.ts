@@ -1,4 +1,4 @@
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { BadCall } from './failures.ts';
 import { type Incoming, StorageError } from './storage/storage.ts';
 

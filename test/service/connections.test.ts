@@ -182,10 +182,30 @@ describe('what is no request', () => {
       '400 Bad Request',
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
     ],
-  ])('case %#: %s, with an id', async (status, text) => {
+    ['400 Bad Request', 'POST /2/check/user HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
+    [
+      '501 Not Implemented',
+      'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+    ],
+    ['400 Bad Request', 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzzz\r\n'],
+    ['417 Expectation Failed', 'POST / HTTP/1.1\r\nHost: x\r\nExpect: coffee\r\n\r\n'],
+  ])('case %# is answered %s, with an id', async (status, text) => {
     const answer = await raw(text).closed();
     expect(answer.slice(9, 9 + status.length)).toBe(status);
     expect(answer).toMatch(/\r\nX-Dropbox-Request-Id: [0-9a-f]{32}\r\n/i);
+  });
+
+  test('a broken chunk of an upload is answered 400', async () => {
+    const connection = raw(uploadHead('/bad-chunk', ['Transfer-Encoding: chunked', CONTINUE]));
+    await connection.until('100 Continue');
+    connection.send('zzz\r\nnonsense\r\n');
+    expect(await connection.closed()).toMatch(/\r\n\r\nHTTP\/1\.1 400 [\s\S]*X-Dropbox-Request-Id: /);
+    expect(await exists('/bad-chunk')).toBe(false);
+  });
+
+  test('a HEAD that cannot be read is refused without a body', async () => {
+    const answer = await raw('HEAD /a b HTTP/1.1\r\nHost: x\r\n\r\n').closed();
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\n\r\n$/);
   });
 
   test('the service goes on', async () => {
@@ -265,11 +285,13 @@ describe('closing', () => {
 
 test('a port that is taken is an error that names it, and the directory stays free', async () => {
   const listen = { host: '127.0.0.1', port: portOf(service) };
-  await expect(startTestService({ listen })).rejects.toThrow(/EADDRINUSE.*127\.0\.0\.1/);
+  await expect(startTestService({ listen })).rejects.toThrow(
+    /127\.0\.0\.1:\d+: another program uses that port/,
+  );
   const other = await startTestService();
   await other.service.close();
   const options = { listen, dataDirectory: other.dataDirectory };
-  await expect(startTestService(options)).rejects.toThrow(/EADDRINUSE/);
+  await expect(startTestService(options)).rejects.toThrow(/another program uses that port/);
   const again = await startTestService({ dataDirectory: other.dataDirectory });
   await again.close();
   await other.close();

@@ -75,10 +75,11 @@ export async function startDav(
     port: 0,
     users: undefined,
     log: silentLog,
-    handle: (request, response) => {
+    handle: (exchange) => {
+      const { request, response } = exchange;
       open.add(response);
       response.once('close', () => open.delete(response));
-      return handle(request, response, { principal: String(request.headers[USER] ?? 'ann'), drive });
+      return handle(exchange, { principal: String(request.headers[USER] ?? 'ann'), drive });
     },
   });
   const { port } = listener;

@@ -107,7 +107,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     port: 0,
     users: undefined,
     log,
-    handle: (incoming, response) => handle(incoming, response, { principal: '', drive: { files, state } }),
+    handle: (exchange) => handle(exchange, { principal: '', drive: { files, state } }),
   });
   return {
     url: `http://127.0.0.1:${listener.port}`,

@@ -1,11 +1,14 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach } from 'vitest';
-import { type ListenerOptions, startListener } from '../../src/http/listener.ts';
+import type { Access } from '../../src/http/admission.ts';
+import { type Listener, type ListenerOptions, startListener } from '../../src/http/listener.ts';
 import { hashPassword } from '../../src/http/passwords.ts';
 import type { LogFields } from '../../src/util/log.ts';
 import { connectRaw, type RawConnection } from './raw-http.ts';
 
 export interface Listening {
   readonly port: number;
+  readonly listener: Listener;
   readonly url: string;
   readonly lines: readonly { readonly event: string; readonly fields: LogFields }[];
   /** Opens a connection, which the end of the test closes. */
@@ -26,15 +29,27 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
+interface ListeningOptions extends Partial<Omit<ListenerOptions, 'handle'>> {
+  readonly handle?: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    access: Access,
+    signal: AbortSignal,
+  ) => Promise<void>;
+}
+
 /** A listener on a free port that is open to all and answers every request with "handled", unless told otherwise. */
-export async function listening(options: Partial<ListenerOptions> = {}): Promise<Listening> {
+export async function listening({
+  handle = async (_request, response) => void response.end('handled'),
+  ...options
+}: ListeningOptions = {}): Promise<Listening> {
   const lines: { event: string; fields: LogFields }[] = [];
   const note = (event: string, fields: LogFields = {}) => void lines.push({ event, fields });
   const listener = await startListener({
     host: '127.0.0.1',
     port: 0,
     users: undefined,
-    handle: async (_request, response) => void response.end('handled'),
+    handle: ({ request: message, response, signal }, access) => handle(message, response, access, signal),
     log: { info: note, warn: note, error: note },
     ...options,
     // A test that fails must not wait for long for its own hanging requests.
@@ -43,6 +58,7 @@ export async function listening(options: Partial<ListenerOptions> = {}): Promise
   closers.push(() => listener.close());
   return {
     port: listener.port,
+    listener,
     url: listener.url,
     lines,
     connect(first = '') {

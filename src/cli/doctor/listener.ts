@@ -5,7 +5,7 @@ import { isLoopback } from '../../config/address.ts';
 import type { Config } from '../../config.ts';
 import { ListenError } from '../../http/errors.ts';
 import { HEALTH_PATH } from '../../http/health.ts';
-import { listen } from '../../http/server.ts';
+import { listen } from '../../http/node-server.ts';
 import type { Report } from './report.ts';
 
 /** A davgate on this machine answers at once. */

@@ -5,7 +5,7 @@ import { loginFile } from '../../config/login-file.ts';
 import type { Config } from '../../config.ts';
 import { CertificateError } from '../../http/errors.ts';
 import { LISTENER_LIMITS } from '../../http/limits.ts';
-import { createHttpServer } from '../../http/server.ts';
+import { createNodeServer } from '../../http/node-server.ts';
 import { StateInUse, StateUnavailable, StateUnwritable } from '../../state/errors.ts';
 import { openRedisState } from '../../state/redis/state.ts';
 import { openSqliteState } from '../../state/sqlite/state.ts';
@@ -50,7 +50,7 @@ export async function checkMachine(
 function checkCertificate(tls: NonNullable<Config['tls']>, report: Report, clock: Clock): void {
   const about = 'certificate';
   try {
-    createHttpServer(tls, LISTENER_LIMITS);
+    createNodeServer(tls, LISTENER_LIMITS);
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error;
     report.fail(about, error.message);

@@ -1,8 +1,6 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { Clock } from '../../util/clock.ts';
-import { endBeforeBody, isBodySmall } from '../../util/unread-body.ts';
-import type { RequestBody } from '../body.ts';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { DavError } from '../errors.ts';
+import type { Exchange } from '../method.ts';
 import { DAVGATE_NAMESPACE } from '../properties/names.ts';
 import { escapeText } from '../xml/write.ts';
 
@@ -30,33 +28,11 @@ export function answerXml(
   response.end(body);
 }
 
-/**
- * Says no: as `DAV:error` where RFC 4918 names the condition (§16), else as a sentence. What the client still
- * sends of its body is taken care of, so that it can read the answer.
- */
-export async function answerRefusal(
-  { request, response, body, clock }: Exchange,
-  refusal: DavError,
-): Promise<void> {
+/** Refuses: as `DAV:error` where RFC 4918 names the condition (§16), else with a sentence. */
+export async function answerRefusal(exchange: Pick<Exchange, 'answer'>, refusal: DavError): Promise<void> {
+  const { status, headers } = refusal;
   const { type, text } = contentOf(refusal);
-  const content = Buffer.from(text);
-  const isBodyHeldBack = body.awaitsLeave;
-  if (!request.complete && (isBodyHeldBack || !isBodySmall(request))) response.shouldKeepAlive = false;
-  response.writeHead(refusal.status, {
-    ...refusal.headers,
-    'Content-Type': type,
-    'Content-Length': content.length,
-  });
-  if (request.method === 'HEAD') response.flushHeaders();
-  else response.write(content);
-  await endBeforeBody(request, response, clock, isBodyHeldBack);
-}
-
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly body: RequestBody;
-  readonly clock: Clock;
+  await exchange.answer({ status, headers: { ...headers, 'Content-Type': type }, body: text });
 }
 
 function contentOf({ message, precondition, hrefs }: DavError): {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../../vfs/errors.ts';
@@ -77,24 +78,9 @@ async function sendBytes(
     if (sent === 0) begin();
     sent += piece.length;
     if (sent > length) break;
-    if (!response.write(piece) && response.writableLength >= AHEAD_BYTES) await drained({ response, signal });
+    if (!response.write(piece) && response.writableLength >= AHEAD_BYTES)
+      await once(response, 'drain', { signal });
   }
   // What was announced cannot be taken back: the connection breaks off, and nobody takes it for the whole.
   if (sent !== length) throw new FileError('broken', `${file.path} is not as long as it is said to be`);
-}
-
-function drained({ response, signal }: Pick<Context, 'response' | 'signal'>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
-    const go = () => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    };
-    const stop = () => {
-      response.off('drain', go);
-      reject(signal.reason);
-    };
-    response.once('drain', go);
-    signal.addEventListener('abort', stop, { once: true });
-  });
 }

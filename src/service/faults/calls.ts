@@ -1,6 +1,7 @@
+import type { Answer } from '../../http/answer.ts';
+import { ClientGone, type Exchange } from '../../http/exchange.ts';
 import { text } from '../answers.ts';
 import { functionName } from '../dispatch.ts';
-import { type Answer, ClientGone, type Exchange } from '../exchange.ts';
 import { tooManyRequests } from '../failures.ts';
 import type { Rooms } from '../route.ts';
 import { ROUTES } from '../routes/table.ts';

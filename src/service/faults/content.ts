@@ -1,4 +1,5 @@
-import { type Answer, ClientGone } from '../exchange.ts';
+import { type Answer, isContent } from '../../http/answer.ts';
+import { ClientGone } from '../../http/exchange.ts';
 import type { Faults } from './faults.ts';
 
 /** So often a slow line gets its next bytes. */
@@ -7,7 +8,7 @@ const PACE_MS = 20;
 /** A download as the faults have it: slow, with a wrong byte, or cut. */
 export function contentUnderFaults(faults: Faults, answer: Answer, signal: AbortSignal): Answer {
   const { body } = answer;
-  if (typeof body !== 'object' || body.sizeBytes === 0) return answer;
+  if (!isContent(body) || body.sizeBytes === 0) return answer;
   const { sizeBytes } = body;
   let { bytes } = body;
   if (faults.happens('corrupt-share')) bytes = withWrongByte(bytes, faults.random(sizeBytes));

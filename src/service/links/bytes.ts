@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Answer } from '../../http/answer.ts';
 import { printableName } from '../content/archive-names.ts';
 import { namesRev } from '../content/etag.ts';
+import { primed } from '../content/primed.ts';
 import { singleRange } from '../content/range.ts';
-import { type Answer, primed } from '../exchange.ts';
 import type { Rooms } from '../route.ts';
 import type { StoredFile } from '../storage/storage.ts';
 import { inlineType, realType } from './content-type.ts';

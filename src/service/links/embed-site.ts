@@ -1,8 +1,9 @@
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { EMBED_SCRIPT } from '../../web/embed/embed-script.ts';
 import { filePage, folderPage, lockedFrame, messagePage } from '../../web/link/pages.ts';
 import { FRAME_POLICY } from '../../web/link/shell.ts';
 import { text } from '../answers.ts';
-import type { Answer, Exchange } from '../exchange.ts';
 import type { Rooms } from '../route.ts';
 import { StorageError } from '../storage/storage.ts';
 import { filePageOf, folderPageOf, framePageUrl, linkPageUrl, viewOptions } from './pages.ts';

@@ -1,6 +1,7 @@
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { text } from '../answers.ts';
 import { namesRev } from '../content/etag.ts';
-import type { Answer, Exchange } from '../exchange.ts';
 import type { Rooms } from '../route.ts';
 import type { StoredFile } from '../storage/storage.ts';
 import { thumbnailOf } from '../thumbnails/thumbnail.ts';

@@ -1,10 +1,11 @@
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { filePage, folderPage, messagePage, passwordPage } from '../../web/link/pages.ts';
 import { LINK_PAGE_POLICY } from '../../web/link/shell.ts';
 import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
 import { folderZip } from '../content/folder-zip.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
 import { cookiesNamed, setCookie } from '../cookies.ts';
-import type { Answer, Exchange } from '../exchange.ts';
 import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';
 import { StorageError, type StoredFolder } from '../storage/storage.ts';

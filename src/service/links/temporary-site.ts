@@ -1,6 +1,7 @@
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { json, text } from '../answers.ts';
 import { commitOf } from '../commit.ts';
-import type { Answer, Exchange } from '../exchange.ts';
 import { BadCall } from '../failures.ts';
 import { incomingOf } from '../incoming.ts';
 import type { Rooms } from '../route.ts';

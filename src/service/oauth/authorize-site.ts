@@ -1,3 +1,5 @@
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import {
   AUTHORIZE_PAGE_POLICY,
   codePage,
@@ -11,7 +13,6 @@ import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
 import { scopeInWords } from '../accounts/scopes.ts';
 import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';
 import { setCookie } from '../cookies.ts';
-import type { Answer, Exchange } from '../exchange.ts';
 import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';
 import {

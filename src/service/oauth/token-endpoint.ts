@@ -1,8 +1,9 @@
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { basicCredentials } from '../accounts/authorization.ts';
 import type { Exchanged } from '../accounts/codes.ts';
 import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';
 import { json } from '../answers.ts';
-import type { Answer, Exchange } from '../exchange.ts';
 import { WrongMethod } from '../failures.ts';
 import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';

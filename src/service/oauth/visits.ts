@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import type { Exchange } from '../../http/exchange.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Account, Accounts } from '../accounts/accounts.ts';
 import { isSameSecret, newSecret } from '../accounts/secrets.ts';
 import { cookiesNamed } from '../cookies.ts';
-import type { Exchange } from '../exchange.ts';
 
 /** The name of the cookie that holds a visit's id. */
 export const VISIT_COOKIE = 'davgate-visit';

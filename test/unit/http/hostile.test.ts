@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { HEADER_FIELDS_MAX } from '../../../src/http/limits.ts';
+import { eventually } from '../../support/eventually.ts';
 import { listening, request } from '../../support/listening.ts';
 
 describe('what is no proper request', () => {
@@ -39,8 +40,6 @@ describe('what is no proper request', () => {
     ],
     ['another coding', request('PUT', '/', 'Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n'), 501],
     ['chunks in HTTP/1.0', 'PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
-    ['a header of 65 KiB', request('GET', '/', `X-A: ${'a'.repeat(65 * 1024)}\r\n`), 431],
-    ['a target of 65 KiB', request('GET', `/${'a'.repeat(65 * 1024)}`), 431],
     ['a flood of headers', request('GET', '/', 'X-A: a\r\n'.repeat(HEADER_FIELDS_MAX)), 431],
     ['a tunnel', 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n', 405],
   ])('%s is refused and never handled', async (_, text, status) => {
@@ -60,6 +59,50 @@ describe('what is no proper request', () => {
     expect(head).not.toContain(body.trim());
     expect(handled).toBe(0);
     expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('handled');
+  });
+
+  test.each([
+    ['a space in its target', request('HEAD', '/a b'), 400],
+    ['a space in its target, behind a good request', request('GET', '/') + request('HEAD', '/a b'), 400],
+    ['a NUL in a header', request('HEAD', '/', 'X-A: a\0b\r\n'), 400],
+    ['a header of 65 KiB', request('HEAD', '/', `X-A: ${'a'.repeat(65 * 1024)}\r\n`), 431],
+    ['a target of 65 KiB', request('HEAD', `/${'a'.repeat(65 * 1024)}`), 431],
+    ['no host', 'HEAD / HTTP/1.1\r\n\r\n', 400],
+  ])('HEAD with %s is refused without a body', async (_, text, status) => {
+    const { connect } = await listening();
+    const answer = await connect(text).closed();
+    const refusal = answer.slice(answer.lastIndexOf('HTTP/1.1 '));
+    expect(refusal).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(refusal).toContain('Connection: close\r\n');
+    expect(refusal).toMatch(/\r\n\r\n$/);
+  });
+
+  test.each([
+    ['header', request('GET', '/', `X-A: ${'a'.repeat(65 * 1024)}\r\n`)],
+    ['target', request('GET', `/${'a'.repeat(65 * 1024)}`)],
+  ])('a %s of 65 KiB is refused and never handled', async (_, text) => {
+    const { connect } = await listening();
+    const answer = await connect(`${text}${request('DELETE', '/smuggled')}`).closed();
+    expect(answer.match(/HTTP\/1\.1 \d+|handled/g)).toEqual(['HTTP/1.1 431']);
+  });
+
+  test('a broken chunk behind a request that still runs is answered after that one', async () => {
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const { connect, lines } = await listening({
+      handle: async ({ url }, response) => {
+        if (url === '/broken') return;
+        await released;
+        response.end('handled');
+      },
+    });
+    const chunked = request('PUT', '/broken', 'Transfer-Encoding: chunked\r\n', 'xyz\r\n');
+    const connection = connect(request('GET', '/') + chunked);
+    await eventually(() => expect(lines.map(({ event }) => event)).toContain('malformed request'));
+    release();
+    expect((await connection.closed()).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
   });
 
   test('a broken chunk ends the body with an error, never as if it were whole', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Access } from '../../../src/http/exchange.ts';
+import type { Access } from '../../../src/http/admission.ts';
 import { ATTEMPTS_MAX } from '../../../src/http/throttle.ts';
-import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/util/unread-body.ts';
+import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/http/unread-body.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 

@@ -4,6 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { CertificateError, ListenError } from '../../../src/http/errors.ts';
 import { startListener } from '../../../src/http/listener.ts';
+import { hashPassword } from '../../../src/http/passwords.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -204,6 +205,43 @@ describe('https', () => {
     const starting = start({ certFile: file(certFile), keyFile: file(keyFile) });
     await expect(starting).rejects.toThrow(CertificateError);
     await expect(starting).rejects.toThrow(message);
+  });
+});
+
+describe('reload', () => {
+  const file = (name: string) => join(import.meta.dirname, '../../support/certificates', name);
+  const files = (name: string) => ({ certFile: file(`${name}.pem`), keyFile: file(`${name}.key`) });
+  const fingerprint = (port: number) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connectTls({ port, rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerCertificate().fingerprint256);
+        socket.destroy();
+      });
+      socket.on('error', reject);
+    });
+
+  test('with a new certificate serves it to new connections, and with a broken one keeps the old', async () => {
+    const { port, listener } = await listening({ tls: files('one') });
+    const first = await fingerprint(port);
+    listener.reload({ tls: files('other') });
+    const second = await fingerprint(port);
+    expect(second).not.toBe(first);
+    expect(() => listener.reload({ tls: { ...files('one'), keyFile: file('other.key') } })).toThrow(
+      CertificateError,
+    );
+    expect(await fingerprint(port)).toBe(second);
+  });
+
+  test('with new users lets them in, and no one with an old password, on connections that are open', async () => {
+    const { connect, listener } = await listening({ users: [ANN] });
+    const connection = connect(request('GET', '/', ANN_HEADER));
+    await connection.until('handled');
+    expect(() => listener.reload({ users: [{ ...ANN, passwordHash: 'geheim' }] })).toThrow('user ann');
+    listener.reload({ users: [{ ...ANN, passwordHash: await hashPassword('new', { n: 2, r: 1, p: 1 }) }] });
+    connection.send(request('GET', '/', ANN_HEADER));
+    await connection.until('are needed');
+    const header = `Authorization: Basic ${Buffer.from('ann:new').toString('base64')}\r\n`;
+    expect(await connect(request('GET', '/', header)).until('handled')).toContain('200 OK');
   });
 });
 

@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock } from './clock.ts';
+import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../util/clock.ts';
 
 /** A body that nobody wants is read to its end up to this size, so that the connection can be used again. */
 export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
@@ -17,23 +17,8 @@ export function isBodySmall({ headers }: IncomingMessage): boolean {
   return Number(headers['content-length'] ?? 0) <= UNWANTED_BODY_BYTES_MAX;
 }
 
-/**
- * Ends an answer whose whole content is written already, but whose request's body is not: what still comes
- * is swallowed, so that the client gets to see the answer, and only then the connection goes on or is closed.
- * `isBodyHeldBack`: the client waits for leave to send its body, and gets none.
- */
-export async function endBeforeBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-  clock: Clock,
-  isBodyHeldBack: boolean,
-): Promise<void> {
-  if (!isBodyHeldBack) await swallow(request, clock);
-  response.end();
-}
-
-/** Reads the body and throws it away; gives up quietly after a while or when the client has gone. */
-async function swallow(request: IncomingMessage, clock: Clock): Promise<void> {
+/** Reads the rest of the body and throws it away; gives up quietly after a while or when the client has gone. */
+export async function swallow(request: IncomingMessage, clock: Clock): Promise<void> {
   if (request.destroyed || request.readableEnded) return;
   if (request.complete && request.readableLength === 0) return;
   const done = new AbortController();
