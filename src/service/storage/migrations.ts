@@ -132,4 +132,13 @@ export const MIGRATIONS: readonly string[] = [
   -- In the order in which their time is over.
   CREATE INDEX deletion_kept ON deletion (seq) WHERE NOT forgotten;
   `,
+  `
+  -- A folder where something was deleted before: \`feed.ts\` tells that deletion before it.
+  ALTER TABLE entry ADD COLUMN returned INTEGER NOT NULL DEFAULT 0;
+  UPDATE entry SET returned = 1 WHERE revision IS NULL AND EXISTS (
+    SELECT 1 FROM deletion
+    WHERE deletion.ns = entry.ns AND deletion.parent = entry.parent || entry.name_key || '/' AND implied);
+  DROP INDEX deletion_change;
+  CREATE INDEX deletion_told ON deletion (ns, seq) WHERE NOT implied;
+  `,
 ];

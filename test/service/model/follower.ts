@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import type { Page, Shown } from './api.ts';
+import type { Page } from './api.ts';
+import { Mirror } from './mirror.ts';
 import type { TreeRun } from './tree-run.ts';
 
 interface Scope {
@@ -11,7 +12,7 @@ interface Scope {
 
 /** A client that only follows the changes, and what it so knows of the run's folder. */
 export class Follower {
-  readonly #mirror = new Map<string, string>();
+  readonly #mirror = new Mirror();
   #cursor = '';
 
   constructor(
@@ -26,21 +27,22 @@ export class Follower {
     this.#cursor = answer.cursor;
   }
 
-  /** Applies all changes since the last time as service-api.md §9.4 tells clients to; how many there were. */
+  /** Reads one page and applies it; whether there are more. */
+  async page(): Promise<boolean> {
+    return (await this.#read()).has_more;
+  }
+
+  /** Applies all changes since the last time, after which the mirror is the tree; how many there were. */
   async follow(): Promise<number> {
     let count = 0;
     for (let hasMore = true; hasMore; ) {
-      const page = await this.tree.api.rpc<Page>('files/list_folder/continue', { cursor: this.#cursor });
-      if (typeof page === 'string') throw new Error(`continue: ${page}`);
-      expect(page.entries.length).toBeLessThanOrEqual(this.scope.limit);
-      for (const entry of page.entries) this.#apply(entry);
-      count += page.entries.length;
-      this.#cursor = page.cursor;
-      hasMore = page.has_more;
+      const { entries, has_more } = await this.#read();
+      count += entries.length;
+      hasMore = has_more;
     }
     const { folder, model } = this.tree;
     const isShown = (path: string) => path !== folder && (this.scope.recursive || isChild(path, folder));
-    expect([...this.#mirror.values()].filter(isShown).sort()).toEqual(model.paths.filter(isShown));
+    expect(this.#mirror.paths.filter(isShown)).toEqual(model.paths.filter(isShown));
     return count;
   }
 
@@ -65,13 +67,14 @@ export class Follower {
     expect(await this.follow()).toBe(0);
   }
 
-  #apply(entry: Shown): void {
-    const at = entry.path_lower;
-    if (entry['.tag'] !== 'folder')
-      for (const other of [...this.#mirror.keys()])
-        if (other.startsWith(`${at}/`)) this.#mirror.delete(other);
-    if (entry['.tag'] === 'deleted') this.#mirror.delete(at);
-    else this.#mirror.set(at, entry.path_display);
+  async #read(): Promise<Page> {
+    const page = await this.tree.api.rpc<Page>('files/list_folder/continue', { cursor: this.#cursor });
+    if (typeof page === 'string') throw new Error(`continue: ${page}`);
+    expect(page.entries.length).toBeLessThanOrEqual(this.scope.limit);
+    for (const { '.tag': kind, path_lower, path_display } of page.entries)
+      if (kind) this.#mirror.apply(kind, path_lower, path_display);
+    this.#cursor = page.cursor;
+    return page;
   }
 }
 

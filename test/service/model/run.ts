@@ -72,6 +72,9 @@ export class Run {
       case 'follow':
         await this.#followers[step.follower]?.follow();
         return;
+      case 'page':
+        await this.#followers[step.follower]?.page();
+        return;
       case 'await':
         return await this.#followers[step.follower]?.awaitDuring(() => this.#change(step.during));
       case 'link':

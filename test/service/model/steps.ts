@@ -57,6 +57,7 @@ export const step = fc.oneof(
   as(2, 'list', { path, limit: fc.integer({ min: 1, max: 3 }) }),
   as(2, 'revisions', { path, limit: fc.integer({ min: 1, max: 4 }) }),
   as(3, 'follow', { follower }),
+  as(3, 'page', { follower }),
   as(2, 'await', { follower, during: change }),
   as(2, 'link', { path }),
   as(2, 'show-link', { link: fc.nat(5) }),

@@ -28,8 +28,10 @@ const CHUNK = 500;
 /**
  * Reads the tree as listings and changes do: every step one index range, whatever the folder's size.
  *
- * A folder's deletion is one change. What went with it (`implied`) is told only while its folder lives
- * again: then who kept the children by the rule "a folder replaces, but keeps children" must drop them.
+ * A folder's deletion is one change, and takes all below it along (service-api.md §9.4). When a folder stands where
+ * something was deleted before, that deletion is told right before the folder: a reader who missed it would keep the
+ * former children, as "a folder replaces, but keeps children". So nobody needs the deletions of what went with its
+ * folder (`implied`), but who reads the children of one folder alone and never hears of that folder itself.
  */
 export class Feed {
   readonly #sql: ReturnType<typeof statements>;
@@ -46,7 +48,9 @@ export class Feed {
   ): FeedRow[] {
     const { ns, key, recursive, includeDeleted } = scope;
     const { from, to } = below(ns, key);
-    const arguments_ = { ns, from, to, ...after, limit };
+    // A bound of its own beside the position would keep SQLite from beginning there.
+    const position = after.parent === '' ? { parent: from, nameKey: after.nameKey } : after;
+    const arguments_ = { ns, from, to, ...position, limit };
     const entries = recursive ? this.#sql.tree.all(arguments_) : this.#sql.children.all(arguments_);
     if (!includeDeleted) return entries;
     const deletions = recursive
@@ -69,7 +73,7 @@ export class Feed {
       for (const row of chunk) {
         if (rows.length >= limit) return { rows, seq, hasMore: true };
         seq = row.seq;
-        if (this.#isTold(scope, row)) rows.push(row);
+        if (isInScope(scope, row)) rows.push(row);
       }
       if (chunk.length < CHUNK) return { rows, seq: Math.max(seq, latest), hasMore: false };
     }
@@ -88,7 +92,7 @@ export class Feed {
     const { from } = below(ns, key);
     const rows: FeedRow[] = recursive
       ? [
-          ...this.#sql.changes.all({ ns, since, limit: CHUNK }),
+          ...this.#sql.changes.all({ ns, since, limit: CHUNK }).flatMap((row) => told(row, since)),
           ...this.#sql.deletionChanges.all({ ns, since, limit: CHUNK }),
         ]
       : [
@@ -97,15 +101,23 @@ export class Feed {
         ];
     return rows.sort((left, right) => left.seq - right.seq).slice(0, CHUNK);
   }
+}
 
-  /** Whether a change is in the scope, and not told already with its folder. */
-  #isTold({ ns, key, recursive }: FeedScope, row: FeedRow): boolean {
-    if (recursive && key !== '' && keyOf(row) !== key && !row.parent.startsWith(`${key}/`)) return false;
-    if (!isDeletion(row) || !row.implied || row.parent === '/') return true;
-    const folder = row.parent.slice(0, -1);
-    const slash = folder.lastIndexOf('/') + 1;
-    return this.#sql.isFolder.get(ns, folder.slice(0, slash), folder.slice(slash)) !== undefined;
-  }
+/** Whether a change is one of the folder that is read, or below it. */
+function isInScope({ key, recursive }: FeedScope, row: FeedRow): boolean {
+  return !recursive || key === '' || keyOf(row) === key || row.parent.startsWith(`${key}/`);
+}
+
+/**
+ * An entry as it is told to a reader who knows all changes up to number `since`: a folder that came back after the
+ * deletion of what was there. The deletion has the number half a step before, so that a page may end between the two.
+ */
+function told(row: EntryRow, since: number): FeedRow[] {
+  const seq = row.seq - 0.5;
+  if (!row.returned || since >= seq) return [row];
+  const { ns, parent, nameKey, name, path, id } = row;
+  const deletion = { wasFolder: 1, implied: 0, forgotten: 1, deletedMs: 0 };
+  return [{ ns, parent, nameKey, name, path, id, seq, ...deletion }, row];
 }
 
 /** SQLite compares the bytes of UTF-8, JavaScript UTF-16 units: they order emoji differently. */
@@ -122,7 +134,7 @@ function statements(database: Database) {
   type Since = { ns: number; since: number; limit: number };
   type ChildrenSince = Since & { from: string };
   const children = 'parent = @from AND name_key > @nameKey';
-  const tree = 'parent >= @from AND parent < @to AND (parent, name_key) > (@parent, @nameKey)';
+  const tree = '(parent, name_key) > (@parent, @nameKey) AND parent < @to';
   const page = 'ORDER BY parent, name_key LIMIT @limit';
   const later = 'seq > @since ORDER BY seq LIMIT @limit';
   return {
@@ -139,7 +151,9 @@ function statements(database: Database) {
       `${SELECT_DELETION} WHERE ns = @ns AND NOT forgotten AND ${tree} ${page}`,
     ),
     changes: database.prepare<[Since], EntryRow>(`${SELECT_ENTRY} WHERE entry.ns = @ns AND ${later}`),
-    deletionChanges: database.prepare<[Since], DeletionRow>(`${SELECT_DELETION} WHERE ns = @ns AND ${later}`),
+    deletionChanges: database.prepare<[Since], DeletionRow>(
+      `${SELECT_DELETION} WHERE ns = @ns AND NOT implied AND ${later}`,
+    ),
     childChanges: database.prepare<[ChildrenSince], EntryRow>(
       `${SELECT_ENTRY} WHERE entry.ns = @ns AND entry.parent = @from AND ${later}`,
     ),
@@ -153,12 +167,9 @@ function statements(database: Database) {
     treeChanged: database.prepare<[{ ns: number; from: string; to: string; since: number }]>(
       `SELECT 1 FROM entry INDEXED BY entry_change
          WHERE ns = @ns AND seq > @since AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
-       UNION ALL SELECT 1 FROM deletion INDEXED BY deletion_change
-         WHERE ns = @ns AND seq > @since AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
+       UNION ALL SELECT 1 FROM deletion INDEXED BY deletion_told
+         WHERE ns = @ns AND NOT implied AND seq > @since AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
        LIMIT 1`,
-    ),
-    isFolder: database.prepare<[ns: number, parent: string, nameKey: string]>(
-      'SELECT 1 FROM entry WHERE ns = ? AND parent = ? AND name_key = ? AND revision IS NULL',
     ),
   };
 }

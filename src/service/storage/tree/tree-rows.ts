@@ -16,6 +16,8 @@ interface Located {
 export interface EntryRow extends Located {
   readonly seq: number;
   readonly revision: number | null;
+  /** Of a folder: something was deleted from its place before. */
+  readonly returned: number;
   readonly content: number | null;
   readonly hash: string | null;
   readonly sizeBytes: number | null;
@@ -43,7 +45,7 @@ export interface RevisionRow extends Located {
 /** A SELECT of `EntryRow`s; what follows is its WHERE clause, where `entry` is the table. */
 export const SELECT_ENTRY = `
   SELECT entry.ns, entry.parent, entry.name_key AS nameKey, entry.name, entry.path, entry.id, entry.seq,
-    entry.revision, revision.content, content.hash, content.size AS sizeBytes,
+    entry.revision, entry.returned, revision.content, content.hash, content.size AS sizeBytes,
     revision.client_ms AS clientMs, revision.server_ms AS serverMs
   FROM entry
     LEFT JOIN revision ON revision.number = entry.revision
@@ -146,8 +148,9 @@ export function treeStatements(database: Database) {
         },
       ]
     >(
-      `INSERT OR REPLACE INTO entry (ns, parent, name_key, name, path, id, seq, revision)
-       VALUES (@ns, @parent, @nameKey, @name, @path, @id, @seq, @revision)`,
+      `INSERT OR REPLACE INTO entry (ns, parent, name_key, name, path, id, seq, revision, returned)
+       VALUES (@ns, @parent, @nameKey, @name, @path, @id, @seq, @revision, @revision IS NULL AND EXISTS (
+         SELECT 1 FROM deletion WHERE ns = @ns AND parent = @parent AND name_key = @nameKey))`,
     ),
     drop: database.prepare<At>('DELETE FROM entry WHERE ns = ? AND parent = ? AND name_key = ?'),
     dropBelow: database.prepare<[Below]>(`DELETE FROM entry WHERE ${below}`),

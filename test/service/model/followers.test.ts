@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type ListingScope, type Storage, StorageError } from '../../../src/service/storage/storage.ts';
+import { HOME, OWNER, opened, put } from '../storage/opened.ts';
+import { Mirror } from './mirror.ts';
+
+const OPERATIONS = Number(process.env['DAVGATE_MODEL_OPERATIONS'] ?? 1000);
+
+/** Few names and levels, so that folders come and go where followers knew others. */
+const name = fc.constantFrom('a', 'b', 'c');
+const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => `/${names.join('/')}`);
+
+/** Which folder a follower reads, whether from before the first change on, and how many entries a page has. */
+const scope = fc.record({
+  path: fc.constantFrom('', '', '', '/a', '/a/b'),
+  recursive: fc.constantFrom(true, true, false),
+  beginsEmpty: fc.boolean(),
+  limit: fc.oneof(fc.constantFrom(1, 2, 3), fc.integer({ min: 1, max: 20 })),
+});
+
+const step = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('file' as const), path }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('folder' as const), path }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('remove' as const), path }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('forever' as const), path }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('move' as const), path, to: path }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('copy' as const), path, to: path }) },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('page' as const), follower: fc.nat(7) }) },
+);
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+type Scope = typeof scope extends fc.Arbitrary<infer T> ? T : never;
+
+/** A client that reads one page at a time, and what it knows by the rule of service-api.md §9.4. */
+class PagingFollower {
+  readonly #mirror = new Mirror();
+  readonly #scope: ListingScope;
+  #cursor: string | undefined;
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly asked: Scope,
+    run: string,
+  ) {
+    this.#scope = { path: run + asked.path, recursive: asked.recursive, includeDeleted: false };
+  }
+
+  /** Reads a page; whether there are more. A folder that is not there has none. */
+  page(): boolean {
+    const { storage, asked } = this;
+    try {
+      const page =
+        this.#cursor === undefined
+          ? storage.list(OWNER, this.#scope, asked.limit)
+          : storage.listContinue(OWNER, this.#cursor);
+      // A listing's first page has the folder itself besides.
+      expect(page.entries.length).toBeLessThanOrEqual(asked.limit + 1);
+      for (const { kind, pathLower } of page.entries) this.#mirror.apply(kind, pathLower);
+      this.#cursor = page.cursor;
+      return page.hasMore;
+    } catch (failure) {
+      if (failure instanceof StorageError && failure.refusal.kind === 'lookup') return false;
+      throw failure;
+    }
+  }
+
+  /** Reads all that is left, and compares. */
+  finish(): void {
+    while (this.page());
+    const isShown = (known: string) => known.startsWith(`${this.#scope.path}/`);
+    if (this.isThere()) expect(this.#mirror.paths.filter(isShown)).toEqual(this.#expected());
+  }
+
+  isThere(): boolean {
+    try {
+      return this.storage.stat(HOME, this.#scope.path, false).kind === 'folder';
+    } catch {
+      return false;
+    }
+  }
+
+  /** What a new listing shows. */
+  #expected(): string[] {
+    const { entries } = this.storage.list(OWNER, this.#scope, 2000);
+    const paths = entries.map(({ pathLower }) => pathLower);
+    return paths.filter((known) => known !== this.#scope.path).sort();
+  }
+}
+
+/** Outside the folders of all runs. */
+const FILE = '/a file';
+
+/** Asks for a change. All that are asked for in a row share a transaction, and so a flush to disk. */
+async function change(storage: Storage, run: string, step: Exclude<Step, { do: 'page' }>): Promise<void> {
+  const at = run + step.path;
+  try {
+    if (step.do === 'file') await storage.relocate(HOME, FILE, at, { copy: true, autorename: false });
+    else if (step.do === 'folder') await storage.createFolder(HOME, at, false);
+    else if (step.do === 'remove') await storage.remove(HOME, at);
+    else if (step.do === 'forever') await storage.removeForever(HOME, at);
+    else await storage.relocate(HOME, at, run + step.to, { copy: step.do === 'copy', autorename: false });
+  } catch (failure) {
+    if (!(failure instanceof StorageError)) throw failure;
+  }
+}
+
+/** Takes the steps of a run, with all changes before a page made when it is read. */
+async function play(
+  storage: Storage,
+  run: string,
+  steps: readonly Step[],
+  followers: readonly PagingFollower[],
+): Promise<void> {
+  const asked: Promise<void>[] = [];
+  for (const step of steps) {
+    if (step.do !== 'page') asked.push(change(storage, run, step));
+    else {
+      await Promise.all(asked.splice(0));
+      followers[step.follower]?.page();
+    }
+  }
+  await Promise.all(asked);
+}
+
+test('a client that reads changes page by page knows the whole tree at the end, whatever comes and goes between two pages', async () => {
+  const storage = await opened();
+  await put(storage, FILE, 'text');
+  const seed = process.env['DAVGATE_FAULT_SEED'];
+  let runs = 0;
+  let taken = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(scope, { minLength: 8, maxLength: 8 }),
+      fc.array(step, { minLength: 1, maxLength: 100, size: 'max' }),
+      async (scopes, steps) => {
+        const run = `/run${runs++}`;
+        await storage.createFolder(HOME, run, false);
+        const followers = scopes.map((one) => new PagingFollower(storage, one, run));
+        for (const [index, { beginsEmpty }] of scopes.entries()) if (beginsEmpty) followers[index]?.page();
+        await play(storage, run, steps, followers);
+        taken += steps.length;
+        for (const follower of followers) follower.finish();
+      },
+    ),
+    { numRuns: Math.ceil(OPERATIONS / 10), ...(seed !== undefined && { seed: Number(seed) }) },
+  );
+  expect(taken).toBeGreaterThanOrEqual(OPERATIONS);
+});

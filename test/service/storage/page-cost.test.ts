@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../../../src/service/storage/database.ts';
+import { Feed } from '../../../src/service/storage/feed/feed.ts';
+import { temporaryFolder } from './opened.ts';
+
+/** The plan of every statement that the feed prepares, by its SQL. */
+async function plans(): Promise<[sql: string, plan: string][]> {
+  const database = openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
+  onTestFinished(() => void database.close());
+  const sources: string[] = [];
+  const listening = Object.create(database) as typeof database;
+  listening.prepare = ((sql: string) => {
+    sources.push(sql);
+    return database.prepare(sql);
+  }) as typeof database.prepare;
+  new Feed(listening);
+  const named = { ns: 1, from: '/', to: '0', parent: '/a/', nameKey: 'b', since: 5, limit: 10 };
+  return sources.map((sql) => {
+    const rows = database.prepare<[object], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(named);
+    return [sql, rows.map(({ detail }) => detail).join('\n')];
+  });
+}
+
+test('no statement of a listing or of its changes reads a whole table or sorts what it has read', async () => {
+  const all = await plans();
+  expect(all.length).toBeGreaterThan(8);
+  for (const [sql, plan] of all) expect(plan, sql).not.toMatch(/SCAN|TEMP B-TREE/);
+});
+
+test('a page of a recursive listing begins at its position and ends with its folder', async () => {
+  const recursive = (await plans()).filter(([sql]) => /\(\S+, \S+\) > \(@parent, @nameKey\)/.test(sql));
+  expect(recursive).toHaveLength(2);
+  for (const [sql, plan] of recursive)
+    expect(plan, sql).toContain('PRIMARY KEY (ns=? AND (parent,name_key)>(?,?) AND parent<?)');
+});
