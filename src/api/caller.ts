@@ -1,4 +1,4 @@
-import type { Clock } from '../util/clock.ts';
+import { ageMs, type Clock, elapsedMs, type Instant, type Moment, momentNow } from '../util/clock.ts';
 import { type LinkedSignal, linkedSignal } from '../util/linked-signal.ts';
 import type { Log } from '../util/log.ts';
 import type { Meter } from '../util/meter.ts';
@@ -33,7 +33,7 @@ export interface CallerWorld {
 
 /** The trouble that a call is in, since it first failed or was held back; those made to find out how it ended share it, and with it the deadline. */
 export interface Trouble {
-  sinceMs?: number;
+  since?: Instant;
 }
 
 /** Where a call stands after a try that failed. */
@@ -71,9 +71,12 @@ export interface Opened {
  * `ApiError`, or the signal's reason.
  */
 export class Caller {
-  #serviceAheadMs = 0;
+  /** What the service's clock said in its last answer, and when. */
+  #said: { readonly serviceMs: number; readonly at: Moment };
 
-  constructor(private readonly world: CallerWorld) {}
+  constructor(private readonly world: CallerWorld) {
+    this.#said = { serviceMs: world.clock.now(), at: momentNow(world.clock) };
+  }
 
   /** A call whose answer is read whole. */
   async call<T>(call: Call<T>): Promise<T> {
@@ -120,9 +123,10 @@ export class Caller {
     return this.world.queue.uploadsAtOnce;
   }
 
-  /** Our `ms` by the service's clock, as its last answer told it; to compare with times that it gives. */
-  serviceTime(ms: number): number {
-    return ms + this.#serviceAheadMs;
+  /** `moment` by the service's clock, as its last answer told it; to compare with times that it gives. */
+  serviceTime(moment: Moment): number {
+    const { clock } = this.world;
+    return this.#said.serviceMs + ageMs(clock, this.#said.at) - ageMs(clock, moment);
   }
 
   /** Tries until there is a result, a last word, or no more time; finds out what became of tries without an answer. */
@@ -134,7 +138,7 @@ export class Caller {
     const { queue, clock } = this.world;
     const trouble = call.trouble ?? {};
     // Being held back is trouble too: the person waits all the same.
-    if (call.lane && queue.paused) trouble.sinceMs ??= clock.now();
+    if (call.lane && queue.paused) trouble.since ??= clock.instant();
     let outcomeUnknown = false;
     for (let number = 1; ; number += 1) {
       const flight = { overlapped: false };
@@ -160,9 +164,9 @@ export class Caller {
     at: { readonly number: number; readonly trouble: Trouble; readonly signal: AbortSignal },
   ): Promise<Verdict> {
     const { clock, queue, log, meter, random, deadlineMs } = this.world;
-    at.trouble.sinceMs ??= clock.now();
-    const elapsedMs = clock.now() - at.trouble.sinceMs;
-    const verdict = retryVerdict(failure, { number: at.number, elapsedMs, deadlineMs }, random());
+    at.trouble.since ??= clock.instant();
+    const troubleMs = elapsedMs(clock, at.trouble.since);
+    const verdict = retryVerdict(failure, { number: at.number, elapsedMs: troubleMs, deadlineMs }, random());
     const { lane, request } = call;
     if (lane && failure.reason === 'rate-limited') queue.limited(lane);
     const fields = { route: request.route, reason: failure.reason, try: at.number };
@@ -253,7 +257,7 @@ export class Caller {
   #note(head: HttpHead): void {
     this.world.meter.answered(head.status);
     const saidMs = Date.parse(head.header('date') ?? '');
-    if (!Number.isNaN(saidMs)) this.#serviceAheadMs = saidMs - this.world.clock.now();
+    if (!Number.isNaN(saidMs)) this.#said = { serviceMs: saidMs, at: momentNow(this.world.clock) };
   }
 
   /** A signal for as long as one call lives: aborted by the caller's, and by the client's end. */

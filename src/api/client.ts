@@ -1,4 +1,4 @@
-import type { Clock } from '../util/clock.ts';
+import { type Clock, momentNow } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
 import { type AccountCalls, accountOf } from './account.ts';
@@ -90,7 +90,7 @@ export function createRemote(options: RemoteOptions): HttpRemote {
       lanes: queue.depths(),
       isPaused: queue.paused,
       ...http.traffic,
-      serviceAheadMs: caller.serviceTime(0),
+      serviceAheadMs: caller.serviceTime(momentNow(clock)) - clock.now(),
     }),
     async close() {
       closing.abort(new ApiError('offline', 'the connection to the storage service was closed'));

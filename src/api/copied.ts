@@ -1,3 +1,4 @@
+import type { Moment } from '../util/clock.ts';
 import { keyOf, type Path, relocate } from '../util/path.ts';
 import type { Trouble } from './caller.ts';
 import type { Client } from './context.ts';
@@ -7,8 +8,8 @@ import type { Entry } from './remote.ts';
 interface Copy {
   readonly from: Path;
   readonly to: Path;
-  /** By our clock, when the copy was first asked for. */
-  readonly startedMs: number;
+  /** When the copy was first asked for. */
+  readonly started: Moment;
 }
 
 /**
@@ -17,14 +18,14 @@ interface Copy {
  */
 export async function copiedTo(
   client: Client,
-  { from, to, startedMs }: Copy,
+  { from, to, started }: Copy,
   how: { readonly signal: AbortSignal | undefined; readonly trouble: Trouble },
 ): Promise<Entry | undefined> {
   const [source, target] = await Promise.all([statOf(client, from, how), statOf(client, to, how)]);
   if (!source || !target || source.id === target.id || source.kind !== target.kind) return undefined;
   const isCopy =
     target.kind === 'file'
-      ? isNewCopy(source, target, client.caller.serviceTime(startedMs))
+      ? isNewCopy(source, target, client.caller.serviceTime(started))
       : sameContents(
           await contentsOf(client, from, from, how.signal),
           await contentsOf(client, to, from, how.signal),

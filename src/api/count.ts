@@ -1,4 +1,4 @@
-import type { Clock } from '../util/clock.ts';
+import { type Clock, elapsedMs } from '../util/clock.ts';
 import type { Meter } from '../util/meter.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure } from './failure.ts';
@@ -11,7 +11,7 @@ export async function counted<T>(
   signal: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
-  const startMs = clock.now();
+  const start = clock.instant();
   let outcome = 'ok';
   try {
     return await work();
@@ -19,7 +19,7 @@ export async function counted<T>(
     outcome = signal.aborted ? 'cancelled' : outcomeOf(failure);
     throw failure;
   } finally {
-    meter.called({ route, outcome, ms: clock.now() - startMs });
+    meter.called({ route, outcome, ms: elapsedMs(clock, start) });
   }
 }
 

@@ -1,3 +1,4 @@
+import { type Instant, instantIn, LONG_AGO, remainingMs } from '../util/clock.ts';
 import { keyOf, type Path, PathError, ROOT } from '../util/path.ts';
 import type { Trouble } from './caller.ts';
 import type { Client } from './context.ts';
@@ -158,9 +159,9 @@ function scopeOf({ root }: Client, folder: Path, recursive: boolean): ListFolder
 
 /** The long poll goes to its own host, without a token, and waits for nothing but the service's `backoff`. */
 function changeWaiter({ caller, clock }: Client): Remote['awaitChange'] {
-  let notBeforeMs = 0;
+  let notBefore: Instant = LONG_AGO;
   return async (cursor, timeoutMs, signal) => {
-    const backoffMs = notBeforeMs - clock.now();
+    const backoffMs = remainingMs(clock, notBefore);
     if (backoffMs > 0) await clock.sleep(backoffMs, signal);
     const asked = Math.round(timeoutMs / 1000);
     const seconds = Math.min(POLL_SECONDS.max, Math.max(POLL_SECONDS.min, asked));
@@ -178,7 +179,7 @@ function changeWaiter({ caller, clock }: Client): Remote['awaitChange'] {
         return read;
       },
     });
-    if (result.backoff !== undefined) notBeforeMs = clock.now() + askedWaitMs(result.backoff * 1000);
+    if (result.backoff !== undefined) notBefore = instantIn(clock, askedWaitMs(result.backoff * 1000));
     return result.changes;
   };
 }

@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import type { Clock } from '../util/clock.ts';
+import { type Clock, type Instant, instantIn, LONG_AGO, laterOf, remainingMs } from '../util/clock.ts';
 import { ApiError } from './errors.ts';
 import { type CommitFlight, SideBySide } from './upload/side-by-side.ts';
 
@@ -72,8 +72,8 @@ export class CallQueue {
     session: { waiting: 0, running: 0 },
     prefetch: { waiting: 0, running: 0 },
   };
-  #pausedUntilMs = 0;
-  #nextShrinkMs = 0;
+  #pausedUntil: Instant = LONG_AGO;
+  #nextShrink: Instant = LONG_AGO;
   #paused = false;
 
   readonly #sideBySide: SideBySide;
@@ -138,16 +138,16 @@ export class CallQueue {
   /** The service sent a call away because there are too many. */
   limited(lane: Lane): void {
     this.#sideBySide.refused();
-    const nowMs = this.world.clock.now();
+    const { clock } = this.world;
     // Those already under way are all sent away together: that is one message, not many.
-    if (this.#paused || nowMs < this.#nextShrinkMs) return;
-    this.#nextShrinkMs = nowMs + SHRINK_EVERY_MS;
+    if (this.#paused || clock.instant() < this.#nextShrink) return;
+    this.#nextShrink = instantIn(clock, SHRINK_EVERY_MS);
     this.#shared(lane).shrink();
   }
 
   /** No call of the account goes out for `ms` milliseconds. */
   pause(ms: number): void {
-    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.world.clock.now() + ms);
+    this.#pausedUntil = laterOf(this.#pausedUntil, instantIn(this.world.clock, ms));
     const refusal = this.#longPause();
     if (refusal) for (const waiting of [...this.#waiting]) waiting.abort(refusal);
     if (this.#paused) return;
@@ -204,7 +204,7 @@ export class CallQueue {
   }
 
   #leftMs(): number {
-    return this.#pausedUntilMs - this.world.clock.now();
+    return remainingMs(this.world.clock, this.#pausedUntil);
   }
 
   #longPause(): ApiError | undefined {

@@ -1,4 +1,12 @@
-import type { Clock } from '../util/clock.ts';
+import {
+  ageMs,
+  type Clock,
+  type Instant,
+  instantIn,
+  LONG_AGO,
+  type Moment,
+  momentNow,
+} from '../util/clock.ts';
 import type { Meter } from '../util/meter.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import { counted } from './count.ts';
@@ -46,13 +54,14 @@ const ROUTE = 'oauth2/token';
 
 interface Issued {
   readonly token: string;
-  readonly expiresMs: number;
+  readonly at: Moment;
+  readonly lifetimeMs: number;
 }
 
 class RefreshedTokens implements Tokens {
   #issued: Issued | undefined;
   readonly #refreshes = new SingleFlight<typeof ROUTE, Issued>();
-  #nextEarlyMs = 0;
+  #nextEarly: Instant = LONG_AGO;
 
   constructor(
     private readonly credentials: Exclude<Credentials, { readonly token: string }>,
@@ -61,10 +70,11 @@ class RefreshedTokens implements Tokens {
 
   async current(signal: AbortSignal): Promise<string> {
     const issued = this.#issued;
-    const nowMs = this.world.clock.now();
-    if (!issued || issued.expiresMs <= nowMs) return (await this.#refresh(signal)).token;
-    if (issued.expiresMs - nowMs <= EARLY_MS && nowMs >= this.#nextEarlyMs) {
-      this.#nextEarlyMs = nowMs + EARLY_AGAIN_MS;
+    const { clock } = this.world;
+    const leftMs = issued ? issued.lifetimeMs - ageMs(clock, issued.at) : 0;
+    if (!issued || leftMs <= 0) return (await this.#refresh(signal)).token;
+    if (leftMs <= EARLY_MS && clock.instant() >= this.#nextEarly) {
+      this.#nextEarly = instantIn(clock, EARLY_AGAIN_MS);
       // Nobody waits for it: the old token is still good, and if this fails the next call tries again.
       this.#refresh(this.world.signal).catch(() => {});
     }
@@ -102,7 +112,7 @@ class RefreshedTokens implements Tokens {
     const answer = await this.#send(request, signal);
     this.world.meter.answered(answer.status);
     const { access_token: token, expires_in: seconds } = this.#read(answer);
-    this.#issued = { token, expiresMs: this.world.clock.now() + seconds * 1000 };
+    this.#issued = { token, at: momentNow(this.world.clock), lifetimeMs: seconds * 1000 };
     return this.#issued;
   }
 

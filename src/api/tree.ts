@@ -1,3 +1,4 @@
+import { momentNow } from '../util/clock.ts';
 import { nameOf, type Path } from '../util/path.ts';
 import type { Situation } from './caller.ts';
 import type { Client } from './context.ts';
@@ -79,13 +80,13 @@ function readDeleted({ text }: { readonly text: string }): undefined {
 
 /** A copy has an id of its own, so content and age tell whether it is ours. */
 async function copy(client: Client, from: Path, to: Path, signal: Signal): Promise<Entry> {
-  const startedMs = client.clock.now();
+  const started = momentNow(client.clock);
   return client.caller.call({
     ...relocation(client, 'files/copy_v2', from, to),
     lane: 'commit',
     signal,
     async resolve({ outcomeUnknown, trouble }) {
-      const found = outcomeUnknown && (await copiedTo(client, { from, to, startedMs }, { signal, trouble }));
+      const found = outcomeUnknown && (await copiedTo(client, { from, to, started }, { signal, trouble }));
       return found ? { result: found } : undefined;
     },
   });

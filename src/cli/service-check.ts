@@ -1,5 +1,5 @@
 import { type CheckProgress, checkService } from '../service/check.ts';
-import { systemClock } from '../util/clock.ts';
+import { elapsedMs, systemClock } from '../util/clock.ts';
 import { serviceDirectory } from './service-directory.ts';
 import { wordsOf } from './words.ts';
 
@@ -30,11 +30,11 @@ export async function serviceCheckCommand(
   const dataDirectory = serviceDirectory(data, environment);
   let damages = 0;
   let progress: CheckProgress = { blocks: 0, bytes: 0, totalBlocks: 0, totalBytes: 0 };
-  let toldMs = systemClock.now();
+  let told = systemClock.instant();
   const tell = (now: CheckProgress) => {
     progress = now;
-    if (systemClock.now() - toldMs < PROGRESS_MS) return;
-    toldMs = systemClock.now();
+    if (elapsedMs(systemClock, told) < PROGRESS_MS) return;
+    told = systemClock.instant();
     const { blocks, bytes, totalBlocks, totalBytes } = now;
     process.stderr.write(
       `checked ${blocks} of ${totalBlocks} blocks, ${sizeOf(bytes)} of ${sizeOf(totalBytes)}\n`,

@@ -1,4 +1,4 @@
-import type { Clock } from '../util/clock.ts';
+import { type Clock, elapsedMs, type Instant } from '../util/clock.ts';
 import { keyOf, type Path } from '../util/path.ts';
 
 /** rclone waits a second after a failed PUT; slower programs and their users get some minutes. */
@@ -12,14 +12,14 @@ const REMEMBERED_MAX = 10_000;
  */
 export class FailedPuts {
   /** When each failed, the oldest first. */
-  readonly #failed = new Map<string, number>();
+  readonly #failed = new Map<string, Instant>();
 
   constructor(private readonly clock: Clock) {}
 
   note(principal: string, path: Path): void {
     const key = keyFor(principal, path);
     this.#failed.delete(key);
-    this.#failed.set(key, this.clock.now());
+    this.#failed.set(key, this.clock.instant());
     const [oldest] = this.#failed.keys();
     if (this.#failed.size > REMEMBERED_MAX && oldest !== undefined) this.#failed.delete(oldest);
   }
@@ -29,8 +29,8 @@ export class FailedPuts {
   }
 
   has(principal: string, path: Path): boolean {
-    const failedMs = this.#failed.get(keyFor(principal, path));
-    return failedMs !== undefined && this.clock.now() - failedMs < REMEMBERED_MS;
+    const failed = this.#failed.get(keyFor(principal, path));
+    return failed !== undefined && elapsedMs(this.clock, failed) < REMEMBERED_MS;
   }
 }
 

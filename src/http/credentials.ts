@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import PQueue from 'p-queue';
-import type { Clock } from '../util/clock.ts';
+import { type Clock, type Instant, instantIn } from '../util/clock.ts';
 import { type Login, parseBasic } from './basic.ts';
 import { PasswordHashError, parsePasswordHash, verifyPassword } from './passwords.ts';
 import { Throttle } from './throttle.ts';
@@ -39,10 +39,10 @@ export class Credentials {
   readonly #hashes = new PQueue({ concurrency: HASHES_AT_ONCE });
   /** So that memory holds nothing from which a password could be computed. */
   readonly #key = randomBytes(32);
-  readonly #right = new LRUCache<string, { readonly user: User; readonly untilMs: number }>({
+  readonly #right = new LRUCache<string, { readonly user: User; readonly until: Instant }>({
     max: KNOWN_MAX,
   });
-  readonly #wrong = new LRUCache<string, { readonly untilMs: number }>({ max: KNOWN_MAX });
+  readonly #wrong = new LRUCache<string, { readonly until: Instant }>({ max: KNOWN_MAX });
   readonly #running = new Map<string, Promise<Verdict>>();
 
   /** Throws `PasswordHashError` for a user without a usable hash. */
@@ -73,12 +73,12 @@ export class Credentials {
   }
 
   #known(key: string): Verdict | undefined {
-    const now = this.#clock.now();
+    const now = this.#clock.instant();
     const right = this.#right.get(key);
-    if (right && now < right.untilMs) return { user: right.user };
+    if (right && now < right.until) return { user: right.user };
     // A program that keeps sending an old password is no guesser: it is told no, at no cost, as often as it likes.
     const wrong = this.#wrong.get(key);
-    return wrong && now < wrong.untilMs ? 'unauthorized' : undefined;
+    return wrong && now < wrong.until ? 'unauthorized' : undefined;
   }
 
   #start(key: string, authorization: string, address: string): Promise<Verdict> {
@@ -98,17 +98,17 @@ export class Credentials {
     if (this.#hashes.size >= HASHES_WAITING_MAX) return { retryAfterMs: BUSY_RETRY_MS };
     const retryAfterMs = this.#throttle.attempt(name, address);
     if (retryAfterMs > 0) return { retryAfterMs };
-    const untilMs = this.#clock.now() + KNOWN_MS;
+    const until = instantIn(this.#clock, KNOWN_MS);
     const isRight = await this.#isRight(login.password, user);
     // The user may be gone by now, or have another password.
     if (this.#users !== users) return this.#verify(key, authorization, address);
     if (!isRight) {
-      this.#wrong.set(key, { untilMs });
+      this.#wrong.set(key, { until });
       return 'unauthorized';
     }
     if (!user) return 'unauthorized';
     this.#throttle.forgive(name, address);
-    this.#right.set(key, { user, untilMs });
+    this.#right.set(key, { user, until });
     return { user };
   }
 

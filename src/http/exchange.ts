@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock } from '../util/clock.ts';
+import type { Clock, Instant } from '../util/clock.ts';
 import { type Answer, type Content, isContent } from './answer.ts';
 import { pathOfTarget, queryOfTarget } from './target.ts';
 import { isBodySmall, swallow } from './unread-body.ts';
@@ -30,7 +30,7 @@ export class Exchange {
   /** Still percent-encoded. */
   readonly path: string;
   readonly address: string;
-  readonly startMs: number;
+  readonly start: Instant;
   /** Aborted, with `ClientGone`, when the connection ends before the answer is out. The request has no other. */
   readonly signal: AbortSignal;
   /** Resolves when the answer is out, or the connection gone. */
@@ -52,7 +52,7 @@ export class Exchange {
   ) {
     this.path = pathOfTarget(request.url ?? '/');
     this.address = address;
-    this.startMs = clock.now();
+    this.start = clock.instant();
     this.signal = this.#gone.signal;
     this.#clock = clock;
     this.#sentBeforeBytes = request.socket.bytesWritten;

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../util/clock.ts';
+import { type Clock, elapsedMs, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { logAccess } from './access-log.ts';
 import { type AdmissionRules, admit, type Handle } from './admission.ts';
@@ -96,11 +96,11 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
 
 /** Requests for health and metrics are not counted: who sends them is no client of the drive. */
 function count(
-  { path, request, response, startMs }: Exchange,
+  { path, request, response, start }: Exchange,
   metrics: Metrics | undefined,
   clock: Clock,
 ): void {
   if (path === HEALTH_PATH || path === METRICS_PATH) return;
   const status = response.headersSent ? response.statusCode : undefined;
-  metrics?.answered(request, status, clock.now() - startMs);
+  metrics?.answered(request, status, elapsedMs(clock, start));
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Clock } from '../util/clock.ts';
+import { type Clock, type Instant, instantIn, LONG_AGO } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Connections } from './connections.ts';
 import { Drain } from './drain.ts';
@@ -122,10 +122,10 @@ function logDrops(
   server: ReturnType<typeof createNodeServer>,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): void {
-  let silentUntilMs = 0;
+  let silentUntil: Instant = LONG_AGO;
   server.on('drop', () => {
-    if (clock.now() < silentUntilMs) return;
-    silentUntilMs = clock.now() + DROP_LOG_PAUSE_MS;
+    if (clock.instant() < silentUntil) return;
+    silentUntil = instantIn(clock, DROP_LOG_PAUSE_MS);
     log.warn('connections over the limit are refused', { limit: server.maxConnections });
   });
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../util/clock.ts';
+import { type Clock, type Instant, msBetween } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Connections } from './connections.ts';
 import type { Exchange } from './exchange.ts';
@@ -9,7 +9,7 @@ const LOOKS = 4;
 
 interface Seen {
   readonly bytes: number;
-  readonly sinceMs: number;
+  readonly since: Instant;
 }
 
 /**
@@ -28,9 +28,9 @@ export async function cutStalls(
   while (await sleepUnlessAborted(clock, pauseMs, signal)) {
     for (const exchange of running) {
       const { socket } = exchange.request;
-      const owedMs = idleMs(received, exchange, owesBody(exchange), socket.bytesRead, clock.now());
+      const owedMs = idleMs(received, exchange, owesBody(exchange), socket.bytesRead, clock.instant());
       const takenBytes = socket.bytesWritten - socket.writableLength;
-      const refusedMs = idleMs(sent, exchange, socket.writableLength > 0, takenBytes, clock.now());
+      const refusedMs = idleMs(sent, exchange, socket.writableLength > 0, takenBytes, clock.instant());
       if (owedMs < limits.bodyIdleTimeoutMs && refusedMs < limits.answerIdleTimeoutMs) continue;
       log.warn('a client stood still and was cut off', { address: exchange.address, path: exchange.path });
       socket.destroy();
@@ -49,11 +49,11 @@ function idleMs(
   exchange: Exchange,
   isWaiting: boolean,
   bytes: number,
-  nowMs: number,
+  now: Instant,
 ): number {
   const before = seen.get(exchange);
-  if (isWaiting && before?.bytes === bytes) return nowMs - before.sinceMs;
-  if (isWaiting) seen.set(exchange, { bytes, sinceMs: nowMs });
+  if (isWaiting && before?.bytes === bytes) return msBetween(before.since, now);
+  if (isWaiting) seen.set(exchange, { bytes, since: now });
   else seen.delete(exchange);
   return 0;
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../util/clock.ts';
+import { type Clock, elapsedMs, type Instant } from '../util/clock.ts';
 
 /** Different wrong passwords that one client may try for one user in a window: enough for a person's slips. */
 export const ATTEMPTS_MAX = 10;
@@ -10,7 +10,7 @@ export const ATTEMPTS_WINDOW_MS = 60_000;
 const PAIRS_MAX = 10_000;
 
 interface Attempts {
-  readonly sinceMs: number;
+  readonly since: Instant;
   readonly count: number;
 }
 
@@ -25,12 +25,12 @@ export class Throttle {
 
   /** Counts an attempt before it is checked; how long to wait if it is one too many, else 0. */
   attempt(user: string, address: string): number {
-    const now = this.#clock.now();
     const pair = pairOf(user, address);
     const known = this.#attempts.get(pair);
-    const fresh = known && now < known.sinceMs + ATTEMPTS_WINDOW_MS ? known : { sinceMs: now, count: 0 };
-    if (fresh.count >= ATTEMPTS_MAX) return fresh.sinceMs + ATTEMPTS_WINDOW_MS - now;
-    this.#attempts.set(pair, { sinceMs: fresh.sinceMs, count: fresh.count + 1 });
+    const leftMs = known ? ATTEMPTS_WINDOW_MS - elapsedMs(this.#clock, known.since) : 0;
+    const { since, count } = known && leftMs > 0 ? known : { since: this.#clock.instant(), count: 0 };
+    if (count >= ATTEMPTS_MAX) return leftMs;
+    this.#attempts.set(pair, { since, count: count + 1 });
     return 0;
   }
 

@@ -1,24 +1,100 @@
+declare const instant: unique symbol;
+
+/**
+ * A reading of the monotonic clock: for ages, waits and deadlines inside this process. Setting the computer's clock does
+ * not move it, and it stands still while the machine is suspended. Two instants compare with `<`. The type is opaque, so
+ * that an instant and a wall time cannot be compared, subtracted or stored for each other.
+ */
+export interface Instant {
+  readonly [instant]: true;
+}
+
 /** The only source of time: tests hand in one that they turn by hand. */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Wall time in ms since 1970: for what is stored, shown or sent. It may jump either way at any moment. */
   now(): number;
-  /** Resolves after `ms` milliseconds; rejects with the signal's reason when that is aborted first. */
+  /** Monotonic time: for everything that is measured or waited for. */
+  instant(): Instant;
+  /** Resolves after `ms` milliseconds of monotonic time; rejects with the signal's reason when that is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** The longest wait that a timer of Node holds; it fires a longer one at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
-      const stop = () => {
-        clearTimeout(timer);
-        reject(signal?.reason);
-      };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', stop);
-        resolve();
-      }, ms);
-      signal?.addEventListener('abort', stop, { once: true });
-    }),
+  instant: () => instantAt(performance.now()),
+  async sleep(ms, signal) {
+    for (let leftMs = ms; ; leftMs -= TIMER_MS_MAX) {
+      await timer(Math.min(leftMs, TIMER_MS_MAX), signal);
+      if (leftMs <= TIMER_MS_MAX) return;
+    }
+  },
 };
+
+function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const stop = () => {
+      clearTimeout(timeout);
+      reject(signal?.reason);
+    };
+    const timeout = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
+
+/** The instant at which a monotonic clock reads `ms`: for implementations of `Clock`. */
+export function instantAt(ms: number): Instant {
+  // An instant is a number; only its type hides that.
+  return ms as unknown as Instant;
+}
+
+/** Before every instant of a clock: for what has not happened yet, or is due at once. */
+export const LONG_AGO = instantAt(Number.NEGATIVE_INFINITY);
+
+/** Milliseconds from `earlier` to `later`; negative when they are the other way round. */
+export function msBetween(earlier: Instant, later: Instant): number {
+  return Number(later) - Number(earlier);
+}
+
+/** Milliseconds that have passed since `start`. */
+export function elapsedMs(clock: Clock, start: Instant): number {
+  return msBetween(start, clock.instant());
+}
+
+/** Milliseconds left until `end`; negative when it has passed. */
+export function remainingMs(clock: Clock, end: Instant): number {
+  return msBetween(clock.instant(), end);
+}
+
+/** The instant `ms` milliseconds from now. */
+export function instantIn(clock: Clock, ms: number): Instant {
+  return instantAt(Number(clock.instant()) + ms);
+}
+
+export function laterOf(one: Instant, other: Instant): Instant {
+  return one > other ? one : other;
+}
+
+/** A moment as both clocks showed it: for ages that also count the time in which the machine was suspended. */
+export interface Moment {
+  readonly instant: Instant;
+  readonly wallMs: number;
+}
+
+export function momentNow(clock: Clock): Moment {
+  return { instant: clock.instant(), wallMs: clock.now() };
+}
+
+/**
+ * Milliseconds since `moment` by the clock that shows more. Of a suspension only wall time tells, and when wall time was
+ * set back only the monotonic clock does. Wall time that was set forward looks like a suspension.
+ */
+export function ageMs(clock: Clock, moment: Moment): number {
+  return Math.max(elapsedMs(clock, moment.instant), clock.now() - moment.wallMs);
+}

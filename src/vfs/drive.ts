@@ -94,7 +94,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const isSettingAside = options.setAside ?? true;
   const times = new SetTimes(state.times);
   const bytesMax = options.metadataBytesMax ?? METADATA_BYTES_MAX;
-  const known = new KnownTree(clock, bytesMax, (askedMs): boolean => feed.isFresh(askedMs));
+  const known = new KnownTree(clock, bytesMax, (asked): boolean => feed.isFresh(asked));
   const isHidden = (name: string) => isWaiting(name) || (isSettingAside && isLitter(name));
   const metadata = new Metadata({
     remote,

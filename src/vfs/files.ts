@@ -69,10 +69,10 @@ export interface Files {
     signal?: AbortSignal,
   ): Promise<Written>;
   /**
-   * Keeps the empty file at `path` back from the service until `untilMs`, making one when nothing is
+   * Keeps the empty file at `path` back from the service for `holdMs` from now, making one when nothing is
    * there: the first half of a create, whose body is about to follow. A file that has been committed stays as it is.
    */
-  hold(path: Path, untilMs: number): Promise<Written>;
+  hold(path: Path, holdMs: number): Promise<Written>;
   /** Commits what `hold` kept back at `path`, if anything. */
   settle(path: Path): Promise<void>;
   /** Throws `exists` or `parent-missing`. */

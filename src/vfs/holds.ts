@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Hold, Holds } from '../state/holds.ts';
-import type { Clock } from '../util/clock.ts';
+import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { keyOf, nameOf, type Path, ROOT } from '../util/path.ts';
 import type { FileEntry } from './files.ts';
@@ -16,14 +16,14 @@ export interface HeldFilesParts {
 /** After a commit that failed, until the next try; doubled each time. */
 const RETRY_MS = { first: 5_000, max: 600_000 };
 
-/** Timers of Node hold no more than 24 days; a wait is cut into such pieces. */
-const SLEEP_MS_MAX = 3_600_000;
+/** The longest wait that is believed of another gateway's hold: its clock and ours may differ. */
+const FOREIGN_HOLD_MS_MAX = 3_600_000;
 
 const ID = 'held:';
 
 interface Due {
   readonly path: Path;
-  readonly untilMs: number;
+  readonly until: Instant;
   /** Commits of it that failed; none when left out. */
   readonly failures?: number;
 }
@@ -59,17 +59,27 @@ export class HeldFiles {
     return this.parts.store.within(path);
   }
 
-  async make(path: Path, modifiedMs: number, untilMs: number): Promise<FileEntry> {
+  async make(path: Path, modifiedMs: number, holdMs: number): Promise<FileEntry> {
     const unique = randomUUID();
-    return this.put({ path, id: `${ID}${unique}`, rev: `held-${unique}`, modifiedMs, untilMs });
+    return this.keep({ path, id: `${ID}${unique}`, rev: `held-${unique}`, modifiedMs }, holdMs);
   }
 
-  /** Notes the hold, or what has changed of it. */
-  async put(hold: Hold): Promise<FileEntry> {
-    await this.parts.store.put(hold);
-    this.#due.set(keyOf(hold.path), { path: hold.path, untilMs: hold.untilMs });
+  /** Notes the hold, or what has changed of it, and holds the file for `holdMs` from now. */
+  async keep(hold: Omit<Hold, 'untilMs'>, holdMs: number): Promise<FileEntry> {
+    const { store, clock } = this.parts;
+    const until = instantIn(clock, holdMs);
+    await store.put({ ...hold, untilMs: clock.now() + holdMs });
+    this.#due.set(keyOf(hold.path), { path: hold.path, until });
     this.#alarm.abort();
     return heldEntry(hold);
+  }
+
+  /** How long the file is still held, in ms. */
+  remainingMs({ path, untilMs }: Hold): number {
+    const { clock } = this.parts;
+    const due = this.#due.get(keyOf(path));
+    const leftMs = due ? remainingMs(clock, due.until) : Math.min(FOREIGN_HOLD_MS_MAX, untilMs - clock.now());
+    return Math.max(0, leftMs);
   }
 
   async forget(path: Path): Promise<void> {
@@ -107,7 +117,7 @@ export class HeldFiles {
 
   /** Begins to commit what is due, first of all what a kill left behind. */
   async start(): Promise<void> {
-    for (const { path } of await this.within(ROOT)) this.#due.set(keyOf(path), { path, untilMs: 0 });
+    for (const { path } of await this.within(ROOT)) this.#due.set(keyOf(path), { path, until: LONG_AGO });
     this.#running = this.#run(this.#stop.signal);
   }
 
@@ -137,7 +147,7 @@ export class HeldFiles {
       this.parts.log.warn('an empty file that was held back is not committed yet', { reason: String(error) });
       const failures = (due?.failures ?? 0) + 1;
       const waitMs = Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (failures - 1));
-      this.#due.set(key, { path, untilMs: this.parts.clock.now() + waitMs, failures });
+      this.#due.set(key, { path, until: instantIn(this.parts.clock, waitMs), failures });
       throw error;
     }
   }
@@ -147,28 +157,25 @@ export class HeldFiles {
     while (!stop.aborted) {
       this.#alarm = new AbortController();
       const waiting = [...this.#due].filter(([key]) => !this.#taken.has(key)).map(([, due]) => due);
-      const due = waiting.filter(({ untilMs }) => untilMs <= clock.now());
+      const due = waiting.filter(({ until }) => until <= clock.instant());
       if (due.length > 0) {
         await Promise.all(due.map(({ path }) => this.settle(path).catch(() => {})));
         continue;
       }
-      const nextMs = Math.min(...waiting.map(({ untilMs }) => untilMs));
-      await this.#sleepUntil(nextMs, this.#alarm.signal);
+      const leftMs = Math.min(...waiting.map(({ until }) => remainingMs(clock, until)));
+      await this.#sleep(leftMs, this.#alarm.signal);
     }
   }
 
-  async #sleepUntil(untilMs: number, alarm: AbortSignal): Promise<void> {
-    const { clock } = this.parts;
-    if (untilMs !== Number.POSITIVE_INFINITY) {
-      const waitMs = Math.min(SLEEP_MS_MAX, untilMs - clock.now());
-      return clock.sleep(waitMs, alarm).catch(() => {});
-    }
+  /** Infinity: until the alarm. */
+  async #sleep(ms: number, alarm: AbortSignal): Promise<void> {
+    if (ms !== Number.POSITIVE_INFINITY) return this.parts.clock.sleep(ms, alarm).catch(() => {});
     await new Promise<void>((resolve) => alarm.addEventListener('abort', () => resolve(), { once: true }));
   }
 }
 
 /** A held file as it is shown. */
-export function heldEntry({ path, id, rev, modifiedMs }: Hold): FileEntry {
+export function heldEntry({ path, id, rev, modifiedMs }: Omit<Hold, 'untilMs'>): FileEntry {
   const name = nameOf(path);
   return { kind: 'file', id, path, name, rev, sizeBytes: 0, modifiedMs, committedMs: modifiedMs };
 }

@@ -1,5 +1,5 @@
 import type { Quota, Remote } from '../api/remote.ts';
-import type { Clock } from '../util/clock.ts';
+import { ageMs, type Clock, type Moment, momentNow } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import type { FreeSpace } from './files.ts';
@@ -10,7 +10,7 @@ const FRESH_MS = 60_000;
 /** What the account has room for. */
 export class SpaceAccount {
   readonly #flights = new SingleFlight<'quota', Quota | undefined>();
-  #known: { readonly quota: Quota | undefined; readonly untilMs: number } | undefined;
+  #known: { readonly quota: Quota | undefined; readonly at: Moment } | undefined;
   #writtenBytes = 0;
 
   constructor(
@@ -20,7 +20,7 @@ export class SpaceAccount {
   ) {}
 
   async free(signal?: AbortSignal): Promise<FreeSpace | undefined> {
-    if (!this.#known || this.#known.untilMs <= this.clock.now())
+    if (!this.#known || ageMs(this.clock, this.#known.at) >= FRESH_MS)
       await this.#flights.run('quota', (stop) => this.#ask(stop), signal);
     const quota = this.#known?.quota;
     if (!quota) return undefined;
@@ -44,7 +44,7 @@ export class SpaceAccount {
     }
     // What was written while we asked may be counted in the answer or not.
     this.#writtenBytes -= writtenBefore;
-    this.#known = { quota, untilMs: this.clock.now() + FRESH_MS };
+    this.#known = { quota, at: momentNow(this.clock) };
     return quota;
   }
 }

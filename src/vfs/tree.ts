@@ -78,7 +78,7 @@ export function createTree({ parts, reading, writing, removal, relocating, repai
     walk: (path, signal) => namedAll(path, walk(path, signal)),
     read: (file, range, signal) => namedAll(file.path, reading.read(file, range, signal)),
     write: (path, body, options, signal) => change(path, () => writing.write(path, body, options, signal)),
-    hold: (path, untilMs) => change(path, () => writing.hold(path, untilMs)),
+    hold: (path, holdMs) => change(path, () => writing.hold(path, holdMs)),
     settle: (path) => change(path, () => held.settle(path)),
     createFolder: (path) => change(path, () => writing.createFolder(path)),
     remove: (path, options) => change(path, () => removal.remove(path, options)),

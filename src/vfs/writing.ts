@@ -42,20 +42,20 @@ export class Writing {
     if (!peeked.isEmpty) return this.#store(parent, path, peeked.body, options, signal);
     const modifiedMs = options.modifiedMs ?? clock.now();
     const place = join(parent.path, nameOf(path));
-    return { entry: await held.make(place, modifiedMs, clock.now() + this.holdMs), created: true };
+    return { entry: await held.make(place, modifiedMs, this.holdMs), created: true };
   }
 
-  async hold(path: Path, untilMs: number): Promise<Written> {
+  async hold(path: Path, holdMs: number): Promise<Written> {
     const { asides, held, clock } = this.parts;
     const existing = await this.reading.stat(path);
     const hold = existing && (await held.get(path));
-    if (hold) return { entry: await held.put({ ...hold, untilMs }), created: false };
+    if (hold) return { entry: await held.keep(hold, holdMs), created: false };
     if (existing) return { entry: existing, created: false };
     const parent = await this.#placeFor(path);
     const place = join(parent.path, nameOf(path));
     if (asides.keeps(path)) return asides.write(place, empty(), { mode: { if: 'any' } });
     if (isDoubtful(path)) return this.#store(parent, path, empty(), { mode: { if: 'absent' }, sizeBytes: 0 });
-    return { entry: await held.make(place, clock.now(), untilMs), created: true };
+    return { entry: await held.make(place, clock.now(), holdMs), created: true };
   }
 
   /** Makes a held file a real one. When the service has got one there meanwhile, that one stays. */
@@ -109,7 +109,7 @@ export class Writing {
       return { ...entry, modifiedMs };
     }
     const hold = await held.get(path);
-    if (hold && hold.id === entry.id) return held.put({ ...hold, modifiedMs });
+    if (hold && hold.id === entry.id) return held.keep({ ...hold, modifiedMs }, held.remainingMs(hold));
     const shown = await times.set(entry, modifiedMs);
     metadata.adorn(shown);
     return shown;
@@ -130,7 +130,7 @@ export class Writing {
     options: WriteOptions,
     signal: AbortSignal | undefined,
   ): Promise<Written> {
-    const { held, clock } = this.parts;
+    const { held } = this.parts;
     const { path } = hold;
     if (!holds(options.mode, heldEntry(hold)))
       throw new FileError('changed', `${path} is not what was expected`);
@@ -140,8 +140,7 @@ export class Writing {
       const peeked = await peek(body);
       if (peeked.isEmpty && !options.sizeBytes) {
         const { modifiedMs = hold.modifiedMs } = options;
-        const untilMs = Math.max(hold.untilMs, clock.now() + this.holdMs);
-        const entry = await held.put({ ...hold, modifiedMs, untilMs });
+        const entry = await held.keep({ ...hold, modifiedMs }, Math.max(held.remainingMs(hold), this.holdMs));
         return { entry, created: false };
       }
       // Whoever named the held revision wants to replace nothing else that has come there meanwhile.

@@ -1,20 +1,34 @@
-import type { Clock } from '../../src/util/clock.ts';
+import { type Clock, type Instant, instantAt } from '../../src/util/clock.ts';
 
 /** No request sleeps so long: who does looks after the house from time to time, and holds nobody up. */
 const HOUSEKEEPING_MS = 60 * 60 * 1000;
 
-/** A `Clock` that a test turns by hand: no time passes but by `advance`. */
+/** A `Clock` that a test turns by hand: no time passes but by `advance`, and wall time jumps by `stepWall`. */
 export class ManualClock implements Clock {
-  #nowMs: number;
+  /** Since the clock was made. */
+  #elapsedMs = 0;
+  #wallStartMs: number;
   #sleepers: { readonly dueMs: number; readonly sleepMs: number; readonly wake: () => void }[] = [];
   #watchers: (() => void)[] = [];
 
   constructor(startMs = Date.UTC(2026, 0, 1)) {
-    this.#nowMs = startMs;
+    this.#wallStartMs = startMs;
   }
 
   now(): number {
-    return this.#nowMs;
+    return this.#wallStartMs + this.#elapsedMs;
+  }
+
+  instant(): Instant {
+    return instantAt(this.#elapsedMs);
+  }
+
+  /**
+   * Moves wall time alone: back as when somebody sets the computer's clock, forward as when the machine was suspended.
+   * Nobody wakes.
+   */
+  stepWall(ms: number): void {
+    this.#wallStartMs += ms;
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -22,7 +36,7 @@ export class ManualClock implements Clock {
       if (signal?.aborted) return reject(signal.reason);
       if (ms <= 0) return resolve();
       const sleeper = {
-        dueMs: this.#nowMs + ms,
+        dueMs: this.#elapsedMs + ms,
         sleepMs: ms,
         wake: () => {
           signal?.removeEventListener('abort', stop);
@@ -41,15 +55,15 @@ export class ManualClock implements Clock {
 
   /** Lets `ms` milliseconds pass: wakes, in order of time, all that sleep no longer than that. */
   async advance(ms: number): Promise<void> {
-    const endMs = this.#nowMs + ms;
+    const endMs = this.#elapsedMs + ms;
     for (let next = this.#next(endMs); next; next = this.#next(endMs)) {
-      this.#nowMs = Math.max(this.#nowMs, next.dueMs);
+      this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs);
       this.#sleepers = this.#sleepers.filter((other) => other !== next);
       next.wake();
       // What woke may go back to sleep within the same span: let it run first.
       await settle();
     }
-    this.#nowMs = endMs;
+    this.#elapsedMs = endMs;
   }
 
   /** Lets time pass, as much as anyone sleeps, until `work` is done. */
@@ -76,7 +90,7 @@ export class ManualClock implements Clock {
   /** Milliseconds until the first of those is due; `undefined` when none sleeps. */
   get nextMs(): number | undefined {
     const next = this.#next(Number.POSITIVE_INFINITY, HOUSEKEEPING_MS);
-    return next && next.dueMs - this.#nowMs;
+    return next && next.dueMs - this.#elapsedMs;
   }
 
   /** Resolves as soon as `count` of those are waiting: a test may then advance. */

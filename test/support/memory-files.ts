@@ -151,8 +151,8 @@ export class MemoryFiles implements Files {
     return { entry: this.#putFile(path, content, options.modifiedMs), created: old === undefined };
   }
 
-  async hold(path: Path, untilMs: number): Promise<Written> {
-    this.#begin('hold', undefined, { path, options: { untilMs } });
+  async hold(path: Path, holdMs: number): Promise<Written> {
+    this.#begin('hold', undefined, { path, options: { holdMs } });
     const old = this.#tree.get(path);
     if (old?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
     if (old) return { entry: old, created: false };

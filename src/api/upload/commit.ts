@@ -1,3 +1,4 @@
+import type { Moment } from '../../util/clock.ts';
 import { nameOf, type Path } from '../../util/path.ts';
 import type { Situation, Trouble } from '../caller.ts';
 import type { Client } from '../context.ts';
@@ -22,7 +23,12 @@ export interface Commit {
   readonly sizeBytes: number;
   /** Absent when the caller does not know it. */
   readonly contentHash?: string;
-  /** By our clock, when the commit was first asked for. */
+  /** When the commit was first asked for. */
+  readonly started: Moment;
+}
+
+interface TimedCommit extends Commit {
+  /** When it was first asked for, by the service's clock. */
   readonly startedMs: number;
 }
 
@@ -63,7 +69,7 @@ export async function resolveCommit(
   if (!outcomeUnknown && !(conflict && commit.options.mode.if === 'rev')) return undefined;
   const found = await statOf(client, commit.path, { signal, trouble });
   if (!outcomeUnknown) return found?.kind === 'file' && isUnchanged(found, commit) ? found : undefined;
-  const timed = { ...commit, startedMs: client.caller.serviceTime(commit.startedMs) };
+  const timed = { ...commit, startedMs: client.caller.serviceTime(commit.started) };
   if (found?.kind === 'file' && isOurs(found, timed)) return found;
   // To call it refused when it was done, and replaced since, would make the writer do it twice.
   return failure.reason === 'refused' ? replacedCommit(client, timed, { signal, trouble }) : undefined;
@@ -75,7 +81,7 @@ const REVISIONS_MAX = 100;
 /** What this commit made, if somebody has replaced or deleted it since. */
 async function replacedCommit(
   { caller, root }: Client,
-  commit: Commit,
+  commit: TimedCommit,
   how: { readonly signal: AbortSignal | undefined; readonly trouble: Trouble },
 ): Promise<FileEntry | undefined> {
   const { mode } = commit.options;
@@ -92,7 +98,7 @@ async function replacedCommit(
 }
 
 /** Whether what is there came of this commit, begun at a time by the service's clock, or makes it needless. */
-function isOurs(found: FileEntry, commit: Commit): boolean {
+function isOurs(found: FileEntry, commit: TimedCommit): boolean {
   const { mode } = commit.options;
   if (found.sizeBytes !== commit.sizeBytes) return false;
   // A new file is called as we asked: one in another case was there before.
@@ -106,7 +112,7 @@ function isOurs(found: FileEntry, commit: Commit): boolean {
   return mode.if !== 'absent' || since;
 }
 
-function isSince(found: FileEntry, { startedMs }: Commit): boolean {
+function isSince(found: FileEntry, { startedMs }: TimedCommit): boolean {
   // The service's times are whole seconds.
   return found.committedMs >= Math.floor(startedMs / 1000) * 1000;
 }

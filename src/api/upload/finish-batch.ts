@@ -1,3 +1,4 @@
+import { momentNow } from '../../util/clock.ts';
 import type { Trouble } from '../caller.ts';
 import type { Client } from '../context.ts';
 import { ApiError } from '../errors.ts';
@@ -69,10 +70,10 @@ class Batch {
     private readonly signal: AbortSignal | undefined,
     private readonly onOutcome: OnOutcome,
   ) {
-    const startedMs = client.clock.now();
+    const started = momentNow(client.clock);
     this.#entries = commits.map((commit, index) => ({
       index,
-      commit: { ...commit, startedMs },
+      commit: { ...commit, started },
       arg: finishArg(client, commit),
     }));
     this.#pending = this.#entries;

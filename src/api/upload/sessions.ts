@@ -1,3 +1,4 @@
+import { momentNow } from '../../util/clock.ts';
 import { contentHashOf } from '../../util/content-hash.ts';
 import type { Client } from '../context.ts';
 import { ApiError } from '../errors.ts';
@@ -47,7 +48,7 @@ export function sessionsOf(client: Client): Sessions {
       const request = uploadRequest('files/upload_session/finish', finishArg(client, commit), EMPTY);
       return commitBy(
         client,
-        { ...commit, startedMs: client.clock.now() },
+        { ...commit, started: momentNow(client.clock) },
         { request, lane: 'commit', signal },
       );
     },

@@ -1,4 +1,4 @@
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, type Instant, instantIn, LONG_AGO } from '../../util/clock.ts';
 
 /** A commit under way, and whether another one of ours was at any time of it. */
 export interface CommitFlight {
@@ -19,12 +19,12 @@ const ONE_BY_ONE_MS = 3_600_000;
 export class SideBySide {
   readonly #flights = new Set<CommitFlight>();
   #atOnce = AT_ONCE.first;
-  #oneByOneUntilMs = 0;
+  #oneByOneUntil: Instant = LONG_AGO;
 
   constructor(private readonly clock: Clock) {}
 
   get atOnce(): number {
-    if (this.clock.now() < this.#oneByOneUntilMs) return 1;
+    if (this.clock.instant() < this.#oneByOneUntil) return 1;
     return this.#atOnce;
   }
 
@@ -48,6 +48,6 @@ export class SideBySide {
   /** The service refused one beside another one, or limits calls: those that go together are fewer. */
   refused(): void {
     this.#atOnce = AT_ONCE.first;
-    this.#oneByOneUntilMs = this.clock.now() + ONE_BY_ONE_MS;
+    this.#oneByOneUntil = instantIn(this.clock, ONE_BY_ONE_MS);
   }
 }

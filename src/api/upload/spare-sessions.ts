@@ -1,3 +1,4 @@
+import { ageMs, type Moment, momentNow } from '../../util/clock.ts';
 import type { Client } from '../context.ts';
 import type { UploadSession } from '../remote.ts';
 import { parsed, rpcRequest } from '../request.ts';
@@ -16,15 +17,15 @@ const USED_WITHIN_MS = 3_600_000;
 
 /** Empty upload sessions in stock, so that a batch of short contents need not ask for its own. Unused ones lapse. */
 export class SpareSessions {
-  #stock: { readonly session: UploadSession; readonly untilMs: number }[] = [];
+  #stock: { readonly session: UploadSession; readonly asked: Moment }[] = [];
   #refill: Promise<void> | undefined;
 
   constructor(private readonly client: Client) {}
 
   /** `count` empty sequential sessions that nobody else has. Throws `ApiError`, or the signal's reason. */
   async take(count: number, signal: AbortSignal | undefined): Promise<readonly UploadSession[]> {
-    const nowMs = this.client.clock.now();
-    this.#stock = this.#stock.filter(({ untilMs }) => untilMs > nowMs);
+    const { clock } = this.client;
+    this.#stock = this.#stock.filter(({ asked }) => ageMs(clock, asked) < USED_WITHIN_MS);
     // Those who find one under way wait for it: it brings more than they want.
     if (this.#stock.length < count) await this.#refill;
     const missing = count - this.#stock.length;
@@ -47,7 +48,7 @@ export class SpareSessions {
   async #start(count: number, signal: AbortSignal | undefined): Promise<void> {
     const { caller, clock } = this.client;
     const arg: UploadSessionStartBatchArg = { num_sessions: count };
-    const untilMs = clock.now() + USED_WITHIN_MS;
+    const asked = momentNow(clock);
     const ids = await caller.call({
       request: rpcRequest(ROUTE, arg),
       lane: 'staging',
@@ -59,6 +60,6 @@ export class SpareSessions {
         return session_ids;
       },
     });
-    this.#stock.push(...ids.map((id) => ({ session: { id }, untilMs })));
+    this.#stock.push(...ids.map((id) => ({ session: { id }, asked })));
   }
 }

@@ -1,3 +1,4 @@
+import { momentNow } from '../../util/clock.ts';
 import { contentHashOf } from '../../util/content-hash.ts';
 import type { Client } from '../context.ts';
 import type { Remote } from '../remote.ts';
@@ -13,7 +14,7 @@ export function uploadsOf(client: Client): Pick<Remote, 'upload' | 'uploadsAtOnc
     async upload(path, body, options, signal) {
       const contentHash = contentHashOf(body);
       const arg: UploadArg = { ...commitInfo(client, path, options), content_hash: contentHash };
-      const commit = { path, options, sizeBytes: body.length, contentHash, startedMs: client.clock.now() };
+      const commit = { path, options, sizeBytes: body.length, contentHash, started: momentNow(client.clock) };
       const request = uploadRequest('files/upload', arg, body);
       return commitBy(client, commit, { request, lane: 'upload', signal });
     },

@@ -2,7 +2,7 @@ import { createRemote, type HttpRemote } from '../../api/client.ts';
 import type { ApiFailure } from '../../api/errors.ts';
 import { adviceForRefusedLogin } from '../../config/login-advice.ts';
 import { type DriveConfig, PUBLIC_SERVICE, type RemoteService } from '../../config/service.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, elapsedMs } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { pathOf, ROOT } from '../../util/path.ts';
 import { type Advice, attempt, gigabytes, type Report } from './report.ts';
@@ -128,9 +128,9 @@ async function checkLatency(remote: HttpRemote, { report, clock, signal }: Accou
   const times: number[] = [];
   const asked = await attempt(report, 'latency', { scope: 'files.metadata.read' }, async () => {
     for (let call = 0; call < LATENCY_CALLS; call++) {
-      const startMs = clock.now();
+      const start = clock.instant();
       await remote.stat(nothing, signal);
-      times.push(clock.now() - startMs);
+      times.push(Math.round(elapsedMs(clock, start)));
     }
   });
   if (!asked) return;

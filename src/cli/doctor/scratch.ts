@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ApiError } from '../../api/errors.ts';
 import type { FileEntry, Remote } from '../../api/remote.ts';
 import type { DeletePolicy } from '../../config/service.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, elapsedMs } from '../../util/clock.ts';
 import { join, type Path, pathOf } from '../../util/path.ts';
 import { attempt, type Report } from './report.ts';
 
@@ -66,8 +66,8 @@ async function checkFeed({ remote, report, clock, signal }: ScratchNeeds, folder
       const change = remote.awaitChange(cursor, FEED_WAIT_MS, over.signal);
       change.catch(() => undefined);
       await remote.createFolder(join(folder, 'change'), signal);
-      const madeMs = clock.now();
-      return (await change) ? clock.now() - madeMs : undefined;
+      const made = clock.instant();
+      return (await change) ? Math.round(elapsedMs(clock, made)) : undefined;
     } finally {
       signal.removeEventListener('abort', stop);
       over.abort(new Error('the check is over'));

@@ -58,7 +58,7 @@ async function requirePlace(context: Context, tokens: ReadonlySet<string>): Prom
 async function makeFile({ drive, path }: Context, entry: Entry | undefined, taken: Lock): Promise<boolean> {
   if (entry && !isEmptyFile(entry)) return false;
   try {
-    return (await drive.files.hold(path, taken.expiresMs)).created;
+    return (await drive.files.hold(path, taken.timeoutSeconds * 1000)).created;
   } catch (error) {
     await drive.state.locks.release(taken.token);
     throw error;
@@ -84,7 +84,7 @@ async function refresh(context: Context, entry: Entry | undefined): Promise<void
     throw new DavError(412, `no lock of yours on ${path} has this token; it may have run out`, {
       precondition: 'lock-token-matches-request-uri',
     });
-  if (entry && isEmptyFile(entry)) await drive.files.hold(entry.path, expiresMs);
+  if (entry && isEmptyFile(entry)) await drive.files.hold(entry.path, timeoutSeconds * 1000);
   await answerLocks(context, 200, renewed, entry, { isRefresh: true });
 }
 

@@ -71,7 +71,7 @@ async function write(context: Context, entry: FileEntry | undefined, mode: Write
   const sizeBytes = body.announcedBytes;
   const isFirstHalf = !entry && sizeBytes === 0 && !body.isChunked && context.client.createsEmptyFirst;
   if (isFirstHalf && modifiedMs === undefined && mode.if === 'any') {
-    const held = await drive.files.hold(path, context.clock.now() + EMPTY_HOLD_MS);
+    const held = await drive.files.hold(path, EMPTY_HOLD_MS);
     // If somebody was quicker it is a file to be emptied.
     if (held.created) return held;
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 
 /** More guesses than a person needs, fewer than a program wants. */
 const GUESSES_PER_MINUTE = 10;
@@ -19,15 +19,14 @@ export interface Guesses {
 }
 
 export function guessesOf(clock: Clock): Guesses {
-  const guesses = new Map<string, { sinceMs: number; count: number }>();
+  const guesses = new Map<string, { since: Instant; count: number }>();
   return {
     isTooMany(name) {
-      const nowMs = clock.now();
       const key = keyOf(name);
       const counted = guesses.get(key);
-      if (!counted || nowMs - counted.sinceMs >= MINUTE_MS) {
+      if (!counted || elapsedMs(clock, counted.since) >= MINUTE_MS) {
         guesses.delete(key);
-        guesses.set(key, { sinceMs: nowMs, count: 1 });
+        guesses.set(key, { since: clock.instant(), count: 1 });
         const [oldest] = guesses.keys();
         if (guesses.size > COUNTED_MAX && oldest !== undefined) guesses.delete(oldest);
         return false;

@@ -1,5 +1,6 @@
 import { type Answer, isContent } from '../../http/answer.ts';
 import { ClientGone } from '../../http/exchange.ts';
+import { elapsedMs } from '../../util/clock.ts';
 import type { Faults } from './faults.ts';
 
 /** So often a slow line gets its next bytes. */
@@ -26,7 +27,8 @@ export async function* paced(
   signal?: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const { clock } = faults;
-  let dueMs = clock.now();
+  const start = clock.instant();
+  let dueMs = 0;
   for await (const chunk of bytes) {
     const perSecond = faults.value('bandwidth-bytes-per-second');
     if (perSecond === 0) {
@@ -37,8 +39,8 @@ export async function* paced(
     for (let at = 0; at < chunk.length; at += pieceBytes) {
       const piece = chunk.subarray(at, at + pieceBytes);
       // A line that stood still does not catch up.
-      dueMs = Math.max(dueMs, clock.now() - PACE_MS) + (piece.length / perSecond) * 1000;
-      await clock.sleep(Math.max(0, dueMs - clock.now()), signal);
+      dueMs = Math.max(dueMs, elapsedMs(clock, start) - PACE_MS) + (piece.length / perSecond) * 1000;
+      await clock.sleep(Math.max(0, dueMs - elapsedMs(clock, start)), signal);
       yield piece;
     }
   }

@@ -1,8 +1,8 @@
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, type Instant, msBetween } from '../../util/clock.ts';
 
 interface Bucket {
   calls: number;
-  atMs: number;
+  at: Instant;
 }
 
 /** A bucket of calls for each caller, refilled at a steady rate. A call that is refused takes nothing out. */
@@ -17,11 +17,11 @@ export class RateLimit {
 
   /** Takes a call out: 0, or the whole seconds after which there is one again. */
   take(caller: string): number {
-    const nowMs = this.clock.now();
-    const bucket = this.#buckets.get(caller) ?? { calls: this.burst, atMs: nowMs };
+    const now = this.clock.instant();
+    const bucket = this.#buckets.get(caller) ?? { calls: this.burst, at: now };
     this.#buckets.set(caller, bucket);
-    bucket.calls = Math.min(this.burst, bucket.calls + ((nowMs - bucket.atMs) / 1000) * this.perSecond);
-    bucket.atMs = nowMs;
+    bucket.calls = Math.min(this.burst, bucket.calls + (msBetween(bucket.at, now) / 1000) * this.perSecond);
+    bucket.at = now;
     if (bucket.calls < 1) return Math.max(1, Math.ceil((1 - bucket.calls) / this.perSecond));
     bucket.calls -= 1;
     return 0;

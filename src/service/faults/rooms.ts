@@ -1,4 +1,4 @@
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import type { Codes } from '../accounts/codes.ts';
 import type { Tokens } from '../accounts/tokens.ts';
 import type { Rooms } from '../route.ts';
@@ -154,21 +154,20 @@ async function* then(
 
 /** When things with a name began. Those that began before the service started are of no age. */
 class Ages {
-  readonly #beganMs = new Map<string, number>();
+  readonly #began = new Map<string, Instant>();
 
   constructor(private readonly clock: Clock) {}
 
   begin(name: string): void {
-    this.#beganMs.set(name, this.clock.now());
-    const [oldest] = this.#beganMs.keys();
-    if (this.#beganMs.size > AGES_MAX && oldest !== undefined) this.#beganMs.delete(oldest);
+    this.#began.set(name, this.clock.instant());
+    const [oldest] = this.#began.keys();
+    if (this.#began.size > AGES_MAX && oldest !== undefined) this.#began.delete(oldest);
   }
 
   isOver(name: string, lifetimeSeconds: number): boolean {
-    const beganMs = this.#beganMs.get(name);
-    return (
-      lifetimeSeconds > 0 && beganMs !== undefined && beganMs + lifetimeSeconds * 1000 <= this.clock.now()
-    );
+    const began = this.#began.get(name);
+    if (lifetimeSeconds <= 0 || !began) return false;
+    return elapsedMs(this.clock, began) >= lifetimeSeconds * 1000;
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../util/clock.ts';
+import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { contention } from '../failures.ts';
 import type { CursorOwner } from '../storage/storage.ts';
@@ -42,7 +42,7 @@ const KEPT_MS = 24 * 60 * 60 * 1000;
 interface Job {
   readonly owner: CursorOwner;
   readonly kind: string;
-  readonly endedMs: number;
+  readonly ended?: Moment;
   readonly state: Exclude<JobState, undefined>;
 }
 
@@ -53,7 +53,7 @@ export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
   /** The end of each account's line, and how many are in it. */
   const lines = new Map<string, { readonly end: Promise<void>; readonly waiting: number }>();
 
-  const isOver = ({ state, endedMs }: Job) => state !== 'in-progress' && endedMs + KEPT_MS <= clock.now();
+  const isOver = ({ ended: end }: Job) => end !== undefined && ageMs(clock, end) >= KEPT_MS;
 
   async function run(
     id: string,
@@ -69,7 +69,7 @@ export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
       if (!closing.aborted) log.error('a job failed', { job: job.kind, error: stackOf(error) });
     }
     running.delete(id);
-    ended.set(id, { ...job, state, endedMs: clock.now() });
+    ended.set(id, { ...job, state, ended: momentNow(clock) });
   }
 
   return {
@@ -77,7 +77,7 @@ export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
       const line = lines.get(owner.account) ?? { end: Promise.resolve(), waiting: 0 };
       if (line.waiting >= WAITING_MAX) throw contention();
       const id = `dbjid:${randomBytes(24).toString('base64url')}`;
-      const job: Job = { owner, kind, state: 'in-progress', endedMs: 0 };
+      const job: Job = { owner, kind, state: 'in-progress' };
       running.set(id, job);
       const end = line.end
         .then(() => run(id, job, work))

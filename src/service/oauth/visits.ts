@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Exchange } from '../../http/exchange.ts';
-import type { Clock } from '../../util/clock.ts';
+import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import type { Account, Accounts } from '../accounts/accounts.ts';
 import { isSameSecret, newSecret } from '../accounts/secrets.ts';
 import { cookiesNamed } from '../cookies.ts';
@@ -27,7 +27,7 @@ interface SignedIn {
   readonly accountId: string;
   /** Whoever changes the password ends what was opened with the old one. */
   readonly passwordHash: Uint8Array;
-  readonly untilMs: number;
+  readonly since: Moment;
   readonly signedInFor: string;
 }
 
@@ -58,7 +58,7 @@ export class Visits {
     this.#signedIn.set(id, {
       accountId: account.id,
       passwordHash: account.passwordHash ?? Buffer.of(),
-      untilMs: this.clock.now() + SIGNED_IN_MS,
+      since: momentNow(this.clock),
       signedInFor: query,
     });
     const [oldest] = this.#signedIn.keys();
@@ -92,7 +92,7 @@ export class Visits {
     const isGood =
       account?.passwordHash !== undefined &&
       Buffer.from(account.passwordHash).equals(signedIn.passwordHash) &&
-      this.clock.now() < signedIn.untilMs;
+      ageMs(this.clock, signedIn.since) < SIGNED_IN_MS;
     if (isGood) return { id, account, signedInFor: signedIn.signedInFor };
     this.#signedIn.delete(id);
     return { id };

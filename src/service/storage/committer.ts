@@ -1,4 +1,4 @@
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import type { Database } from './database.ts';
 import { asRefusal, codeOf } from './errors.ts';
 import type { Ticks } from './feed/ticks.ts';
@@ -31,7 +31,7 @@ const WAIT_MS_MAX = 1000;
 const BATCH_MAX = 256;
 
 interface Waiting {
-  readonly queuedMs: number;
+  readonly queued: Instant;
   readonly operation: Operation<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (failure: unknown) => void;
@@ -60,7 +60,7 @@ export class Committer {
     if (this.#closed) return Promise.reject(new Error('the storage is closed'));
     return new Promise((resolve, reject) => {
       this.#queue.push({
-        queuedMs: this.clock.now(),
+        queued: this.clock.instant(),
         operation,
         // The queue does not know the operations' types; the result is this operation's own.
         resolve: (result) => resolve(result as T),
@@ -93,7 +93,7 @@ export class Committer {
     const nowMs = this.clock.now();
     const batch: Waiting[] = [];
     for (const waiting of this.#queue.splice(0, BATCH_MAX)) {
-      if (nowMs - waiting.queuedMs <= this.waitMsMax) batch.push(waiting);
+      if (elapsedMs(this.clock, waiting.queued) <= this.waitMsMax) batch.push(waiting);
       else waiting.reject(new StorageError({ kind: 'write', tag: 'too_many_write_operations' }));
     }
     if (batch.length > 0) this.#commit(batch, nowMs);

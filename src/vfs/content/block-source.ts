@@ -67,7 +67,7 @@ export class BlockSource implements RunKeeper {
   ): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = new Held();
     const cached = new CachedSpans(this.cache, this.buffers, file, range.end);
-    const pace = new Pace(() => this.upstream.clock.now());
+    const pace = new Pace(this.upstream.clock);
     let keptEnd = isWhole ? this.#wholeKeptEnd(file) : blockAt(range.start) + KEPT_BLOCKS_MAX;
     const lastIndex = blockAt(range.end - 1);
     const isSequential = this.#follows(file, range);

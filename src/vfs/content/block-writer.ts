@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, type Instant, instantIn, LONG_AGO } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { Lease } from './block-buffers.ts';
 import { encodeHeader } from './block-file.ts';
@@ -42,7 +42,7 @@ export class BlockWriter {
   #written: WaitingBlock | undefined;
   #state: 'ready' | 'failed' | 'closed' = 'ready';
   /** Of a disk that has failed: when it is tried again. */
-  #restUntilMs = 0;
+  #restUntil: Instant = LONG_AGO;
   #running: Promise<void> | undefined;
 
   constructor(private readonly parts: BlockWriterParts) {}
@@ -89,7 +89,7 @@ export class BlockWriter {
   }
 
   #mayWrite(): boolean {
-    if (this.#state === 'failed') return this.parts.clock.now() >= this.#restUntilMs;
+    if (this.#state === 'failed') return this.parts.clock.instant() >= this.#restUntil;
     return this.#state === 'ready';
   }
 
@@ -145,7 +145,7 @@ export class BlockWriter {
         problem: failure instanceof Error ? failure.message : String(failure),
       });
     this.#state = 'failed';
-    this.#restUntilMs = this.parts.clock.now() + REST_MS;
+    this.#restUntil = instantIn(this.parts.clock, REST_MS);
     this.#dropAll();
   }
 

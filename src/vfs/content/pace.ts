@@ -1,3 +1,5 @@
+import { type Clock, elapsedMs } from '../../util/clock.ts';
+
 /** Downloads of one reader at a time, at most. Each holds a block in memory. */
 const LANES_MAX = 4;
 
@@ -28,7 +30,7 @@ export class Pace {
   #rateBefore = 0;
   #isSettled = false;
 
-  constructor(private readonly nowMs: () => number) {}
+  constructor(private readonly clock: Clock) {}
 
   get lanes(): number {
     return this.#lanes;
@@ -39,9 +41,9 @@ export class Pace {
   }
 
   async waitFor(change: Promise<void>): Promise<void> {
-    const sinceMs = this.nowMs();
+    const since = this.clock.instant();
     await change;
-    this.#waitedMs += this.nowMs() - sinceMs;
+    this.#waitedMs += elapsedMs(this.clock, since);
   }
 
   /** Thinks anew how many there should be, between two blocks. */

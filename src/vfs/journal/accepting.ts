@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Journal, JournalFull, type PendingWrite, type StagedBody } from '../../state/journal.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import { join, nameOf, type Path, parentOf } from '../../util/path.ts';
 import { holds } from '../aside.ts';
 import { FileError } from '../errors.ts';
@@ -71,13 +71,14 @@ export class Accepting {
   }
 
   /** As `Files.hold`. */
-  hold(path: Path, untilMs: number): Promise<Written> {
+  hold(path: Path, holdMs: number): Promise<Written> {
     const { base, journal, pending, drain, shown, turns, clock } = this.parts;
     return turns.open([path], async () => {
       const newest = pending.newest(path);
       if (newest) {
-        if (isWaitingForBody(newest, clock.now())) {
-          newest.write = { ...newest.write, dueMs: untilMs };
+        if (isWaitingForBody(newest, clock)) {
+          newest.write = { ...newest.write, dueMs: clock.now() + holdMs };
+          newest.heldUntil = instantIn(clock, holdMs);
           drain.offer(newest);
           await journal.change(newest.write).catch(asFileError);
         }
@@ -86,15 +87,16 @@ export class Accepting {
       const original = await base.stat(path);
       if (original) return { entry: shown.of(original), created: false };
       const staged = await journal.stage(nothing());
-      return this.#accept(path, staged, { mode: { if: 'any' } }, untilMs);
+      return this.#accept(path, staged, { mode: { if: 'any' } }, holdMs);
     });
   }
 
   /** Nothing waits at `path` for a body any more. */
   settle(path: Path): void {
     const newest = this.parts.pending.newest(path);
-    if (!newest || !isWaitingForBody(newest, this.parts.clock.now())) return;
+    if (!newest || !isWaitingForBody(newest, this.parts.clock)) return;
     newest.write = { ...newest.write, dueMs: 0 };
+    newest.heldUntil = LONG_AGO;
     this.parts.drain.offer(newest);
   }
 
@@ -115,17 +117,19 @@ export class Accepting {
   }
 
   /** In turn, so that nothing but a landing changes what is here. */
-  async #accept(path: Path, body: StagedBody, options: WriteOptions, holdUntilMs?: number): Promise<Written> {
-    const { journal, pending, drain, touch } = this.parts;
+  async #accept(path: Path, body: StagedBody, options: WriteOptions, askedHoldMs?: number): Promise<Written> {
+    const { journal, pending, drain, touch, clock } = this.parts;
     const place = await this.#placeOf(path);
     refuse(path, place, options);
+    const holdMs = askedHoldMs ?? this.#bodyWaitMs(place, body);
     const { newest, current, folder } = place;
     const superseded = newest?.state === 'waiting' && !newest.wasSent ? newest : undefined;
     const file = new PendingFile(
-      this.#writeOf(path, place, body, options, holdUntilMs),
+      this.#writeOf(path, place, body, options, holdMs),
       body.sizeBytes - replacedBytes(place, superseded),
     );
     file.state = 'accepting';
+    if (holdMs > 0) file.heldUntil = instantIn(clock, holdMs);
     if (superseded) {
       superseded.state = 'kept';
       drain.withdraw(superseded);
@@ -149,17 +153,23 @@ export class Accepting {
     return { entry: pendingEntry(file.write), created: !current };
   }
 
+  /** How long a file waits for the body that is about to follow, in ms: one that is empty, and new. */
+  #bodyWaitMs({ newest, current }: Place, { sizeBytes }: StagedBody): number {
+    const { clock, holdMs } = this.parts;
+    const isWaiting = newest !== undefined && isWaitingForBody(newest, clock);
+    if (sizeBytes > 0 || (current && !isWaiting)) return 0;
+    return isWaiting ? Math.max(remainingMs(clock, newest.heldUntil), holdMs) : holdMs;
+  }
+
   #writeOf(
     path: Path,
     { newest, original, current, folder }: Place,
     { sizeBytes, contentHash }: StagedBody,
     { modifiedMs }: WriteOptions,
-    holdUntilMs: number | undefined,
+    holdMs: number,
   ): PendingWrite {
-    const { clock, holdMs } = this.parts;
     const id = randomUUID();
-    const nowMs = clock.now();
-    const isFirstHalf = sizeBytes === 0 && (!current || (newest && isWaitingForBody(newest, nowMs)));
+    const nowMs = this.parts.clock.now();
     return {
       id,
       // What is there keeps its name, in whatever letter case it is written to.
@@ -169,7 +179,7 @@ export class Accepting {
       contentHash,
       modifiedMs: wholeSeconds(modifiedMs ?? nowMs),
       acceptedMs: nowMs,
-      dueMs: holdUntilMs ?? (isFirstHalf ? Math.max(newest?.write.dueMs ?? 0, nowMs + holdMs) : 0),
+      dueMs: holdMs > 0 ? nowMs + holdMs : 0,
       // Nobody but us is to be overwritten unseen: not even by a write without a condition.
       replaces: newest ? newest.write.replaces : original?.rev,
     };
@@ -219,8 +229,8 @@ function replacedBytes({ newest, original }: Place, superseded: PendingFile | un
   return newest?.write.sizeBytes ?? original?.sizeBytes ?? 0;
 }
 
-function isWaitingForBody({ state, write }: PendingFile, nowMs: number): boolean {
-  return state === 'waiting' && write.sizeBytes === 0 && write.dueMs > nowMs;
+function isWaitingForBody({ state, write, heldUntil }: PendingFile, clock: Clock): boolean {
+  return state === 'waiting' && write.sizeBytes === 0 && heldUntil > clock.instant();
 }
 
 /** The service keeps no more. */

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { PendingFile, PendingFiles } from './pending-files.ts';
 import { isTrouble } from './verdict.ts';
@@ -26,9 +26,6 @@ const SENDING_LARGE_MAX = 2;
 /** Until the next try, after the first failure and at most; doubled each time. */
 const RETRY_MS = { first: 1_000, max: 60_000 };
 
-/** Timers of Node hold no more than 24 days; a wait is cut into such pieces. */
-const SLEEP_MS_MAX = 3_600_000;
-
 interface Waiter {
   readonly resolve: () => void;
   readonly reject: (reason: unknown) => void;
@@ -48,7 +45,7 @@ export class Drain {
   #sendingBytes = 0;
   #sendingLarge = 0;
   #troubles = 0;
-  #pausedUntilMs = 0;
+  #pausedUntil: Instant = LONG_AGO;
   #alarm = new AbortController();
   #idle: (() => void)[] = [];
 
@@ -58,7 +55,7 @@ export class Drain {
   }
 
   get #isPaused(): boolean {
-    return this.#pausedUntilMs > this.parts.clock.now();
+    return this.#pausedUntil > this.parts.clock.instant();
   }
 
   /** To be called when a write may be sent from now on. */
@@ -66,7 +63,7 @@ export class Drain {
     if (file.state !== 'waiting' || this.parts.pending.first(file.write.path) !== file) return;
     this.withdraw(file);
     if (file.isUrgent) this.#urgent.add(file);
-    else if (file.dueMs > this.parts.clock.now()) this.#later.add(file);
+    else if (file.due > this.parts.clock.instant()) this.#later.add(file);
     else this.#ready.add(file);
     this.#send();
   }
@@ -164,16 +161,15 @@ export class Drain {
   }
 
   #putBack(file: PendingFile, error: unknown): void {
-    const nowMs = this.parts.clock.now();
     file.state = 'waiting';
     file.isUrgent = false;
     if (this.#stop.signal.aborted) return;
     if (isTrouble(error)) {
-      this.#trouble(nowMs, error);
+      this.#trouble(error);
       return;
     }
     file.failures++;
-    file.notBeforeMs = nowMs + backoffMs(file.failures);
+    file.notBefore = instantIn(this.parts.clock, backoffMs(file.failures));
     this.parts.log.warn('a write is not at the storage service yet', {
       path: file.write.path,
       failures: file.failures,
@@ -182,10 +178,10 @@ export class Drain {
   }
 
   /** The first of those that fail together counts for all of them. */
-  #trouble(nowMs: number, error: unknown): void {
+  #trouble(error: unknown): void {
     if (this.#isPaused) return;
     this.#troubles++;
-    this.#pausedUntilMs = nowMs + backoffMs(this.#troubles);
+    this.#pausedUntil = instantIn(this.parts.clock, backoffMs(this.#troubles));
     const { files, bytes } = this.parts.pending;
     this.parts.log.warn('the storage service takes no writes for now; they wait in the journal', {
       files,
@@ -197,7 +193,7 @@ export class Drain {
   #recovered(): void {
     if (this.#troubles === 0) return;
     this.#troubles = 0;
-    this.#pausedUntilMs = 0;
+    this.#pausedUntil = LONG_AGO;
     const { files, bytes } = this.parts.pending;
     this.parts.log.info('the storage service takes writes again', { files, bytes });
   }
@@ -211,22 +207,21 @@ export class Drain {
   /** Wakes when the pause ends, or the first that waits for its time is due. */
   #schedule(): void {
     this.#alarm.abort();
-    const nowMs = this.parts.clock.now();
+    const { clock } = this.parts;
     const isHeldUp = this.#ready.size > 0 && this.#isPaused;
-    let nextMs = isHeldUp ? this.#pausedUntilMs : Number.POSITIVE_INFINITY;
-    for (const file of this.#later) nextMs = Math.min(nextMs, file.dueMs);
-    if (nextMs === Number.POSITIVE_INFINITY || this.#stop.signal.aborted) return;
+    let waitMs = isHeldUp ? remainingMs(clock, this.#pausedUntil) : Number.POSITIVE_INFINITY;
+    for (const file of this.#later) waitMs = Math.min(waitMs, remainingMs(clock, file.due));
+    if (waitMs === Number.POSITIVE_INFINITY || this.#stop.signal.aborted) return;
     this.#alarm = new AbortController();
-    const waitMs = Math.min(SLEEP_MS_MAX, Math.max(0, nextMs - nowMs));
-    this.parts.clock.sleep(waitMs, this.#alarm.signal).then(
+    clock.sleep(Math.max(0, waitMs), this.#alarm.signal).then(
       () => this.#wake(),
       () => {},
     );
   }
 
   #wake(): void {
-    const nowMs = this.parts.clock.now();
-    for (const file of [...this.#later]) if (file.dueMs <= nowMs) this.offer(file);
+    const now = this.parts.clock.instant();
+    for (const file of [...this.#later]) if (file.due <= now) this.offer(file);
     this.#send();
   }
 

@@ -71,8 +71,8 @@ export function createJournaledFiles(parts: JournaledParts): Files {
       goesThrough(path) || !room.fits(options.sizeBytes)
         ? writeThrough(path, body, options, signal)
         : accepting.write(path, body, options, signal),
-    async hold(path, untilMs) {
-      return goesThrough(path) ? shownWritten(await base.hold(path, untilMs)) : accepting.hold(path, untilMs);
+    async hold(path, holdMs) {
+      return goesThrough(path) ? shownWritten(await base.hold(path, holdMs)) : accepting.hold(path, holdMs);
     },
     async settle(path) {
       accepting.settle(path);

@@ -1,4 +1,5 @@
 import type { PendingWrite } from '../../state/journal.ts';
+import { type Instant, LONG_AGO, laterOf } from '../../util/clock.ts';
 import { isWithin, keyOf, type Path, parentOf } from '../../util/path.ts';
 import type { FileEntry } from '../files.ts';
 import { pendingEntry } from './entries.ts';
@@ -17,8 +18,10 @@ export class PendingFile {
   failures = 0;
   /** What the service made of it, when only crossing it out in the journal is left to do. */
   landed: FileEntry | undefined;
-  /** After a failure, until the next try, in ms since 1970. */
-  notBeforeMs = 0;
+  /** Until then an empty file waits for its body. */
+  heldUntil: Instant = LONG_AGO;
+  /** After a failure, the next try is made then. */
+  notBefore: Instant = LONG_AGO;
 
   constructor(
     public write: PendingWrite,
@@ -26,8 +29,8 @@ export class PendingFile {
     public readonly growthBytes: number,
   ) {}
 
-  get dueMs(): number {
-    return this.isUrgent ? 0 : Math.max(this.write.dueMs, this.notBeforeMs);
+  get due(): Instant {
+    return this.isUrgent ? LONG_AGO : laterOf(this.heldUntil, this.notBefore);
   }
 }
 

@@ -72,7 +72,7 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   const depth = () => ({ files: pending.files, bytes: pending.bytes, lostFiles: journal.lostFiles });
 
   for (const write of await journal.all()) {
-    // No body is to follow any more.
+    // Due at once: no body is to follow any more.
     const file = new PendingFile({ ...write, dueMs: 0 }, write.sizeBytes);
     file.wasSent = true;
     pending.add(file);

@@ -1,5 +1,5 @@
 import type { Change, Remote } from '../../api/remote.ts';
-import type { Clock } from '../../util/clock.ts';
+import { ageMs, type Clock, type Instant, type Moment, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { isApiFailure } from '../errors.ts';
 
@@ -7,8 +7,8 @@ import { isApiFailure } from '../errors.ts';
 export interface FeedListener {
   /** In the service's order. `doubted`: it may be older than what we have done ourselves meanwhile. */
   apply(changes: readonly Change[], how: { readonly doubted: boolean }): Promise<void>;
-  /** All that had happened by `reachedMs` has been told. */
-  reached(reachedMs: number): void;
+  /** All that had happened by then has been told. */
+  reached(reached: Instant): void;
   /** What changed until now cannot be told. */
   reset(): void;
 }
@@ -45,11 +45,11 @@ export class ChangeFeed {
   #cursor: string | undefined;
   #isAlive = false;
   /** Until then changes were told as they happened. */
-  #heardMs = 0;
+  #heard: Moment | undefined;
   /** The feed was down: what it tells first may be long past. */
   #isLate = false;
   #failures = 0;
-  #caughtUpMs = Number.NEGATIVE_INFINITY;
+  #caughtUp: Moment | undefined;
 
   constructor(private readonly parts: FeedParts) {}
 
@@ -58,15 +58,19 @@ export class ChangeFeed {
     return this.#isAlive;
   }
 
-  /** Whether what was asked for at `askedMs` may still be believed. */
-  isFresh(askedMs: number): boolean {
+  /** Whether what was asked for at `asked` may still be believed. */
+  isFresh(asked: Moment): boolean {
     if (this.#isAlive && !this.#isSilent) return true;
     const { clock, staleMs } = this.parts;
-    return clock.now() < Math.max(askedMs, this.#heardMs) + staleMs;
+    return Math.min(ageMs(clock, asked), this.#silentMs) < staleMs;
   }
 
   get #isSilent(): boolean {
-    return this.parts.clock.now() >= this.#heardMs + SILENCE_MS_MAX;
+    return this.#silentMs >= SILENCE_MS_MAX;
+  }
+
+  get #silentMs(): number {
+    return this.#heard ? ageMs(this.parts.clock, this.#heard) : Number.POSITIVE_INFINITY;
   }
 
   start(): void {
@@ -104,8 +108,8 @@ export class ChangeFeed {
       const hasChanged = await remote.awaitChange(this.#cursor, POLL_MS, signal);
       this.#failures = 0;
       if (!hasChanged) {
-        this.#heardMs = clock.now();
-        listener.reached(clock.now());
+        this.#heard = momentNow(clock);
+        listener.reached(this.#heard.instant);
         continue;
       }
       await this.#pace(signal);
@@ -116,7 +120,7 @@ export class ChangeFeed {
   /** Each of our own commits wakes us too: to ask after each would cost as many calls again. */
   async #pace(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.parts;
-    const leftMs = this.#caughtUpMs + everyMs - clock.now();
+    const leftMs = this.#caughtUp ? everyMs - ageMs(clock, this.#caughtUp) : 0;
     if (leftMs > 0) await clock.sleep(leftMs, signal);
   }
 
@@ -126,16 +130,16 @@ export class ChangeFeed {
     const doubted = this.#isLate || (this.#isAlive && this.#isSilent);
     let count = 0;
     for (let hasMore = true; hasMore; ) {
-      const askedMs = clock.now();
+      const asked = clock.instant();
       const page = await remote.changesSince(this.#cursor ?? '', signal);
       await listener.apply(page.changes, { doubted });
       this.#cursor = page.cursor;
       count += page.changes.length;
       hasMore = page.hasMore;
-      if (!hasMore) listener.reached(askedMs);
+      if (!hasMore) listener.reached(asked);
     }
-    this.#caughtUpMs = clock.now();
-    this.#heardMs = this.#caughtUpMs;
+    this.#caughtUp = momentNow(clock);
+    this.#heard = this.#caughtUp;
     return count;
   }
 
@@ -147,7 +151,7 @@ export class ChangeFeed {
 
   #down(error: unknown): void {
     const { clock, log, listener } = this.parts;
-    if (this.#isAlive && !this.#isSilent) this.#heardMs = clock.now();
+    if (this.#isAlive && !this.#isSilent) this.#heard = momentNow(clock);
     if (!this.#isLate) log.warn('the change feed is down', { reason: String(error) });
     this.#isAlive = false;
     this.#isLate = true;

@@ -1,5 +1,5 @@
 import type { Entry, FolderEntry, Remote } from '../../api/remote.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, momentNow } from '../../util/clock.ts';
 import { foldName, join, keyOf, nameOf, type Path, parentOf } from '../../util/path.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { FileError, isApiFailure } from '../errors.ts';
@@ -142,14 +142,14 @@ export class Inquiries {
     const { known, clock } = this.parts;
     const key = keyOf(path);
     const fetch = known.fetches.begin('folder', key);
-    const askedMs = clock.now();
+    const asked = momentNow(clock);
     try {
       const [folder, found] = await Promise.all([theFolder(), this.#readFolder(path, signal)]);
       for (const [name, entry] of found) found.set(name, placedIn(folder.path, entry));
       await this.#settle(fetch, folder, found, signal);
       const before = known.folder(key);
       if (before) for (const [name, entry] of found) found.set(name, withTimeOf(before.get(name), entry));
-      const listed = CachedFolder.whole(folder.path, askedMs, found);
+      const listed = CachedFolder.whole(folder.path, asked, found);
       if (!fetch.isVoid) known.keepFolder(key, listed);
       return listed;
     } finally {

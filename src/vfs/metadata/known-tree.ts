@@ -1,5 +1,5 @@
 import type { Entry, FolderEntry } from '../../api/remote.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import { join, keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
 import { Fetches } from './fetches.ts';
 import { parentKeyOf } from './key-tree.ts';
@@ -18,7 +18,7 @@ export class KnownTree {
   constructor(
     private readonly clock: Clock,
     bytesMax: number,
-    isFresh: (askedMs: number) => boolean,
+    isFresh: (asked: Moment) => boolean,
   ) {
     this.#folders = new FolderCache(bytesMax, isFresh);
   }
@@ -81,7 +81,7 @@ export class KnownTree {
   /** Remembers an answer of the service, in a folder of which nothing was known if need be. */
   store(key: string, known: Known, parentPath: Path): void {
     const parentKey = parentKeyOf(key);
-    const folder = this.#folders.find(parentKey) ?? new CachedFolder(parentPath, this.clock.now());
+    const folder = this.#folders.find(parentKey) ?? new CachedFolder(parentPath, momentNow(this.clock));
     const name = nameOf(key as Path);
     const before = folder.get(name);
     this.#dropUnless(key, before, known);
@@ -91,7 +91,7 @@ export class KnownTree {
 
   /** We have made the folder at `path`, and nothing is in it. */
   startEmpty(path: Path): void {
-    this.#folders.keep(keyOf(path), CachedFolder.whole(path, this.clock.now(), []));
+    this.#folders.keep(keyOf(path), CachedFolder.whole(path, momentNow(this.clock), []));
   }
 
   /** Takes over what the service does not know of an entry, the time that was set for it, if it still is what is there. */

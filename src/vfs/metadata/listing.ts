@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Entry, FolderEntry } from '../../api/remote.ts';
+import type { Moment } from '../../util/clock.ts';
 import { nameOf, type Path } from '../../util/path.ts';
 import type { Listing } from '../files.ts';
 import { KeyTree, parentKeyOf } from './key-tree.ts';
@@ -27,17 +28,13 @@ export class CachedFolder {
   constructor(
     /** In display case. */
     readonly path: Path,
-    /** When the oldest of what it says was asked for, in ms since 1970. */
-    readonly askedMs: number,
+    /** When the oldest of what it says was asked for. */
+    readonly asked: Moment,
   ) {}
 
   /** A folder of which all is known. */
-  static whole(
-    path: Path,
-    askedMs: number,
-    children: Iterable<readonly [name: string, Entry]>,
-  ): CachedFolder {
-    const folder = new CachedFolder(path, askedMs);
+  static whole(path: Path, asked: Moment, children: Iterable<readonly [name: string, Entry]>): CachedFolder {
+    const folder = new CachedFolder(path, asked);
     for (const [name, entry] of children) folder.set(name, entry);
     folder.#whole = true;
     return folder;
@@ -97,10 +94,10 @@ export class FolderCache {
   readonly #folders: LRUCache<string, { readonly folder: CachedFolder }>;
   readonly #keys = new KeyTree();
 
-  /** `isFresh`: whether something may still be believed that was asked for at `askedMs`. */
+  /** `isFresh`: whether something may still be believed that was asked for at `asked`. */
   constructor(
     bytesMax: number,
-    private readonly isFresh: (askedMs: number) => boolean,
+    private readonly isFresh: (asked: Moment) => boolean,
   ) {
     this.#folders = new LRUCache({
       maxSize: bytesMax,
@@ -116,7 +113,7 @@ export class FolderCache {
 
   find(key: string): CachedFolder | undefined {
     const folder = this.#folders.get(key)?.folder;
-    if (!folder || this.isFresh(folder.askedMs)) return folder;
+    if (!folder || this.isFresh(folder.asked)) return folder;
     this.#folders.delete(key);
     return undefined;
   }

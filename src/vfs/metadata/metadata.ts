@@ -1,4 +1,5 @@
 import type { Change, Entry } from '../../api/remote.ts';
+import type { Instant } from '../../util/clock.ts';
 import type { Meter } from '../../util/meter.ts';
 import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
@@ -125,9 +126,9 @@ export class Metadata {
     }
   }
 
-  /** The feed has told all that had happened by `reachedMs`. */
-  reached(reachedMs: number): void {
-    this.#own.reached(reachedMs);
+  /** The feed has told all that had happened by then. */
+  reached(reached: Instant): void {
+    this.#own.reached(reached);
   }
 
   /** Forgets all: nothing says what has changed since it was learnt. */
@@ -152,7 +153,7 @@ export class Metadata {
   #end(ongoing: Ongoing, outcome: Known | undefined): Known | undefined {
     const { known, clock } = this.#parts;
     const { key, tree } = ongoing;
-    const made = this.#own.end(ongoing, outcome, clock.now());
+    const made = this.#own.end(ongoing, outcome, clock.instant());
     const before = known.at(key);
     if (tree || outcome === undefined) known.drop(key);
     if (made !== undefined && made !== 'absent') known.doubtMissingAbove(key);

@@ -1,3 +1,4 @@
+import { type Instant, msBetween } from '../../util/clock.ts';
 import { ROOT } from '../../util/path.ts';
 import { KeyTree, parentKeyOf } from './key-tree.ts';
 import type { Known } from './listing.ts';
@@ -23,7 +24,7 @@ interface Guard {
   readonly revs: Set<string>;
   /** All that was below has changed too. */
   readonly tree: boolean;
-  readonly sinceMs: number;
+  readonly since: Instant;
 }
 
 /** A change of ours that is under way at one place. */
@@ -51,7 +52,7 @@ export function stateOf(known: Known): string {
 /** The changes that we make ourselves, under way and done, so that nothing older is believed after them. */
 export class OwnChanges {
   readonly #ongoing = new Map<string, Set<Ongoing>>();
-  /** The order is that of `sinceMs`. */
+  /** The order is that of `since`. */
   readonly #guards = new Map<string, Guard>();
   readonly #guarded = new KeyTree();
   /** Guards of whole trees. */
@@ -80,7 +81,7 @@ export class OwnChanges {
    * The change is done and has made `outcome`, as far as is known. Returns what may be believed to be there
    * now: `undefined` when only the service knows.
    */
-  end(ongoing: Ongoing, outcome: Known | undefined, nowMs: number): Known | undefined {
+  end(ongoing: Ongoing, outcome: Known | undefined, now: Instant): Known | undefined {
     const { key, tree, olderRevs } = ongoing;
     this.#forget(ongoing);
     if (outcome !== 'absent') this.#disturbAbove(key);
@@ -90,7 +91,7 @@ export class OwnChanges {
       for (const rev of olderRevs) revs.add(rev);
       if (known !== 'absent' && known.kind === 'file') revs.add(stateOf(known));
     }
-    this.#remember(key, { revs, tree, sinceMs: nowMs });
+    this.#remember(key, { revs, tree, since: now });
     return known;
   }
 
@@ -106,10 +107,10 @@ export class OwnChanges {
     return verdict;
   }
 
-  /** The feed has told all that had happened by `reachedMs`. */
-  reached(reachedMs: number): void {
+  /** The feed has told all that had happened by then. */
+  reached(reached: Instant): void {
     for (const [key, guard] of this.#guards) {
-      if (guard.sinceMs + FEED_LAG_MS > reachedMs) return;
+      if (msBetween(guard.since, reached) < FEED_LAG_MS) return;
       this.#dropGuard(key, guard);
     }
   }

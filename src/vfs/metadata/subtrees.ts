@@ -1,4 +1,5 @@
 import type { Change, Entry, FolderEntry, Page } from '../../api/remote.ts';
+import { elapsedMs, type Instant, instantIn, type Moment, momentNow, msBetween } from '../../util/clock.ts';
 import { linkedSignal } from '../../util/linked-signal.ts';
 import { keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
 import { isApiFailure } from '../errors.ts';
@@ -30,8 +31,8 @@ interface Watched {
   /** The keys of those that were listed. */
   readonly folders: Set<string>;
   /** When the last of them was. */
-  lastMs: number;
-  readonly untilMs: number;
+  last: Instant;
+  readonly until: Instant;
   /** Their parent has been read, or that was tried. */
   readonly isRead: boolean;
 }
@@ -39,7 +40,7 @@ interface Watched {
 /** A recursive listing under way for a client that walks. */
 interface Ahead {
   readonly key: string;
-  readonly sinceMs: number;
+  readonly since: Instant;
   /** Never rejects. */
   readonly done: Promise<unknown>;
 }
@@ -59,12 +60,12 @@ export class Subtrees {
   async fetch(folder: FolderEntry, how: { readonly ahead: boolean }, signal?: AbortSignal): Promise<boolean> {
     const { known, clock } = this.parts;
     const fetch = known.fetches.begin('tree', keyOf(folder.path));
-    const askedMs = clock.now();
+    const asked = momentNow(clock);
     try {
       const read = await this.#read(folder, how, signal);
       if (!read) this.#leaveAlone(keyOf(folder.path));
       if (!read || fetch.isVoid) return false;
-      this.#keep(folder, read, fetch, askedMs);
+      this.#keep(folder, read, fetch, asked);
       return true;
     } catch (error) {
       if (isApiFailure(error, 'reset', 'not-found', 'not-folder')) return false;
@@ -80,17 +81,17 @@ export class Subtrees {
     if (folder.path === ROOT) return;
     const key = keyOf(folder.path);
     const parentKey = parentKeyOf(key);
-    const nowMs = clock.now();
+    const now = clock.instant();
     const watched = this.#watched.get(parentKey);
-    if (!watched || watched.untilMs <= nowMs) {
-      const untilMs = nowMs + WALKING.withinMs;
-      this.#watch(parentKey, { folders: new Set([key]), lastMs: nowMs, untilMs, isRead: false });
+    if (!watched || watched.until <= now) {
+      const until = instantIn(clock, WALKING.withinMs);
+      this.#watch(parentKey, { folders: new Set([key]), last: now, until, isRead: false });
       return;
     }
     if (watched.isRead) return;
-    const enough = nowMs - watched.lastMs < PROGRAM_MS ? WALKING.atOnce : WALKING.folders;
+    const enough = msBetween(watched.last, now) < PROGRAM_MS ? WALKING.atOnce : WALKING.folders;
     if (watched.folders.size < WALKING.folders) watched.folders.add(key);
-    watched.lastMs = nowMs;
+    watched.last = now;
     if (watched.folders.size < enough || this.#ahead || this.#stop.signal.aborted) return;
     const parent = known.peek(parentKey);
     if (parent === undefined || parent === 'absent' || parent.kind === 'file') return;
@@ -101,7 +102,7 @@ export class Subtrees {
       .finally(() => {
         this.#ahead = undefined;
       });
-    this.#ahead = { key: parentKey, sinceMs: nowMs, done };
+    this.#ahead = { key: parentKey, since: now, done };
   }
 
   /** Whether a recursive listing is under way that will tell what is at `path`. */
@@ -116,7 +117,7 @@ export class Subtrees {
   async awaitAhead(folder: FolderEntry, signal?: AbortSignal): Promise<boolean> {
     const { clock } = this.parts;
     if (!this.#ahead || !this.isComing(folder.path)) return false;
-    const leftMs = this.#ahead.sinceMs + AHEAD_MS - clock.now();
+    const leftMs = AHEAD_MS - elapsedMs(clock, this.#ahead.since);
     if (leftMs <= 0) return false;
     const over = new AbortController();
     const stop = linkedSignal(over.signal, ...(signal ? [signal] : []));
@@ -133,8 +134,9 @@ export class Subtrees {
   }
 
   #leaveAlone(key: string): void {
-    const nowMs = this.parts.clock.now();
-    this.#watch(key, { folders: new Set(), lastMs: nowMs, untilMs: nowMs + PAUSE_MS, isRead: true });
+    const { clock } = this.parts;
+    const until = instantIn(clock, PAUSE_MS);
+    this.#watch(key, { folders: new Set(), last: clock.instant(), until, isRead: true });
   }
 
   #watch(key: string, watched: Watched): void {
@@ -179,7 +181,7 @@ export class Subtrees {
   }
 
   /** From the top down, since a folder's own entry says how its name is written. No `await` in here. */
-  #keep(top: FolderEntry, read: Read, fetch: Fetch, askedMs: number): void {
+  #keep(top: FolderEntry, read: Read, fetch: Fetch, asked: Moment): void {
     const { known, isHidden } = this.parts;
     const changes = takeChanges(fetch);
     const changesIn = new Map<string, string[]>();
@@ -195,7 +197,7 @@ export class Subtrees {
       const children = new Map<string, Entry>();
       for (const [name, entry] of read.get(key) ?? [])
         children.set(name, withTimeOf(before?.get(name), placedIn(folder.path, entry)));
-      const listed = CachedFolder.whole(folder.path, askedMs, children);
+      const listed = CachedFolder.whole(folder.path, asked, children);
       for (const changed of changesIn.get(key) ?? []) {
         const name = nameOf(changed as Path);
         const now = changes.get(changed);

@@ -1,6 +1,6 @@
 import { ApiError } from '../../api/errors.ts';
 import type { FileEntry, Remote } from '../../api/remote.ts';
-import type { Clock } from '../../util/clock.ts';
+import { type Clock, elapsedMs } from '../../util/clock.ts';
 import { keyOf } from '../../util/path.ts';
 import { isApiFailure } from '../errors.ts';
 import { type LaneCommit, LaneMember } from './lane-member.ts';
@@ -70,7 +70,7 @@ export class CommitLane {
   commit(request: LaneCommit, signal?: AbortSignal): Promise<FileEntry> {
     const key = keyOf(request.path);
     const before = this.#paths.get(key);
-    const member = new LaneMember(request, this.parts.clock.now(), signal, () => this.#turn());
+    const member = new LaneMember(request, this.parts.clock.instant(), signal, () => this.#turn());
     const { ended } = member;
     this.#paths.set(key, ended);
     void ended.then(() => {
@@ -249,8 +249,8 @@ export class CommitLane {
     member?.reject(error);
     if (!isOutage(error)) return;
     // One after the other, the last would wait for minutes.
-    const untilMs = this.parts.clock.now() - OUTAGE_WAIT_MS;
-    const waited = (other: LaneMember) => other.sinceMs <= untilMs;
+    const { clock } = this.parts;
+    const waited = (other: LaneMember) => elapsedMs(clock, other.since) >= OUTAGE_WAIT_MS;
     for (const other of [...this.#short, ...this.#ready]) if (waited(other)) other.reject(error);
     this.#short = this.#short.filter((other) => !waited(other));
     this.#ready = this.#ready.filter((other) => !waited(other));

@@ -1,4 +1,5 @@
 import type { CommitOptions, FileEntry, SessionCommit, UploadSession } from '../../api/remote.ts';
+import type { Instant } from '../../util/clock.ts';
 import type { Path } from '../../util/path.ts';
 
 /** One file to be committed: where its bytes are, and what becomes of them. */
@@ -31,7 +32,7 @@ export class LaneMember {
   /** `onGone`: nobody waits for the outcome any more. */
   constructor(
     readonly request: LaneCommit,
-    readonly sinceMs: number,
+    readonly since: Instant,
     readonly signal: AbortSignal | undefined,
     onGone: () => void,
   ) {

@@ -123,16 +123,16 @@ export function writingContract(drive: FilesUnderTest): void {
     test('are held as long as is asked for, and committed when they are settled', async () => {
       const folder = await room();
       const at = join(folder, 'locked');
-      const untilMs = Date.UTC(2099, 0, 1);
-      const made = await files.hold(at, untilMs);
+      const holdMs = 3_600_000;
+      const made = await files.hold(at, holdMs);
       expect(made).toMatchObject({ created: true, entry: { kind: 'file', sizeBytes: 0 } });
-      expect(await files.hold(at, untilMs)).toMatchObject({ created: false, entry: { id: made.entry.id } });
+      expect(await files.hold(at, holdMs)).toMatchObject({ created: false, entry: { id: made.entry.id } });
       await files.settle(at);
       expect(await fileAt(at)).toMatchObject({ sizeBytes: 0 });
       await files.settle(at);
       const { entry } = await put(join(folder, 'f'), 'x');
-      expect(await files.hold(join(folder, 'f'), untilMs)).toEqual({ entry, created: false });
-      expect(await faultOf(files.hold(path(`${folder}/none/f`), untilMs))).toBe('parent-missing');
+      expect(await files.hold(join(folder, 'f'), holdMs)).toEqual({ entry, created: false });
+      expect(await faultOf(files.hold(path(`${folder}/none/f`), holdMs))).toBe('parent-missing');
     });
 
     test('can be removed, moved and copied like others', async () => {

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Storage } from '../../../src/service/storage/storage.ts';
+import { systemClock } from '../../../src/util/clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { bytesOf, HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 
@@ -90,7 +91,9 @@ test('an old revision is found by its rev, and no rev of elsewhere', async () =>
 
 test('a restored file has its old content and client time under a new rev, and its folders again', async () => {
   let nowMs = 1_700_000_000_000;
-  const storage = await opened({ clock: { now: () => nowMs, sleep: () => Promise.resolve() } });
+  const storage = await opened({
+    clock: { ...systemClock, now: () => nowMs, sleep: () => Promise.resolve() },
+  });
   const first = await put(storage, '/Dir/Deep/a.txt', 'first');
   await put(storage, '/Dir/Deep/a.txt', 'second');
   await storage.remove(HOME, '/dir');

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Storage } from '../../../src/service/storage/storage.ts';
+import { systemClock } from '../../../src/util/clock.ts';
 import { HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 
 const MOVE = { copy: false, autorename: false };
@@ -13,7 +14,9 @@ function tree(storage: Storage): string[] {
 
 test('a move keeps the id and the client time; rev and server time are new', async () => {
   let nowMs = 1_700_000_000_000;
-  const storage = await opened({ clock: { now: () => nowMs, sleep: () => Promise.resolve() } });
+  const storage = await opened({
+    clock: { ...systemClock, now: () => nowMs, sleep: () => Promise.resolve() },
+  });
   const before = await put(storage, '/a.txt', 'x');
   nowMs += 5000;
   const after = await storage.relocate(HOME, '/A.TXT', '/New/Folder/b.txt', MOVE);

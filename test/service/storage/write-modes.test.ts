@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Storage, StoredWriteMode } from '../../../src/service/storage/storage.ts';
+import { systemClock } from '../../../src/util/clock.ts';
 import { body, commit, HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 
 const MODES = ['add', 'overwrite', 'current rev', 'old rev', 'rev of nothing'] as const;
@@ -96,7 +97,9 @@ test('autorename takes the next free number; identical content needs no other na
 
 test('revs are hex, grow and never come again, whatever the clock does', async () => {
   let nowMs = Date.UTC(2026, 0, 1);
-  const storage = await opened({ clock: { now: () => nowMs, sleep: () => Promise.resolve() } });
+  const storage = await opened({
+    clock: { ...systemClock, now: () => nowMs, sleep: () => Promise.resolve() },
+  });
   const revs: string[] = [];
   for (const [index, step] of [0, 0, 1000, -5000, 0, 7000].entries()) {
     nowMs += step;
@@ -108,7 +111,9 @@ test('revs are hex, grow and never come again, whatever the clock does', async (
 });
 
 test('a commit keeps the time the client gives, and knows its own', async () => {
-  const storage = await opened({ clock: { now: () => 1_700_000_000_123, sleep: () => Promise.resolve() } });
+  const storage = await opened({
+    clock: { ...systemClock, now: () => 1_700_000_000_123, sleep: () => Promise.resolve() },
+  });
   expect(await put(storage, '/a', 'x')).toMatchObject({
     clientModifiedMs: 1_700_000_000_123,
     serverModifiedMs: 1_700_000_000_123,

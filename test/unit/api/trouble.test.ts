@@ -134,6 +134,18 @@ test.each<[string, Answer]>([
   expect(await remote.stat(at('/f'))).toMatchObject({ name: 'f' });
 });
 
+test('a drive that was asked to wait 5 s works after 5 s, though the wall clock was set back an hour meanwhile', async () => {
+  const { service, remote, clock } = scripted;
+  service.on(STAT, limited(5), found);
+  const first = remote.stat(at('/f'));
+  await clock.untilSleeping(2);
+  clock.stepWall(-3_600_000);
+  const second = remote.stat(at('/f'));
+  await clock.advance(5_250);
+  expect(await first).toMatchObject({ name: 'f' });
+  expect(await second).toMatchObject({ name: 'f' });
+});
+
 describe('what does not pass is reported once the deadline is over', () => {
   test.each<[string, Answer, string]>([
     ['a service that fails', text(502, ''), 'unavailable'],

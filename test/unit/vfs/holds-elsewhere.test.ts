@@ -41,7 +41,7 @@ async function open(refuse = () => {}) {
   });
   await held.start();
   onTestFinished(() => held.close());
-  await held.make(at('/new'), clock.now(), clock.now() + 5_000);
+  await held.make(at('/new'), clock.now(), 5_000);
   return { held, holds, asked, clock, committed };
 }
 
@@ -81,7 +81,7 @@ test('what the service goes on refusing is tried ever less often, and at once wh
   expect(tries).toBeGreaterThan(10);
   expect(tries).toBeLessThan(30);
   const before = tries;
-  await held.make(at('/new'), clock.now(), clock.now() + 5_000);
+  await held.make(at('/new'), clock.now(), 5_000);
   for (let second = 0; second < 10; second++) {
     await clock.advance(1_000);
     await turn(5);

@@ -3,6 +3,7 @@ import type { WriteMode } from '../../../../src/api/remote.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { at, openScripted, type Scripted } from '../../../support/scripted-remote.ts';
 import {
+  type Answer,
   fileMetadata,
   LOSSES,
   lose,
@@ -154,6 +155,22 @@ describe('an upload', () => {
       contentHash: HASH,
     });
   });
+
+  test.each([-3_600_000, 3_600_000])(
+    'whose answer is lost is recognised, though the wall clock moved by %i ms meanwhile',
+    async (step) => {
+      await scripted.close();
+      scripted = await openScripted({ random: () => 0.9 });
+      const { service, remote, clock } = scripted;
+      const justNow = () => new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+      const committed: Answer = (...call) => stored({ server_modified: justNow() })(...call);
+      service.on('files/upload', lose, conflict).on(STAT, committed);
+      const upload = remote.upload(at('/f'), BODY, { mode: { if: 'absent' } });
+      await clock.untilSleeping();
+      clock.stepWall(step);
+      expect(await clock.during(upload)).toMatchObject({ contentHash: HASH });
+    },
+  );
 
   test('that certainly did not arrive is not looked for', async () => {
     const gone = await openScripted();

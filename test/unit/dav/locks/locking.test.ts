@@ -59,7 +59,7 @@ describe('LOCK', () => {
     expect(answer.text).toContain(tokenOf(answer));
     expect(dav.content('/new')).toBe('');
     expect(dav.files.isHeld(path('/new'))).toBe(true);
-    expect(dav.files.calls.at(-1)?.options).toEqual({ untilMs: dav.clock.now() + 120_000 });
+    expect(dav.files.calls.at(-1)?.options).toEqual({ holdMs: 120_000 });
     expect((await unlock('/new', tokenOf(answer))).status).toBe(204);
     expect(dav.files.isHeld(path('/new'))).toBe(false);
     expect(dav.content('/new')).toBe('');
@@ -169,7 +169,7 @@ describe('a refresh', () => {
     expect(answer.text).toContain(token);
     expect(dav.files.calls.at(-1)).toMatchObject({
       what: 'hold',
-      options: { untilMs: dav.clock.now() + 600_000 },
+      options: { holdMs: 600_000 },
     });
     await dav.clock.advance(599_000);
     expect((await dav.send('DELETE', '/new')).status).toBe(423);

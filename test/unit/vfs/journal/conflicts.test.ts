@@ -70,7 +70,7 @@ describe('what somebody else did meanwhile', () => {
 
   test('the folder has gone: the write is kept in the lost-and-found folder', async () => {
     await drive.files.createFolder(at('/f'));
-    await drive.files.hold(at('/f/a'), drive.clock.now() + 60_000);
+    await drive.files.hold(at('/f/a'), 60_000);
     const gate = remote.holdNext('upload', 'begin');
     await drive.put(at('/f/b'), 'precious');
     await gate.reached;

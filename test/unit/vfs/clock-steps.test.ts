@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { bodyOf, MemoryDrive, turn } from '../../support/memory-drive.ts';
+import { at, type MemoryRemote } from '../../support/memory-remote.ts';
+
+const HOUR_MS = 3_600_000;
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+async function open(settings: Parameters<typeof MemoryDrive.open>[1]): Promise<void> {
+  drive = await MemoryDrive.open(undefined, settings);
+  ({ remote } = drive);
+}
+
+afterEach(() => drive.close());
+
+/** Nothing that follows waits longer than this, unless the hour counts as time. */
+const WHILE_MS = 15_000;
+
+describe('through', () => {
+  beforeEach(() => open({ feedEveryMs: 2_000 }));
+
+  test('a change made elsewhere after the wall clock was set back an hour is seen within seconds', async () => {
+    remote.putFile(at('/a'), 'one');
+    await drive.clock.advance(WHILE_MS);
+    expect(await drive.text(at('/a'))).toBe('one');
+    drive.clock.stepWall(-HOUR_MS);
+    remote.putFile(at('/a'), 'two');
+    await turn(20);
+    await drive.clock.advance(WHILE_MS);
+    while ((await drive.text(at('/a'))) !== 'two') await turn();
+  });
+
+  test('an empty file whose body never comes is committed on time after the wall clock was set back', async () => {
+    await drive.files.write(at('/a'), bodyOf(), { mode: { if: 'any' } });
+    drive.clock.stepWall(-HOUR_MS);
+    await drive.clock.advance(WHILE_MS);
+    while (drive.files.status().heldFiles > 0) await turn();
+    expect(remote.paths).toEqual(['/a']);
+  });
+
+  test('an empty file written again after the wall clock was set back is held no longer than usual', async () => {
+    const empty = () => drive.files.write(at('/a'), bodyOf(), { mode: { if: 'any' } });
+    await empty();
+    drive.clock.stepWall(-HOUR_MS);
+    await empty();
+    await drive.clock.advance(WHILE_MS);
+    while (drive.files.status().heldFiles > 0) await turn();
+    expect(remote.paths).toEqual(['/a']);
+  });
+
+  test('what changed while the machine was suspended is asked for, though the long poll still hangs', async () => {
+    remote.putFile(at('/a'), 'one');
+    await drive.clock.advance(WHILE_MS);
+    expect(await drive.text(at('/a'))).toBe('one');
+    remote.holdFeed();
+    remote.putFile(at('/a'), 'two');
+    drive.clock.stepWall(HOUR_MS);
+    expect(await drive.text(at('/a'))).toBe('two');
+  });
+});
+
+describe('write-back', () => {
+  beforeEach(() => open({ writeBack: true }));
+
+  test('a write that failed is sent again on time after the wall clock was set back', async () => {
+    remote.failNext('upload', 'unavailable');
+    await drive.put(at('/a'), 'x');
+    while (drive.warnings.length === 0) await turn();
+    drive.clock.stepWall(-HOUR_MS);
+    await drive.clock.advance(WHILE_MS);
+    await drive.untilLanded();
+    expect(remote.text(at('/a'))).toBe('x');
+  });
+
+  test('an empty file whose body never comes is sent on time after the wall clock was set back', async () => {
+    await drive.put(at('/a'), '');
+    drive.clock.stepWall(-HOUR_MS);
+    await drive.clock.advance(WHILE_MS);
+    await drive.untilLanded();
+    expect(remote.paths).toEqual(['/a']);
+  });
+});
