@@ -64,7 +64,8 @@ const ASCII = /^[\x20-\x7e]*$/;
 /** A name as the service compares it: NFC and lower case. Two names in one folder are equal iff these are. */
 export function foldName(name: string): string {
   if (ASCII.test(name)) return name.toLowerCase();
-  return Array.from(name.normalize('NFC'), foldCharacter).join('');
+  // Once more NFC: `J̌` has no letter of its own in Unicode, and `ǰ` has.
+  return Array.from(name.normalize('NFC'), foldCharacter).join('').normalize('NFC');
 }
 
 /** What a path is compared and stored by: two paths name one resource iff their keys are equal. */

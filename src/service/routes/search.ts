@@ -131,14 +131,14 @@ async function page(
 }
 
 async function foundBy(
-  { storage, caller }: Call<Caller>,
+  { storage, caller, signal }: Call<Caller>,
   argument: SearchArgument,
 ): Promise<readonly Match[]> {
   if (argument.query.trim() === '') throw refused(failure('invalid_argument', invalidArgument));
   // All files here were written by the account itself.
   const author = argument.options.account_id;
   if (author !== undefined && author !== caller.account.id) return [];
-  return await matchesOf(storage, caller.owner, searchOf(argument, caller));
+  return await matchesOf(storage, caller.owner.namespace, searchOf(argument, caller), signal);
 }
 
 const invalidArgument = { invalid_argument: 'query must not be empty' };

@@ -1,4 +1,6 @@
 import { foldName } from '../../util/path.ts';
+import type { NameLookup } from '../storage/storage.ts';
+import { wordsIn } from '../storage/tree/words.ts';
 
 /** A part of a name, and whether it is what was searched for. */
 export interface Highlight {
@@ -10,11 +12,10 @@ export interface Highlight {
 export interface NameMatcher {
   /** How well a name fits, higher is better; `undefined`: not at all. */
   rank(name: string): number | undefined;
+  /** Where to look for names, the best first; what has a name that fits is found by the last one. */
+  readonly lookups: readonly NameLookup[];
   highlights(name: string): readonly Highlight[];
 }
-
-/** What separates words: anything but letters, marks and digits. */
-const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 
 /**
  * Matches names in which every word of `query` is, in any case and order; the last one may be only a word's beginning.
@@ -27,6 +28,7 @@ export function nameMatcher(query: string): NameMatcher {
   const last = words.at(-1) ?? '';
   const isHit = (folded: string) => words.includes(folded) || folded.startsWith(last);
   return {
+    lookups: [...namesFrom(whole), { by: 'words', whole: words.slice(0, -1), beginning: last }],
     rank(name) {
       const folded = wordsIn(name).map((word) => word.folded);
       const hasAll = words.every((word, index) =>
@@ -45,6 +47,7 @@ export function nameMatcher(query: string): NameMatcher {
 function literalMatcher(whole: string): NameMatcher {
   const indexIn = (name: string) => (whole === '' ? -1 : foldName(name).indexOf(whole));
   return {
+    lookups: [...namesFrom(whole), { by: 'name', text: '', exact: false }],
     rank: (name) => (indexIn(name) < 0 ? undefined : rankOf(foldName(name), whole)),
     highlights(name) {
       const start = indexIn(name);
@@ -53,23 +56,26 @@ function literalMatcher(whole: string): NameMatcher {
   };
 }
 
+/** The name itself, and names that begin with it: those with the two higher ranks. */
+function namesFrom(whole: string): readonly NameLookup[] {
+  return [
+    { by: 'name', text: whole, exact: true },
+    { by: 'name', text: whole, exact: false },
+  ];
+}
+
+/** The highest rank; each of a matcher's lookups finds the names of one rank, from this one down. */
+export const RANK_MAX = 2;
+
 /** The name itself, then names that begin with it, then the others. */
 function rankOf(folded: string, whole: string): number {
-  if (folded === whole) return 2;
+  if (folded === whole) return RANK_MAX;
   return folded.startsWith(whole) ? 1 : 0;
 }
 
 interface Span {
   readonly start: number;
   readonly end: number;
-}
-
-function wordsIn(text: string): (Span & { readonly folded: string })[] {
-  return Array.from(text.normalize('NFC').matchAll(WORD), ({ 0: word, index }) => ({
-    start: index,
-    end: index + word.length,
-    folded: foldName(word),
-  }));
 }
 
 /** All of the name, in pieces that are highlighted or not. */

@@ -1,13 +1,13 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
 import {
-  type CursorOwner,
+  type NameLookup,
   type Storage,
   StorageError,
   type Stored,
   type StoredDeletion,
 } from '../storage/storage.ts';
 import { categoryOf, extensionOf, type FileCategory } from './category.ts';
-import { type NameMatcher, nameMatcher } from './name-match.ts';
+import { type NameMatcher, nameMatcher, RANK_MAX } from './name-match.ts';
 
 /** What is searched for, and where. */
 export interface Search {
@@ -26,20 +26,36 @@ export type Match = Stored | StoredDeletion;
 /** As many as the real service finds for one query. */
 const MATCHES_MAX = 10_000;
 
-const PAGE_ENTRIES = 2000;
-
-/** All that matches, in order. An unknown folder holds nothing. Lets other calls through between pages. */
-export async function matchesOf(storage: Storage, owner: CursorOwner, search: Search): Promise<Match[]> {
+/**
+ * All that matches, in order. An unknown folder holds nothing. Lets other calls through between short pieces of work, and
+ * ends with `signal`'s reason when that is aborted.
+ */
+export async function matchesOf(
+  storage: Storage,
+  namespace: string,
+  search: Search,
+  signal: AbortSignal,
+): Promise<Match[]> {
   const matcher = nameMatcher(search.query);
-  const order = search.order === 'relevance' ? byRank : byTime;
+  const isByRank = search.order === 'relevance';
+  const order = isByRank ? byRank : byTime;
+  // Every match is found by the last lookup; those before it find the best ones first.
+  const lookups = isByRank ? matcher.lookups : matcher.lookups.slice(-1);
   let found: Ranked[] = [];
-  for await (const entries of pagesOf(storage, owner, search)) {
-    for (const item of entries) {
-      const rank = isWanted(item, search) ? matcher.rank(item.name) : undefined;
-      if (rank !== undefined) found.push({ item, rank });
+  for (const [index, lookup] of lookups.entries()) {
+    const isWantedRank = (rank: number | undefined) =>
+      isByRank ? rank === RANK_MAX - index : rank !== undefined;
+    for await (const items of piecesOf(storage, namespace, search, lookup, (nameKey) =>
+      isWantedRank(matcher.rank(nameKey)),
+    )) {
+      signal.throwIfAborted();
+      for (const item of items)
+        if (isWanted(item, search)) found.push({ item, rank: matcher.rank(item.name) ?? 0 });
+      // More than are told, and none that comes later is better.
+      if (isByRank && found.length >= MATCHES_MAX) return best(found, order).map(({ item }) => item);
+      // What is not among the best now will not be later: a word that is in a million names must not fill the memory.
+      if (found.length >= 2 * MATCHES_MAX) found = best(found, order);
     }
-    // What is not among the best now will not be later: a word that is in a million names must not fill the memory.
-    if (found.length >= 2 * MATCHES_MAX) found = best(found, order);
   }
   return best(found, order).map(({ item }) => item);
 }
@@ -58,20 +74,18 @@ interface Ranked {
   readonly rank: number;
 }
 
-async function* pagesOf(
+async function* piecesOf(
   storage: Storage,
-  owner: CursorOwner,
+  namespace: string,
   { path, status }: Search,
+  lookup: NameLookup,
+  matches: (nameKey: string) => boolean,
 ): AsyncGenerator<readonly Match[]> {
-  const includeDeleted = status === 'deleted';
+  const scope = { path, deleted: status === 'deleted' };
   try {
-    let page = storage.list(owner, { path, recursive: true, includeDeleted }, PAGE_ENTRIES);
-    const top = path === '' ? undefined : storage.stat(owner.namespace, path, false).pathLower;
-    for (;;) {
-      yield page.entries.filter(({ pathLower }) => pathLower !== top);
-      if (!page.hasMore) return;
+    for (const items of storage.findNames(namespace, scope, lookup, matches)) {
+      yield items;
       await otherCalls();
-      page = storage.listContinue(owner, page.cursor);
     }
   } catch (error) {
     if (!(error instanceof StorageError) || error.refusal.kind !== 'lookup') throw error;
@@ -79,8 +93,7 @@ async function* pagesOf(
   }
 }
 
-function isWanted(item: Match, { status, extensions, categories }: Search): boolean {
-  if ((item.kind === 'deleted') !== (status === 'deleted')) return false;
+function isWanted(item: Match, { extensions, categories }: Search): boolean {
   if (categories.length > 0 && !categories.includes(categoryOf(item))) return false;
   return extensions.length === 0 || (item.kind !== 'folder' && extensions.includes(extensionOf(item.name)));
 }

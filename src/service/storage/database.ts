@@ -3,6 +3,7 @@ import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../../util/sqlite.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
 import { MIGRATIONS } from './migrations.ts';
+import { wordsOf } from './tree/words.ts';
 
 export type { Database } from 'better-sqlite3';
 
@@ -69,13 +70,21 @@ function makePrivate(file: string): void {
   }
 }
 
-/** Takes the steps of `MIGRATIONS` that are missing, all in one transaction. */
+/**
+ * Takes the steps of `MIGRATIONS` that are missing, all in one transaction. Each rewrites what it must while nobody can
+ * be served: an index of a million files takes some ten seconds, once.
+ */
 function migrate(database: Database, file: string): void {
+  database.function('words_of', { deterministic: true }, (nameKey) =>
+    JSON.stringify([...wordsOf(String(nameKey))]),
+  );
   // Taking the write lock at once is what finds a second process.
   database.exec('BEGIN IMMEDIATE');
   const taken = Number(database.pragma('user_version', { simple: true }));
   checkVersion(taken, file);
-  for (const step of MIGRATIONS.slice(taken)) database.exec(step);
+  for (const step of MIGRATIONS.slice(taken))
+    if (typeof step === 'string') database.exec(step);
+    else step(database);
   // On a full disk even an old directory must open: nothing is written without need.
   if (taken < MIGRATIONS.length) database.pragma(`user_version = ${MIGRATIONS.length}`);
   database.exec('COMMIT');

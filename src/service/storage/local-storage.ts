@@ -8,11 +8,14 @@ import type { Reserve } from './blocks/reserve.ts';
 import { type Committer, eachInSavepoint } from './committer.ts';
 import type { Database } from './database.ts';
 import { asRefusal, DamagedBlockError, notFound } from './errors.ts';
+import { isDeletion } from './feed/feed.ts';
 import { numberOf } from './feed/ticks.ts';
 import type { Housekeeping } from './housekeeping/housekeeping.ts';
 import type { Uploads } from './sessions/uploads.ts';
 import {
   type CursorOwner,
+  type NameLookup,
+  type NameScope,
   type RevisionPage,
   type Storage,
   StorageError,
@@ -22,10 +25,18 @@ import {
 } from './storage.ts';
 import { restoreRevision, revisionsOf } from './tree/history.ts';
 import type { Listings } from './tree/listing.ts';
+import type { NameIndex } from './tree/name-index.ts';
 import { malformed } from './tree/names.ts';
 import { relocateEntry } from './tree/relocation.ts';
 import { removeEntry, removeEntryForever } from './tree/removal.ts';
-import { storedDeletion, storedFile, storedFolder, storedOf, storedRevision } from './tree/tree-rows.ts';
+import {
+  below,
+  storedDeletion,
+  storedFile,
+  storedFolder,
+  storedOf,
+  storedRevision,
+} from './tree/tree-rows.ts';
 import { makeFolder, type Store } from './tree/writes.ts';
 
 /** The parts of an open data directory. */
@@ -35,6 +46,7 @@ export interface Parts {
   readonly store: Store;
   readonly committer: Committer;
   readonly reserve: Reserve;
+  readonly names: NameIndex;
   readonly listings: Listings;
   readonly uploads: Uploads;
   readonly log: Log;
@@ -61,6 +73,9 @@ export function localStorage(parts: Parts): Storage {
     isKnown: (namespace, id) => store.tree.isKnown(numberFor(namespace), id),
     revisions: (namespace, address, options): RevisionPage =>
       revisionsOf(store, numberFor(namespace), address, options),
+
+    findNames: (namespace, scope, lookup, matches) =>
+      findNames(parts, numberFor(namespace), scope, lookup, matches),
 
     list: (owner, scope, limit) => listings.first(at(owner), owner, scope, limit),
     latestCursor: (owner, scope, limit) => listings.latest(at(owner), owner, scope, limit),
@@ -123,6 +138,24 @@ export function localStorage(parts: Parts): Storage {
     },
     close: () => close(parts),
   };
+}
+
+/** See `Storage.findNames`. */
+function* findNames(
+  { store, names }: Parts,
+  ns: number,
+  { path, deleted }: NameScope,
+  lookup: NameLookup,
+  matches: (nameKey: string) => boolean,
+): Generator<readonly (Stored | StoredDeletion)[], void, undefined> {
+  const { tree, directoryTag } = store;
+  const folder = tree.locate(ns, path, 'lookup');
+  const row = folder && tree.find(ns, folder);
+  if (folder && !row) throw notFound();
+  if (row && row.revision !== null) throw new StorageError({ kind: 'lookup', tag: 'not_folder' });
+  const scope = { ...below(ns, folder?.key ?? ''), deleted };
+  for (const found of names.find(scope, lookup, matches))
+    yield found.map((one) => (isDeletion(one) ? storedDeletion(one) : storedOf(one, directoryTag)));
 }
 
 /** Each entry in a savepoint of its own, all in one transaction; `relocateTogether` without savepoints between. */

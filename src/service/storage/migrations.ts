@@ -1,3 +1,6 @@
+import type { Database } from './database.ts';
+import { rekey } from './tree/rekey.ts';
+
 /**
  * The schema, step by step. A step is never edited once released: a data directory remembers how many it
  * has taken (`PRAGMA user_version`). Keys of paths are folded (`names.ts`) and compared byte by byte; a `parent` is its
@@ -7,7 +10,7 @@
  * change of a path takes the next number of one growing sequence (`ticks.ts`) as its `seq`; for a file that
  * number is also its revision, so a cursor is just the last number its reader has seen.
  */
-export const MIGRATIONS: readonly string[] = [
+export const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
   `
   CREATE TABLE setting (name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -140,5 +143,21 @@ export const MIGRATIONS: readonly string[] = [
     WHERE deletion.ns = entry.ns AND deletion.parent = entry.parent || entry.name_key || '/' AND implied);
   DROP INDEX deletion_change;
   CREATE INDEX deletion_told ON deletion (ns, seq) WHERE NOT implied;
+  `,
+  rekey,
+  `
+  -- The words of all names, by which a search finds the names, and by these what has them.
+  CREATE TABLE word (
+    ns INTEGER NOT NULL,
+    word TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    PRIMARY KEY (ns, word, name_key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX entry_name ON entry (ns, name_key);
+  CREATE INDEX deletion_name ON deletion (ns, name_key) WHERE NOT forgotten;
+  INSERT OR IGNORE INTO word
+    SELECT ns, value, name_key FROM (
+      SELECT ns, name_key FROM entry UNION SELECT ns, name_key FROM deletion WHERE NOT forgotten
+    ), json_each(words_of(name_key));
   `,
 ];

@@ -22,6 +22,7 @@ import { Sessions } from './sessions/sessions.ts';
 import { Uploads } from './sessions/uploads.ts';
 import type { Storage } from './storage.ts';
 import { Listings } from './tree/listing.ts';
+import { NameIndex } from './tree/name-index.ts';
 import { Tree } from './tree/tree.ts';
 
 export interface StorageOptions {
@@ -48,12 +49,13 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   try {
     const settings = settingsOf(database);
     const contents = new Contents(database);
+    const names = new NameIndex(database);
     const files = new BlockFiles(dataDirectory, disk, (hash) => {
       // Cut off by `close`, an upload must not remove what it cannot look up any more.
       return !database.open || contents.block(hash)?.inline === 0;
     });
     const store = {
-      tree: new Tree(database, contents, mintId),
+      tree: new Tree(database, contents, names, mintId),
       contents,
       graveyard: new Graveyard(database, contents),
       directoryTag: settings.directoryTag,
@@ -75,6 +77,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
         contents,
         sessions,
         graveyard: store.graveyard,
+        names,
         retention: new Retention(database, reserve),
         files,
         reserve,
@@ -93,6 +96,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       store,
       committer,
       reserve,
+      names,
       listings: new Listings(database, store, cursors, ticks, watchers, clock),
       uploads: new Uploads(database, store, files, sessions, committer, clock),
       endWaits: () => watchers.endAll(),

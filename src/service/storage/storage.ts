@@ -144,6 +144,17 @@ export interface StoredPage {
   readonly hasMore: boolean;
 }
 
+/** Where names are looked for: in all that is below a folder, live or deleted. */
+export interface NameScope {
+  readonly path: string;
+  readonly deleted: boolean;
+}
+
+/** Names whose key (`foldName`) is or begins with `text`, or that have words: whole ones, and one that begins so. */
+export type NameLookup =
+  | { readonly by: 'name'; readonly text: string; readonly exact: boolean }
+  | { readonly by: 'words'; readonly whole: readonly string[]; readonly beginning: string };
+
 /** Whose cursor: it works for no one else. */
 export interface CursorOwner {
   readonly namespace: string;
@@ -168,6 +179,16 @@ export interface Storage {
   stat(namespace: string, address: string, includeDeleted: boolean): Stored | StoredDeletion;
   /** Whether something with this `id:…` is there, or could be brought back. */
   isKnown(namespace: string, id: string): boolean;
+  /**
+   * What has a name of `lookup` that `matches`, which is given the name's key; each once, in no order. A step of the
+   * iteration is a short piece of work, and may find nothing. Throws `lookup/…` for what is no folder.
+   */
+  findNames(
+    namespace: string,
+    scope: NameScope,
+    lookup: NameLookup,
+    matches: (nameKey: string) => boolean,
+  ): Iterable<readonly (Stored | StoredDeletion)[]>;
   list(owner: CursorOwner, scope: ListingScope, limit: number): StoredPage;
   /** `limit`: the length of the pages that follow. */
   latestCursor(owner: CursorOwner, scope: ListingScope, limit?: number): string;

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { type Log, silentLog } from '../../util/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
+import { foldName } from '../../util/path.ts';
 import { Sqlite } from '../../util/sqlite.ts';
 import { StateInUse, StateUnwritable } from '../errors.ts';
 import { MIGRATIONS } from './migrations.ts';
@@ -128,6 +129,7 @@ function migrate(database: SqliteDatabase, directory: string, migrations: readon
       `a newer davgate has written ${FILE_NAME}; run that version or give another --data-dir`,
     );
   const steps = migrations.slice(seen);
+  database.function('folded', { deterministic: true }, (key) => foldName(String(key)));
   database.transaction(() => {
     for (const step of steps) database.exec(step);
     database.pragma(`user_version = ${migrations.length}`);

@@ -92,4 +92,9 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE drives ADD COLUMN account_email TEXT;
   ALTER TABLE drives ADD COLUMN account_root TEXT;
   `,
+  `
+  -- Keys in the form that \`keyOf\` gives since it folds letters that have a mark, like J̌, to the same key every time.
+  UPDATE OR IGNORE holds SET key = folded(path), parent_key = folded(parent_key) WHERE key <> folded(path);
+  UPDATE OR IGNORE asides SET key = folded(path), parent_key = folded(parent_key) WHERE key <> folded(path);
+  `,
 ];

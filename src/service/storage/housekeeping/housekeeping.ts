@@ -8,6 +8,7 @@ import type { Reserve } from '../blocks/reserve.ts';
 import type { Operation } from '../committer.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { StorageError } from '../storage.ts';
+import type { NameIndex } from '../tree/name-index.ts';
 import type { Retention } from './retention.ts';
 
 /** Contents looked at in one transaction for some that nothing holds. */
@@ -17,6 +18,7 @@ interface Parts {
   readonly contents: Contents;
   readonly sessions: Sessions;
   readonly graveyard: Graveyard;
+  readonly names: NameIndex;
   readonly retention: Retention;
   readonly files: BlockFiles;
   readonly reserve: Reserve;
@@ -54,7 +56,7 @@ export class Housekeeping {
   }
 
   async #tidy(): Promise<void> {
-    const { sessions, retention, graveyard, reserve, clock } = this.parts;
+    const { sessions, retention, graveyard, names, reserve, clock } = this.parts;
     try {
       await this.#while(
         () => sessions.hasExpired(clock.now()),
@@ -70,6 +72,7 @@ export class Housekeeping {
         () => graveyard.hasOldWords(clock.now()),
         (transaction) => graveyard.forgetOldWords(transaction),
       );
+      await names.dropUnused(reserve);
       if (this.isUnfinished) await this.#clearAfterCrash();
       if (!reserve.isClosed) await reserve.fill();
     } catch (failure) {

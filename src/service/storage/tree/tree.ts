@@ -2,6 +2,7 @@ import type { Contents } from '../blocks/contents.ts';
 import type { Transaction } from '../committer.ts';
 import type { Database } from '../database.ts';
 import { conflict, notFound } from '../errors.ts';
+import type { NameIndex } from './name-index.ts';
 import { malformed, type Place, placeOf, placeOfNames, splitKey } from './names.ts';
 import {
   below,
@@ -30,6 +31,7 @@ export class Tree {
   constructor(
     database: Database,
     private readonly contents: Contents,
+    private readonly names: NameIndex,
     private readonly mintId: () => string,
   ) {
     this.#sql = treeStatements(database);
@@ -183,6 +185,7 @@ export class Tree {
     },
   ): EntryRow {
     const { parent, nameKey } = place;
+    this.names.add(ns, nameKey);
     this.#sql.put.run({ ns, parent, nameKey, name: nameIn(entry.path), ...entry });
     this.#sql.dropDeletion.run(ns, parent, nameKey);
     transaction.changes.push({ ns, key: place.key, tree: false });

@@ -2,11 +2,10 @@ import { expect, test } from 'vitest';
 import { matchesOf } from '../../../../src/service/search/search.ts';
 import type { Storage, StoredFile } from '../../../../src/service/storage/storage.ts';
 
-const OWNER = { namespace: '1', account: 'dbid:ann', app: 'app' };
-const PAGE = 2000;
+const PIECE = 2000;
 
-/** Files in pages, as the store lists them; `nameOf` gives the names. */
-function storageOf(count: number, nameOf: (index: number) => string): Storage {
+/** Files as the store finds them, whatever is looked for; `nameOf` gives the names. */
+function storageOf(count: number, nameOf: (index: number) => string): Storage & { pieces: number } {
   const file = (index: number): StoredFile => ({
     kind: 'file',
     id: `id:${index}`,
@@ -19,22 +18,26 @@ function storageOf(count: number, nameOf: (index: number) => string): Storage {
     clientModifiedMs: 0,
     serverModifiedMs: index * 1000,
   });
-  const pageFrom = (start: number) => ({
-    entries: Array.from({ length: Math.min(PAGE, count - start) }, (_, index) => file(start + index)),
-    cursor: String(start + PAGE),
-    hasMore: start + PAGE < count,
-  });
-  return {
-    list: () => pageFrom(0),
-    listContinue: (_: unknown, cursor: string) => pageFrom(Number(cursor)),
-  } as unknown as Storage; // all that a search asks of it
+  const storage = {
+    pieces: 0,
+    *findNames(_: string, __: unknown, ___: unknown, matches: (nameKey: string) => boolean) {
+      for (let start = 0; start < count; start += PIECE) {
+        storage.pieces++;
+        const indexes = Array.from({ length: Math.min(PIECE, count - start) }, (_, index) => start + index);
+        yield indexes.filter((index) => matches(nameOf(index))).map(file);
+      }
+    },
+  };
+  return storage as unknown as Storage & { pieces: number }; // all that a search asks of it
 }
+
+const never = new AbortController().signal;
 
 const SEARCH = { query: 'note', path: '', status: 'active', extensions: [], categories: [] } as const;
 
 test('of more matches than are told the best are, wherever they come in the listing', async () => {
   const storage = storageOf(50_001, (index) => (index % 25_000 === 0 ? 'note' : 'my note'));
-  const found = await matchesOf(storage, OWNER, { ...SEARCH, order: 'relevance' });
+  const found = await matchesOf(storage, '1', { ...SEARCH, order: 'relevance' }, never);
   expect(found.length).toBe(10_000);
   expect(found.slice(0, 4).map(({ name, pathLower }) => [name, pathLower.slice(1, 7)])).toEqual([
     ['note', '000000'],
@@ -46,7 +49,16 @@ test('of more matches than are told the best are, wherever they come in the list
 
 test('in the order of time they are the newest', async () => {
   const storage = storageOf(50_001, () => 'note');
-  const found = await matchesOf(storage, OWNER, { ...SEARCH, order: 'last_modified_time' });
+  const found = await matchesOf(storage, '1', { ...SEARCH, order: 'last_modified_time' }, never);
   const numbers = found.map(({ pathLower }) => Number(pathLower.slice(1, 7)));
   expect([numbers.length, numbers[0], numbers.at(-1)]).toEqual([10_000, 50_000, 40_001]);
+});
+
+test('a search stops when its client leaves', async () => {
+  const storage = storageOf(50_001, () => 'note');
+  const client = new AbortController();
+  const search = matchesOf(storage, '1', { ...SEARCH, order: 'last_modified_time' }, client.signal);
+  client.abort(new Error('the client went away'));
+  await expect(search).rejects.toThrow('the client went away');
+  expect(storage.pieces).toBe(1);
 });

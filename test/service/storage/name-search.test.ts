@@ -1,0 +1,129 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, onTestFinished, test } from 'vitest';
+import { nameMatcher } from '../../../src/service/search/name-match.ts';
+import { openDatabase } from '../../../src/service/storage/database.ts';
+import type { Storage } from '../../../src/service/storage/storage.ts';
+import { NameIndex } from '../../../src/service/storage/tree/name-index.ts';
+import { Sqlite } from '../../../src/util/sqlite.ts';
+import { HOME, OWNER, opened, put, temporaryFolder } from './opened.ts';
+
+/** The paths that the store finds for a query, and how many names it looked at. */
+function found(storage: Storage, query: string, { path = '', deleted = false } = {}) {
+  const matcher = nameMatcher(query);
+  const lookup = matcher.lookups.at(-1);
+  if (!lookup) throw new Error('a matcher has a lookup');
+  let looked = 0;
+  const matches = (nameKey: string) => {
+    looked++;
+    return matcher.rank(nameKey) !== undefined;
+  };
+  const pieces = [...storage.findNames(HOME, { path, deleted }, lookup, matches)];
+  return { paths: pieces.flat().map(({ pathLower }) => pathLower), looked };
+}
+
+const part = fc.constantFrom('note', 'not', 'a', 'J̌', 'Über', '日本', '😀', '-', '.', '_', ' ', '7');
+const name = fc
+  .array(part, { minLength: 1, maxLength: 4 })
+  .map((parts) => `${parts.join('')}x`.normalize('NFC'));
+const query = fc.array(part, { minLength: 1, maxLength: 3 }).map((parts) => parts.join(''));
+
+test('the index finds what a walk through all names finds, live and deleted', async () => {
+  const storage = await opened();
+  let runs = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(name, { minLength: 1, maxLength: 8, selector: (one) => one.toLowerCase() }),
+      fc.array(query, { minLength: 1, maxLength: 5 }),
+      fc.nat(7),
+      async (names, queries, gone) => {
+        const path = `/run ${runs++}`;
+        await Promise.all(names.map((one) => storage.createFolder(HOME, `${path}/${one}`, false)));
+        await storage.remove(HOME, `${path}/${names[gone % names.length]}`);
+        for (const asked of queries)
+          for (const deleted of [false, true]) {
+            const listing = { path, recursive: true, includeDeleted: true };
+            const walked = storage.list(OWNER, listing, 100).entries.filter((entry) => {
+              const isWanted = (entry.kind === 'deleted') === deleted && entry.pathLower !== path;
+              return isWanted && nameMatcher(asked).rank(entry.name) !== undefined;
+            });
+            const { paths } = found(storage, asked, { path, deleted });
+            expect(paths.sort()).toEqual(walked.map(({ pathLower }) => pathLower).sort());
+          }
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test('a search looks at the names that have its rarest word, and at no others', async () => {
+  const storage = await opened();
+  await Promise.all(
+    Array.from({ length: 500 }, (_, index) => storage.createFolder(HOME, `/holiday photo ${index}`, false)),
+  );
+  await storage.createFolder(HOME, '/other/holiday zebra', false);
+  for (const asked of ['holiday zebra', 'zebra holiday', 'zeb', 'holiday z']) {
+    const { paths, looked } = found(storage, asked);
+    expect(paths).toEqual(['/other/holiday zebra']);
+    expect(looked).toBeLessThan(5);
+  }
+});
+
+test('a file found by a name that it no longer has is not found, and a moved one is found where it is', async () => {
+  const storage = await opened();
+  await put(storage, '/old/letter one', 'text');
+  await storage.relocate(HOME, '/old/letter one', '/new/note two', { copy: false, autorename: false });
+  expect(found(storage, 'letter').paths).toEqual([]);
+  expect(found(storage, 'letter', { deleted: true }).paths).toEqual(['/old/letter one']);
+  expect(found(storage, 'note').paths).toEqual(['/new/note two']);
+  expect(found(storage, 'note', { path: '/old' }).paths).toEqual([]);
+  await storage.removeForever(HOME, '/old/letter one');
+  expect(found(storage, 'letter', { deleted: true }).paths).toEqual([]);
+});
+
+test('housekeeping drops the words of names that nothing has any more', async () => {
+  const storage = await opened();
+  for (const path of ['/kept alive', '/gone forever', '/gone trash']) await put(storage, path, path);
+  await storage.removeForever(HOME, '/gone forever');
+  await storage.remove(HOME, '/gone trash');
+  await storage.tidy();
+  await storage.close();
+  const database = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
+  onTestFinished(() => void database.close());
+  const words = database.prepare('SELECT word || name_key FROM word').pluck().all();
+  expect(words.sort()).toEqual(['alivekept alive', 'gonegone trash', 'keptkept alive', 'trashgone trash']);
+});
+
+test('a data directory of a version without the index is searched after its upgrade', async () => {
+  const storage = await opened();
+  await put(storage, '/Reports/annual report', 'text');
+  await put(storage, '/Reports/gone report', 'text');
+  await storage.remove(HOME, '/reports/gone report');
+  await storage.close();
+  const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
+  old.exec('DROP TABLE word; DROP INDEX entry_name; DROP INDEX deletion_name; PRAGMA user_version = 4');
+  old.close();
+  const upgraded = await opened({ dataDirectory: storage.dataDirectory });
+  expect(found(upgraded, 'annual').paths).toEqual(['/reports/annual report']);
+  expect(found(upgraded, 'gone', { deleted: true }).paths).toEqual(['/reports/gone report']);
+});
+
+test('no statement of a search reads a whole table or sorts what it has read', async () => {
+  const database = openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
+  onTestFinished(() => void database.close());
+  const sources: string[] = [];
+  const listening = Object.create(database) as typeof database;
+  listening.prepare = ((sql: string) => {
+    sources.push(sql);
+    return database.prepare(sql);
+  }) as typeof database.prepare;
+  new NameIndex(listening);
+  const named = { ns: 1, nameKey: 'a', parent: '/', word: 'a', end: 'b', limit: 10 };
+  const read = sources.filter((sql) => !sql.startsWith('INSERT'));
+  expect(read.length).toBeGreaterThan(6);
+  for (const sql of read) {
+    const rows = database.prepare<[object], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(named);
+    const plan = rows.map(({ detail }) => detail).filter((detail) => !detail.includes('SCAN (subquery'));
+    expect(plan.join('\n'), sql).not.toMatch(/SCAN|TEMP B-TREE/);
+  }
+});
