@@ -14,14 +14,15 @@ ENV NODE_ENV=production \
     MALLOC_MMAP_THRESHOLD_=131072 \
     DAVGATE_LISTEN=0.0.0.0:8765 \
     DAVGATE_DATA_DIR=/data \
-    DAVGATE_CACHE_DIR=/cache
+    DAVGATE_CACHE_DIR=/data/cache
 WORKDIR /davgate
 COPY --from=build /davgate/package.json ./
 COPY --from=build /davgate/node_modules node_modules
 COPY --from=build /davgate/dist dist
-RUN mkdir /data /cache && chown node:node /data /cache
+RUN mkdir /data && chown node:node /data
 USER node
-VOLUME ["/data", "/cache"]
+# The only place that is written to: the rest may be read-only, but for /tmp.
+VOLUME ["/data"]
 EXPOSE 8765
 # By http or, where that is not spoken, https, with whatever certificate.
 HEALTHCHECK --interval=30s --timeout=5s \

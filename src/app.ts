@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRemote } from './api/client.ts';
-import type { UserConfig } from './config/file.ts';
-import { madeUpPassword } from './config/password-file.ts';
+import { type MadeUpPassword, madeUpPassword } from './config/password-file.ts';
 import { type DriveConfig, embeddedDrives, type RemoteService } from './config/service.ts';
 import { ConfigError } from './config/settings.ts';
 import { type Config, controlSocketIn } from './config.ts';
@@ -36,18 +35,12 @@ import { openSpill, type Spill } from './vfs/upload/spill.ts';
 /** What the block cache may take of the disk. */
 const CACHE_BYTES_MAX = 10 * 1024 ** 3;
 
-/** The one login of a gateway that has no table of users. */
-export interface SoleLogin {
-  readonly name: string;
-  /** Only if davgate made it up itself. */
-  readonly password?: string;
-}
-
 /** A running gateway. */
 export interface Gateway {
   /** Where clients mount it. */
   readonly url: string;
-  readonly login: SoleLogin | undefined;
+  /** Of the one user, where the configuration says none. */
+  readonly madeUpPassword: MadeUpPassword | undefined;
   /** Drains: takes no new requests, lets running ones finish, commits held files. */
   close(): Promise<void>;
 }
@@ -92,13 +85,13 @@ class Gauges {
 export async function startGateway(config: Config, log: Log): Promise<Gateway> {
   const opened = new Opened();
   try {
-    const { users, login } = await loginsOf(config);
+    const { users, madeUpPassword } = await loginsOf(config);
     const gauges = new Gauges();
     const metrics = createMetrics({ ...gauges, familyOf: (request) => clientOf(request).name });
     const drives = await openDrives(config, { gauges, metrics, log, opened });
     await openControl(config, drives, log, opened);
     const listener = opened.add(await listen(config, { users, drives, gauges, metrics, log }));
-    return { url: listener.url, login, close: () => opened.close() };
+    return { url: listener.url, madeUpPassword, close: () => opened.close() };
   } catch (error) {
     await opened.close();
     throw error;
@@ -269,26 +262,23 @@ function listen(config: Config, { users, drives, gauges, metrics, log }: ListenN
   });
 }
 
-/** Passwords are hashed as soon as they are known. */
-async function loginsOf(
-  config: Config,
-): Promise<{ users: readonly User[] | undefined; login: SoleLogin | undefined }> {
-  makeDataDirectory(config.dataDirectory);
-  if (!config.users) return { users: undefined, login: undefined };
-  const [sole] = config.users;
-  const users: User[] = [];
-  let madeUp: string | undefined;
-  for (const user of config.users) {
-    if (!user.password && !user.passwordHash) madeUp = await madeUpPassword(config.dataDirectory);
-    users.push({ name: user.name, drive: user.drive, passwordHash: await hashOf(user, madeUp) });
-  }
-  const login =
-    sole && config.users.length === 1 ? { name: sole.name, ...(madeUp && { password: madeUp }) } : undefined;
-  return { users, login };
+interface Logins {
+  /** `undefined`: everyone may come in. */
+  readonly users: readonly User[] | undefined;
+  readonly madeUpPassword: MadeUpPassword | undefined;
 }
 
-function hashOf(user: UserConfig, madeUp: string | undefined): string | Promise<string> {
-  return user.passwordHash ?? hashPassword(user.password ?? madeUp ?? '');
+/** Passwords are hashed as soon as they are known. */
+async function loginsOf({ users: configured, dataDirectory }: Config): Promise<Logins> {
+  makeDataDirectory(dataDirectory);
+  let madeUp: MadeUpPassword | undefined;
+  const users: User[] = [];
+  for (const { name, drive, password, passwordHash } of configured ?? []) {
+    if (!password && !passwordHash) madeUp = await madeUpPassword(dataDirectory);
+    const hash = passwordHash ?? (await hashPassword(password ?? madeUp?.text ?? ''));
+    users.push({ name, drive, passwordHash: hash });
+  }
+  return { users: configured && users, madeUpPassword: madeUp };
 }
 
 function makeDataDirectory(directory: string): void {

@@ -1,12 +1,13 @@
-import { createInterface } from 'node:readline/promises';
 import { ConfigError, refuseUnsayable } from '../config/settings.ts';
 import { hashPassword } from '../http/passwords.ts';
+import { readSecret } from './typed-secret.ts';
 
 const HELP = `Hashes a password for the "password-hash" of a user in a configuration file.
 
 Usage: davgate hash-password
 
-It reads the password as one line from standard input, so that it is in no list of processes and no history.
+It reads the password as one line from standard input, so that it is in no list of processes and no history. A terminal
+does not show it, and asks for it twice.
 `;
 
 /** `davgate hash-password`: reads a password from standard input and prints its hash for a configuration file. */
@@ -16,15 +17,9 @@ export async function hashPasswordCommand(args: readonly string[]): Promise<void
     throw new ConfigError(
       'hash-password: takes no words; it reads the password from standard input, as a command line is public',
     );
-  const password = await readLine();
+  const password = (await readSecret()) ?? '';
   if (password === '')
     throw new ConfigError('hash-password: there was no password to read; type or pipe one');
   refuseUnsayable({ text: password, origin: 'hash-password' });
   console.log(await hashPassword(password));
-}
-
-async function readLine(): Promise<string> {
-  if (process.stdin.isTTY) process.stderr.write('Password: ');
-  for await (const line of createInterface({ input: process.stdin })) return line;
-  return '';
 }

@@ -1,4 +1,5 @@
 import { type ConfigFile, readConfigFile } from '../config/file.ts';
+import { settingsOfCredentials, withSecretFiles } from '../config/secret-sources.ts';
 import { type Settings, settingsOfEnvironment } from '../config/settings.ts';
 
 /** All that a person has set, wherever it stands. */
@@ -7,9 +8,10 @@ export interface LoadedSettings {
   readonly file: ConfigFile | undefined;
 }
 
-/** Flags, variables and the file that one of them names, in this order of weight. Throws `ConfigError`. */
+/** Flags, variables, credentials and the file that one of them names, in this order of weight. Throws `ConfigError`. */
 export function loadSettings(flags: Settings, environment: NodeJS.ProcessEnv): LoadedSettings {
-  const named = merge(flags, settingsOfEnvironment(environment));
+  const variables = withSecretFiles(settingsOfEnvironment(environment));
+  const named = merge(withSecretFiles(flags), merge(variables, settingsOfCredentials(environment)));
   const path = named.get('config')?.text;
   const file = path === undefined ? undefined : readConfigFile(path);
   return { settings: merge(named, file?.settings ?? new Map()), file };

@@ -23,6 +23,14 @@ Options of serve, with the variable that says the same:
 ${optionsHelp()}
 `;
 
+const HELP_WORDS: ReadonlySet<string> = new Set(['help', '--help', '-h']);
+const VERSION_WORDS: ReadonlySet<string> = new Set(['version', '--version', '-V']);
+
+// The reader may be gone, as `davgate login | head` is after some lines. What is under way goes on.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 /** Returns the exit code. */
 async function main([command = 'serve', ...rest]: string[]): Promise<number> {
   const args = command.startsWith('-') ? [command, ...rest] : rest;
@@ -34,8 +42,8 @@ async function main([command = 'serve', ...rest]: string[]): Promise<number> {
     return (await import('./service-check.ts')).serviceCheckCommand(rest.slice(1), process.env);
   if (command === 'service') await (await import('./service.ts')).serviceCommand(rest, process.env);
   else if (command === 'hash-password') await hashPasswordCommand(rest);
-  else if (command === '--version') console.log(packageVersion());
-  else if (args.includes('--help')) console.log(HELP);
+  else if (VERSION_WORDS.has(command)) console.log(packageVersion());
+  else if (HELP_WORDS.has(command) || args.includes('--help') || args.includes('-h')) console.log(HELP);
   else if (command === 'serve' || command.startsWith('-')) await serve(args, process.env);
   else throw new ConfigError(`${command}: no such command; davgate --help lists them`);
   return 0;

@@ -1,16 +1,33 @@
-import type { Gateway } from '../app.ts';
+/** Who may use the drives, as the start tells it. */
+export type Entry =
+  /** Everyone on this machine. */
+  | { readonly kind: 'open' }
+  /** One user; `password` says what or where the password is. */
+  | { readonly kind: 'user'; readonly name: string; readonly password: string }
+  | { readonly kind: 'table'; readonly users: number; readonly drives: number; readonly file: string };
+
+/** What the start tells a person. */
+export interface MountFacts {
+  readonly url: string;
+  /** Addresses of the same drive for other machines. */
+  readonly otherUrls: readonly string[];
+  /** Names that the certificate is for, where `url` has none of them. */
+  readonly certificateNames: readonly string[];
+  readonly entry: Entry;
+}
 
 /** What a person needs after the start: the address, the login, and how to mount the drive here. */
-export function mountHelp({ url, login }: Pick<Gateway, 'url' | 'login'>): string {
-  const quoted = login && `'${login.name.replaceAll("'", "'\\''")}'`;
+export function mountHelp({ url, otherUrls, certificateNames, entry }: MountFacts): string {
+  const user = entry.kind === 'open' ? undefined : entry.kind === 'user' ? entry.name : 'USER';
   const rclone = ['rclone mount :webdav: ~/drive', `--webdav-url ${url}`, '--webdav-vendor owncloud'];
-  if (quoted) rclone.push(`--webdav-user ${quoted}`, '--webdav-pass "$(rclone obscure PASSWORD)"');
+  if (user !== undefined)
+    rclone.push(`--webdav-user ${quoted(user)}`, '--webdav-pass "$(rclone obscure PASSWORD)"');
   return `
-davgate serves your drive at  ${url}
-${loginLines(login)}
+davgate serves ${drivesOf(entry)} at  ${url}
+${lines('also at', otherUrls)}${certificateLine(certificateNames)}${entryLines(entry)}
 Mount it:
   macOS    Finder > Go > Connect to Server: ${url}
-  Windows  net use * ${url}${login ? windowsUser(login.name) : ''}${url.startsWith('http:') ? '   (over plain http: README, "Windows")' : ''}
+  Windows  net use * ${url}${user === undefined ? '' : windowsUser(user)}${url.startsWith('http:') ? '   (over plain http: README, "Windows")' : ''}
   Linux    sudo mount -t davfs -o uid=$USER ${url} /mnt   (on recent kernels: README, "davfs2")
   rclone   ${rclone.join(' ')}
   GNOME    Files > Other Locations: ${url.replace(/^http/, 'dav')}
@@ -19,12 +36,37 @@ Press Ctrl+C to stop.
 `;
 }
 
+function quoted(name: string): string {
+  return `'${name.replaceAll("'", "'\\''")}'`;
+}
+
 function windowsUser(name: string): string {
   return /\s/.test(name) ? ` "/user:${name}"` : ` /user:${name}`;
 }
 
-function loginLines(login: Gateway['login']): string {
-  if (!login) return '  without a login\n';
-  const password = login.password ?? '(the one you set)';
-  return `  user      ${login.name}\n  password  ${password}\n`;
+function drivesOf(entry: Entry): string {
+  return entry.kind === 'table' && entry.drives > 1 ? `${entry.drives} drives` : 'your drive';
+}
+
+function lines(about: string, values: readonly string[]): string {
+  return values.map((value) => `  ${about.padEnd(10)}${value}\n`).join('');
+}
+
+/** A client refuses a certificate that is for another name than the one it asked for. */
+function certificateLine(names: readonly string[]): string {
+  if (names.length === 0) return '';
+  return `  name      the certificate is for ${names.join(', ')}: clients have to use ${names.length === 1 ? 'that name' : 'one of these names'}\n`;
+}
+
+function entryLines(entry: Entry): string {
+  switch (entry.kind) {
+    case 'open':
+      return '  without a login: everyone on this machine may use it\n';
+    case 'user':
+      return `  user      ${entry.name}\n  password  ${entry.password}\n`;
+    case 'table': {
+      const users = entry.users === 1 ? 'the user' : `the ${entry.users} users`;
+      return `  login     as ${users} of ${entry.file}\n`;
+    }
+  }
 }

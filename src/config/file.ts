@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { withSecretFiles } from './secret-sources.ts';
 import {
   ConfigError,
   DRIVE_SETTINGS,
@@ -82,7 +83,7 @@ function settingsOf(values: JsonObject, where: string, allowed: (name: SettingNa
       );
     settings.set(option.name, notEmpty(option, { text: String(value), origin: `"${key}" in ${where}` }));
   }
-  return settings;
+  return withSecretFiles(settings);
 }
 
 function drivesOf(value: unknown, path: string): { name: string; settings: Settings }[] {

@@ -7,6 +7,15 @@ import { ConfigError } from './settings.ts';
 /** 15 random bytes are 20 letters that a person can still type. */
 const PASSWORD_BYTES = 15;
 
+/** A password that nobody chose. */
+export interface MadeUpPassword {
+  readonly text: string;
+  /** Holds it, in clear. */
+  readonly file: string;
+  /** It was made just now, and nobody has seen it. */
+  readonly isNew: boolean;
+}
+
 /**
  * The password that davgate makes up when it is given none: the same at every start with this data directory,
  * so that a mount survives a restart. Kept in clear, as it has to be shown, in a file for its owner alone. Throws
@@ -15,14 +24,15 @@ const PASSWORD_BYTES = 15;
 export async function madeUpPassword(
   dataDirectory: string,
   random: (sizeBytes: number) => Buffer = randomBytes,
-): Promise<string> {
+): Promise<MadeUpPassword> {
   const file = join(dataDirectory, 'password');
   try {
-    return (await keptIn(file)) ?? (await keptNew(file, random));
+    const kept = await keptIn(file);
+    return { text: kept ?? (await keptNew(file, random)), file, isNew: kept === undefined };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // the file system's own errors
     throw new ConfigError(
-      `${file}: the password that davgate makes cannot be kept there (${code}); check owner and rights, or give --password and --data-dir`,
+      `${file}: the password that davgate makes cannot be kept there (${code}); check owner and rights, or give --password-file and --data-dir`,
     );
   }
 }

@@ -42,6 +42,12 @@ export const OPTIONS = [
   },
   { name: 'token', variable: 'DAVGATE_TOKEN', value: 'T', help: 'a fixed access token' },
   {
+    name: 'token-file',
+    variable: 'DAVGATE_TOKEN_FILE',
+    value: 'FILE',
+    help: 'file that holds the access token',
+  },
+  {
     name: 'app-key',
     variable: 'DAVGATE_APP_KEY',
     value: 'KEY',
@@ -84,7 +90,13 @@ export const OPTIONS = [
     name: 'password',
     variable: 'DAVGATE_PASSWORD',
     value: 'P',
-    help: "that user's password; default: one is made, kept in the data directory and printed",
+    help: "that user's password; default: one is made and kept in the data directory",
+  },
+  {
+    name: 'password-file',
+    variable: 'DAVGATE_PASSWORD_FILE',
+    value: 'FILE',
+    help: 'file that holds the password',
   },
   { name: 'no-auth', variable: 'DAVGATE_NO_AUTH', help: 'no user and no password (loopback addresses only)' },
   {
@@ -151,6 +163,7 @@ export const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
   'content-url',
   'notify-url',
   'token',
+  'token-file',
   'app-key',
   'app-secret',
   'refresh-token',

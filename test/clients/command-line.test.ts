@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -144,7 +144,7 @@ describe('what davgate cannot start with: exit code 2, one line that names it an
 });
 
 describe('a start with nothing said', () => {
-  test('makes a password, prints it and how to mount, and keeps it over a restart', async () => {
+  test('makes a password, tells its file and how to mount, and keeps it over a restart', async () => {
     const dataDirectory = join(home, 'fresh');
     const environment = { ...process.env, XDG_DATA_HOME: dataDirectory, XDG_CACHE_HOME: join(home, 'cache') };
     const passwords = [];
@@ -152,7 +152,8 @@ describe('a start with nothing said', () => {
       const { child, output } = spawnProgram(['--listen', '127.0.0.1:0'], environment);
       while (!output().includes('Ctrl+C')) await once(child.stdout ?? child, 'data');
       const url = /http:\/\/127\.0\.0\.1:\d+\//.exec(output())?.[0] ?? '';
-      const password = /password +(\S+)/.exec(output())?.[1] ?? '';
+      const file = /password +in (\S+)/.exec(output())?.[1] ?? '';
+      const password = (await readFile(file, 'utf8')).trim();
       passwords.push(password);
       for (const system of ['macOS', 'Windows', 'Linux', 'rclone']) expect(output()).toContain(system);
       const { stdout } = await command('curl', [
@@ -248,11 +249,21 @@ describe('davgate hash-password', () => {
   });
 });
 
-test('--help and --version', async () => {
-  const help = await runProgram(['--help']);
+test.each(['--help', '-h', 'help'])('%s lists the options, with exit code 0', async (word) => {
+  const help = await runProgram([word]);
   expect([help.code, help.output]).toEqual([0, expect.stringContaining('--listen HOST:PORT')]);
-  const version = await runProgram(['--version']);
-  expect(version.output).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
+test.each(['--version', '-V', 'version'])('%s prints the version, with exit code 0', async (word) => {
+  const version = await runProgram([word]);
+  expect([version.code, version.output]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
+});
+
+test('a command whose output nobody reads any more ends without a stack trace', async () => {
+  const { child, output } = spawnProgram(['login', '--app-key', 'key', '--data-dir', join(home, 'head')]);
+  child.stdout?.destroy();
+  const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
+  expect([code, output()]).toEqual([1, 'davgate: no code was pasted; run davgate login again\n']);
 });
 
 test('several users each see the root of their own drive', async () => {

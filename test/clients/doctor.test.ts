@@ -27,7 +27,10 @@ test('without an account the embedded service is tested, and all of it is well',
   const { code, output } = await runProgram(wordsFor(ANY_PORT));
   expect(output).toMatch(/^ok +service +the embedded one runs/m);
   expect(output).toMatch(/^ok +tidying up .* is removed$/m);
-  expect(output).toMatch(/\n\d+ ok, 0 to look at, 0 to mend\n$/);
+  // Which Node runs the tests is no matter here.
+  const trouble = output.split('\n').filter((line) => /^(warn|FAIL)(?! +node )/.test(line));
+  expect(trouble).toEqual([]);
+  expect(output).toMatch(/\n\d+ ok, [01] to look at, 0 to mend\n$/);
   expect(code).toBe(0);
 });
 

@@ -21,6 +21,13 @@ async function healthOf(port: number): Promise<number | null> {
   return code;
 }
 
+test('the image writes into its one volume alone, so that the rest can be read-only', () => {
+  const dockerfile = readFileSync(join(PROJECT_ROOT, 'Dockerfile'), 'utf8');
+  expect(dockerfile.match(/^VOLUME .*$/gm)).toEqual(['VOLUME ["/data"]']);
+  const directories = [...dockerfile.matchAll(/DAVGATE_(?:DATA|CACHE)_DIR=(\S+)/g)].map(([, path]) => path);
+  expect(directories).toEqual(['/data', '/data/cache']);
+});
+
 const certificate = (name: string) => join(PROJECT_ROOT, 'test/support/certificates', name);
 
 test.each([

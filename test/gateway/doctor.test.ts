@@ -60,7 +60,8 @@ interface Examined {
 async function examined(config: Config, clock: Clock = systemClock, signal?: AbortSignal): Promise<Examined> {
   const lines: string[] = [];
   const print = (line: string) => void lines.push(line);
-  const isWell = await examine(config, { print, clock, signal: signal ?? new AbortController().signal });
+  const needs = { print, clock, nodeVersion: 'v24.1.0', signal: signal ?? new AbortController().signal };
+  const isWell = await examine(config, needs);
   return { isWell, lines, line: (about) => lines.find((line) => line.slice(6).startsWith(about)) };
 }
 
@@ -261,7 +262,12 @@ describe('who stops it', () => {
       lines.push(line);
       if (line.includes('upload session')) stop.abort(new Error('stopped'));
     };
-    const isWell = await examine(withToken(), { print, clock: systemClock, signal: stop.signal });
+    const isWell = await examine(withToken(), {
+      print,
+      clock: systemClock,
+      nodeVersion: 'v24.1.0',
+      signal: stop.signal,
+    });
     expect(isWell).toBe(false);
     expect(lines.slice(-4)).toEqual([
       expect.stringMatching(/^ok +tidying up .* is removed/),
@@ -292,7 +298,7 @@ describe('this machine', () => {
     await running.close();
     expect((await examined(localOnly({}))).line('state')).toMatch(/^ok .*can be opened/);
     await writeFile(join(state, 'state.db'), 'no database '.repeat(1000));
-    expect((await examined(localOnly({}))).line('state')).toMatch(/^FAIL .*is not a database of davgate/);
+    expect((await examined(localOnly({}))).line('state')).toMatch(/^FAIL .*not a database of davgate/);
   });
 
   test('a port that another program has, and one that a davgate has', async () => {

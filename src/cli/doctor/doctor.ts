@@ -11,6 +11,7 @@ import { untilAskedToStop } from '../signals.ts';
 import { isStartFailure } from '../start-failure.ts';
 import { checkAccount } from './account.ts';
 import { checkMachine } from './machine.ts';
+import { checkNode } from './node.ts';
 import { Report } from './report.ts';
 
 const HELP = `Tests a configuration against this machine and the live service, and says what to mend.
@@ -36,7 +37,8 @@ export async function doctorCommand(
   const stop = new AbortController();
   void untilAskedToStop().then(() => stop.abort(new Stopped()));
   const print = (line: string) => console.log(line);
-  return (await examine(config, { print, clock: systemClock, signal: stop.signal })) ? 0 : 1;
+  const needs = { print, clock: systemClock, nodeVersion: process.version, signal: stop.signal };
+  return (await examine(config, needs)) ? 0 : 1;
 }
 
 /** A person does not want to wait for the rest. */
@@ -47,14 +49,20 @@ class Stopped extends Error {
 export interface ExaminationNeeds {
   readonly print: (line: string) => void;
   readonly clock: Clock;
+  /** Of the Node that runs davgate, like `v24.1.0`. */
+  readonly nodeVersion: string;
   /** Ends the checks; what they left in the account is removed all the same. */
   readonly signal: AbortSignal;
 }
 
 /** All checks of a configuration, each printed as it is done. Whether none failed and none was left out. */
-export async function examine(config: Config, { print, clock, signal }: ExaminationNeeds): Promise<boolean> {
+export async function examine(
+  config: Config,
+  { print, clock, nodeVersion, signal }: ExaminationNeeds,
+): Promise<boolean> {
   const report = new Report(print);
   report.ok('settings', 'can be used');
+  checkNode(nodeVersion, report, clock);
   try {
     const { isRunning } = await checkMachine(config, report, clock);
     for (const drive of config.drives) {

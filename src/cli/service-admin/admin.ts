@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { ConfigError } from '../../config/settings.ts';
 import { type Registry, registryIn } from '../../service/accounts/registry.ts';
 import { ACCOUNTS_FILE, accountsFailure, openDatabase } from '../../service/database.ts';
 import { systemClock } from '../../util/clock.ts';
 import { serviceDirectory } from '../service-directory.ts';
+import { readSecret } from '../typed-secret.ts';
 import { wordsOf } from '../words.ts';
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { APP_COMMANDS } from './app-commands.ts';
@@ -71,9 +71,9 @@ async function onDirectory(
 }
 
 async function readPassword(): Promise<string> {
-  if (process.stdin.isTTY) process.stderr.write('Password: ');
-  for await (const line of createInterface({ input: process.stdin })) return line;
-  throw new ConfigError('--password-stdin: there was nothing to read');
+  const password = await readSecret();
+  if (password === undefined) throw new ConfigError('--password-stdin: there was nothing to read');
+  return password;
 }
 
 const DATA_HELP = `  --data DIR          the service's files; default $XDG_DATA_HOME/davgate-service. The one that is embedded in a gateway

@@ -11,9 +11,10 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }));
 
 test('is the same at the next start, for its owner alone', async () => {
-  const password = await madeUpPassword(directory);
+  const { text: password, isNew } = await madeUpPassword(directory);
   expect(password).toMatch(/^[\w-]{20}$/);
-  expect(await madeUpPassword(directory)).toBe(password);
+  expect(isNew).toBe(true);
+  expect(await madeUpPassword(directory)).toMatchObject({ text: password, isNew: false });
   expect(await readdir(directory)).toEqual(['password']);
   const file = join(directory, 'password');
   expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -22,12 +23,12 @@ test('is the same at the next start, for its owner alone', async () => {
 
 test('begins with no dash, which programs take for an option', async () => {
   const dashes = (sizeBytes: number) => Buffer.alloc(sizeBytes, '-----', 'base64url');
-  const password = await madeUpPassword(directory, dashes);
+  const { text: password } = await madeUpPassword(directory, dashes);
   expect(password).toMatch(/^x[\w-]{19}$/);
-  expect(await madeUpPassword(directory)).toBe(password);
+  expect((await madeUpPassword(directory)).text).toBe(password);
 });
 
 test('an empty file, as a full disk leaves one, is none', async () => {
   await writeFile(join(directory, 'password'), '\n');
-  expect(await madeUpPassword(directory)).toHaveLength(20);
+  expect((await madeUpPassword(directory)).text).toHaveLength(20);
 });

@@ -1,0 +1,163 @@
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verifyPassword } from '../../src/http/passwords.ts';
+import { matchOutput, runProgram, spawnProgram, temporaryDirectory } from '../support/program.ts';
+import { startTestService } from '../support/service.ts';
+import { onTerminal } from '../support/terminal.ts';
+
+let home: Awaited<ReturnType<typeof temporaryDirectory>>;
+beforeAll(async () => {
+  home = await temporaryDirectory();
+});
+afterAll(() => home.remove());
+
+const CTRL_C = '\x03';
+
+describe('a password that is typed', () => {
+  test('is not shown by hash-password, which asks for it twice', async () => {
+    const terminal = onTerminal(['hash-password']);
+    await terminal.shows(/Password: /);
+    terminal.type('correct horsex\x7f\r');
+    await terminal.shows(/again: /i);
+    terminal.type('correct horse\r');
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.output()).not.toContain('horse');
+    const hash = /scrypt\$\S+/.exec(terminal.output())?.[0] ?? '';
+    expect(await verifyPassword('correct horse', hash)).toBe(true);
+  });
+
+  test('is refused by hash-password when the second try differs', async () => {
+    const terminal = onTerminal(['hash-password']);
+    await terminal.shows(/Password: /);
+    terminal.type('correct horse\r');
+    await terminal.shows(/again: /i);
+    terminal.type('correct house\r');
+    expect(await terminal.ended()).toBe(2);
+    expect(terminal.output()).toContain('the two passwords differ');
+    expect(terminal.output()).not.toMatch(/scrypt|correct/);
+  });
+
+  test('is given up with Ctrl+C', async () => {
+    const terminal = onTerminal(['hash-password']);
+    await terminal.shows(/Password: /);
+    terminal.type(`half${CTRL_C}`);
+    expect(await terminal.ended()).toBe(130);
+    expect(terminal.output()).not.toMatch(/half|scrypt/);
+  });
+
+  test('is not shown by service account create', async () => {
+    const data = ['--data', join(home.path, 'service')];
+    const words = ['service', 'account', 'create', 'ann@example.org', '--password-stdin', ...data];
+    const terminal = onTerminal(words);
+    await terminal.shows(/Password: /);
+    terminal.type('battery staple\r');
+    await terminal.shows(/again: /i);
+    terminal.type('battery staple\r');
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.output()).toContain('Made the account ann@example.org');
+    expect(terminal.output()).not.toContain('staple');
+  });
+});
+
+describe('the password that davgate makes up', () => {
+  const place = (name: string) => [
+    ...['--listen', '127.0.0.1:0', '--data-dir', join(home.path, name)],
+    ...['--cache-dir', join(home.path, 'cache')],
+  ];
+  const passwordIn = async (name: string) =>
+    (await readFile(join(home.path, name, 'password'), 'utf8')).trim();
+
+  /** What a start on a terminal shows. */
+  async function shown(name: string): Promise<string> {
+    const terminal = onTerminal(place(name));
+    await terminal.shows(/Ctrl\+C/);
+    terminal.type(CTRL_C);
+    expect(await terminal.ended()).toBe(0);
+    return terminal.output();
+  }
+
+  test('is shown on a terminal at the first start, and later its file is named', async () => {
+    const first = await shown('terminal');
+    const password = await passwordIn('terminal');
+    expect(password).toHaveLength(20);
+    expect(first).toMatch(new RegExp(`password +${password}`));
+    const later = await shown('terminal');
+    expect(later).not.toContain(password);
+    expect(later).toContain(join(home.path, 'terminal', 'password'));
+  });
+
+  test('reaches no log: where standard output is no terminal, its file is named', async () => {
+    const { child, output } = spawnProgram(place('unattended'));
+    await matchOutput(child, output, /Ctrl\+C/);
+    child.kill('SIGTERM');
+    await once(child, 'close');
+    expect(output()).not.toContain(await passwordIn('unattended'));
+    expect(output()).toContain(`password  in ${join(home.path, 'unattended', 'password')}`);
+  });
+});
+
+describe('a secret in a file', () => {
+  const secret = async (name: string, text: string) => {
+    const file = join(home.path, name);
+    await writeFile(file, text);
+    return file;
+  };
+  const place = (name: string) => [
+    ...['--listen', '127.0.0.1:0', '--data-dir', join(home.path, name)],
+    ...['--cache-dir', join(home.path, 'cache')],
+  ];
+
+  /** The status of a request of `davgate` with this password, to a davgate that these words and variables start. */
+  async function statusWith(password: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
+    const { child, output } = spawnProgram(args, { ...process.env, ...environment });
+    const url = await matchOutput(child, output, /http:\/\/127\.0\.0\.1:\d+\//);
+    const login = Buffer.from(`davgate:${password}`).toString('base64');
+    const { status } = await fetch(url, { headers: { authorization: `Basic ${login}` } });
+    child.kill('SIGTERM');
+    await once(child, 'close');
+    return { status, output: output() };
+  }
+
+  test('is the password of --password-file, without the line break at its end', async () => {
+    const file = await secret('word', 'from a file\n');
+    const { status, output } = await statusWith('from a file', [...place('pf'), '--password-file', file]);
+    expect(status).toBe(200);
+    expect(output).not.toMatch(/from a file|warn/);
+  });
+
+  test('is the password of systemd’s credential davgate-password', async () => {
+    await secret('davgate-password', 'of systemd\n');
+    const { status } = await statusWith('of systemd', place('cd'), { CREDENTIALS_DIRECTORY: home.path });
+    expect(status).toBe(200);
+  });
+
+  test('is the token of --token-file', async () => {
+    const service = await startTestService();
+    try {
+      const file = await secret('token', `${service.token}\n`);
+      const words = [...place('tf'), '--api-url', service.url, '--token-file', file, '--password', 'p'];
+      const { status, output } = await statusWith('p', words);
+      expect(status).toBe(200);
+      expect(output).not.toContain(service.token);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('of a flag is warned of: every user of the machine can read it', async () => {
+    const { output } = await statusWith('p', [...place('flag'), '--password', 'p']);
+    expect(output).toMatch(/ warn --password: .*--password-file/);
+    expect((await statusWith('p', place('flag'), { DAVGATE_PASSWORD: 'p' })).output).not.toContain(' warn ');
+  });
+
+  test('that cannot be read ends the start with exit code 2 and the file’s name', async () => {
+    const missing = join(home.path, 'missing');
+    const { code, output } = await runProgram([...place('x'), '--password-file', missing]);
+    expect([code, output]).toEqual([
+      2,
+      `davgate: --password-file: cannot read ${missing} (ENOENT); check its name and its rights\n`,
+    ]);
+  });
+});

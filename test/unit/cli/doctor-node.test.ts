@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { checkNode } from '../../../src/cli/doctor/node.ts';
+import { Report } from '../../../src/cli/doctor/report.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+/** What doctor says of a Node in November 2026. */
+function said(version: string): string {
+  const lines: string[] = [];
+  const clock = new ManualClock(Date.parse('2026-11-22'));
+  checkNode(version, new Report((line) => void lines.push(line)), clock);
+  return lines.join('\n');
+}
+
+test.each(['v18.20.0', 'v20.18.1', 'v20.19.1'])(
+  'doctor fails %s, whose parser lets requests be smuggled in',
+  (version) => {
+    expect(said(version)).toMatch(/^FAIL +node +v\S+ is older than 20\.19\.2 .*: install Node 24 or 22$/);
+  },
+);
+
+test.each(['v20.19.2', 'v20.20.2', 'v21.0.0', 'v25.1.0'])(
+  'doctor warns of %s, which gets no more fixes',
+  (version) => {
+    expect(said(version)).toMatch(/^warn +node +v\S+ gets no more fixes.*: install Node 24 or 22$/);
+  },
+);
+
+test.each(['v22.0.0', 'v24.11.0', 'v26.0.0', 'v28.0.0'])('doctor is content with %s', (version) => {
+  expect(said(version)).toMatch(/^ok +node /);
+});

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { settingsOfArguments } from '../../../src/cli/arguments.ts';
+import { startWarnings } from '../../../src/cli/start-warnings.ts';
+
+const tls = { certFile: 'cert.pem', keyFile: 'key.pem' };
+const warnings = (args: readonly string[], host = '127.0.0.1', files?: typeof tls) =>
+  startWarnings(settingsOfArguments(args), { listen: { host, port: 8765 }, tls: files });
+
+test.each(['0.0.0.0', '::', '192.0.2.7', 'nas.local'])(
+  'a start on %s without TLS warns of clear text',
+  (host) => {
+    expect(warnings([], host)).toEqual([
+      expect.stringMatching(
+        /^\S+ can be reached from outside, and passwords and files cross the network in clear; give --tls-cert/,
+      ),
+    ]);
+    expect(warnings([], host, tls)).toEqual([]);
+  },
+);
+
+test.each(['127.0.0.1', '::1', 'localhost'])(
+  'a start on %s, which is this machine alone, warns of nothing',
+  (host) => {
+    expect(warnings([], host)).toEqual([]);
+  },
+);
+
+test.each(['password', 'token'])('a start with --%s warns of the list of processes', (name) => {
+  expect(warnings([`--${name}`, 'SECRET'])).toEqual([
+    expect.stringMatching(new RegExp(`^--${name}: (?!.*SECRET).*use --${name}-file FILE or a variable$`)),
+  ]);
+  expect(warnings([`--${name}-file`, '/a/file'])).toEqual([]);
+});
