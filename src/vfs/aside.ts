@@ -6,6 +6,7 @@ import type { ByteRange } from '../util/ranges.ts';
 import { FileError, replaced } from './errors.ts';
 import type { Entry, FileEntry, FolderEntry, WriteMode, WriteOptions, Written } from './files.ts';
 import { isWithinLitter } from './names.ts';
+import type { Turn } from './upload/lane-member.ts';
 
 const ID = 'aside:';
 
@@ -48,9 +49,19 @@ export class SetAside {
     return range ? content.subarray(range.start, range.end) : content;
   }
 
-  async write(path: Path, body: AsyncIterable<Uint8Array>, options: WriteOptions): Promise<Written> {
+  /** Takes all of `body`, and keeps it `inTurn`. */
+  async write(
+    path: Path,
+    body: AsyncIterable<Uint8Array>,
+    options: WriteOptions,
+    inTurn: Turn,
+  ): Promise<Written> {
     const content = await contentOf(path, body, options.sizeBytes);
-    return this.#inTurn(async () => {
+    return inTurn(() => this.#keep(path, content, options));
+  }
+
+  #keep(path: Path, content: Uint8Array, options: WriteOptions): Promise<Written> {
+    return this.#alone(async () => {
       const old = await this.stat(path);
       if (old?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
       if (!holds(options.mode, old)) throw new FileError('changed', `${path} is not what was expected`);
@@ -67,7 +78,7 @@ export class SetAside {
   }
 
   createFolder(path: Path): Promise<FolderEntry> {
-    return this.#inTurn(async () => {
+    return this.#alone(async () => {
       if (await this.store.get(path)) throw new FileError('exists', `something is at ${path} already`);
       const folder = { path, id: newId(), rev: FOLDER_REV, modifiedMs: this.clock.now(), sizeBytes: 0 };
       await this.store.put(folder, NOTHING);
@@ -94,7 +105,7 @@ export class SetAside {
     return this.store.copy(from, to, newId);
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  #alone<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#turn.then(work, work);
     this.#turn = done;
     return done;

@@ -18,6 +18,7 @@ import { KnownTree } from './metadata/known-tree.ts';
 import { Metadata } from './metadata/metadata.ts';
 import { isDoubtful, isLitter, isWaiting, isWithinWaiting } from './names.ts';
 import type { TreeParts } from './parts.ts';
+import { PathLocks } from './path-locks.ts';
 import { SpaceAccount } from './quota.ts';
 import { Reading } from './reading.ts';
 import { Relocating } from './relocation.ts';
@@ -116,6 +117,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const lane = new CommitLane({ remote, clock });
   const parts: TreeParts = {
     remote,
+    locks: new PathLocks(),
     state,
     metadata,
     asides: new SetAside(state.asides, clock, isSettingAside),

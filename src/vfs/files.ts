@@ -28,6 +28,14 @@ export interface RemoveOptions {
   readonly rev?: string;
 }
 
+export interface RelocateOptions {
+  readonly overwrite: boolean;
+  /** The revision that the file to be moved or copied must have. */
+  readonly rev?: string;
+  /** The revision that the file to be replaced must have. */
+  readonly targetRev?: string;
+}
+
 export interface WriteOptions {
   readonly mode: WriteMode;
   /** What the sender says of the body, in bytes; a body of another length is not committed. */
@@ -84,15 +92,12 @@ export interface Files {
   remove(path: Path, options: RemoveOptions): Promise<void>;
   /**
    * A file, or a folder: with all below it, or `shallow` without. Throws `exists` when something is at `to`
-   * and `overwrite` is off, `parent-missing`, `into-itself`, `not-found`. On failure the old target is still there.
+   * and `overwrite` is off, `parent-missing`, `into-itself`, `not-found`, and `changed` where a revision is not the one
+   * in `options`. On failure the old target is still there.
    */
-  copy(
-    from: Path,
-    to: Path,
-    options: { readonly overwrite: boolean; readonly shallow: boolean },
-  ): Promise<Written>;
+  copy(from: Path, to: Path, options: RelocateOptions & { readonly shallow: boolean }): Promise<Written>;
   /** As `copy`, always whole; `from` and `to` may differ only in letter case. */
-  move(from: Path, to: Path, options: { readonly overwrite: boolean }): Promise<Written>;
+  move(from: Path, to: Path, options: RelocateOptions): Promise<Written>;
   /** Makes `modifiedMs` the time that `entry` shows from now on, for as long as its content stays. */
   setModified(path: Path, modifiedMs: number): Promise<Entry>;
   /** `undefined` when the service names no limit or cannot be asked. */

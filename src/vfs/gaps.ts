@@ -1,11 +1,6 @@
 import type { Remote } from '../api/remote.ts';
-import { isWithin, type Path } from '../util/path.ts';
-
-/** Something that goes on at `paths`. */
-interface Visit {
-  readonly paths: readonly Path[];
-  readonly done: Promise<unknown>;
-}
+import type { Path } from '../util/path.ts';
+import { PathLocks } from './path-locks.ts';
 
 /**
  * Gaps: the moments in which what belongs at a place has stepped aside. The service would make a missing folder
@@ -13,23 +8,22 @@ interface Visit {
  * closed, and a gap until the calls before it are done. Each waits only for earlier ones.
  */
 export class Gaps {
-  readonly #visits = new Set<Visit>();
-  readonly #gaps = new Set<Visit>();
+  readonly #locks = new PathLocks();
 
   /** While `work` goes on nothing else of ours is done at `paths`, above or below. `work` calls the bare service. */
   open<T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> {
-    return enter(this.#gaps, paths, [...this.#visits, ...this.#gaps], work);
+    return this.#locks.exclusive(paths, work);
   }
 
   /** `remote`, whose calls stay out of gaps. */
   guard(remote: Remote): Remote {
+    const locks = this.#locks;
     const visit = <T>(paths: readonly Path[], work: () => Promise<T>): Promise<T> =>
-      enter(this.#visits, paths, this.#gaps, work);
-    const gapsAt = (path: Path) => touching([path], this.#gaps);
+      locks.shared(paths, work);
     async function* list(...[folder, options, signal]: Parameters<Remote['list']>) {
       // A gap does not wait for a listing, which may take long; what it changes is told to those who read that.
-      const open = gapsAt(folder);
-      if (open.length > 0) await Promise.allSettled(open);
+      const closed = locks.untilShareable(folder);
+      if (closed !== undefined) await closed;
       yield* remote.list(folder, options, signal);
     }
     return {
@@ -62,26 +56,4 @@ export class Gaps {
       revokeSharedLink: (url, signal) => remote.revokeSharedLink(url, signal),
     };
   }
-}
-
-/** Does `work` at `paths` when what touches them of `others` is done, and is one of `those` until its own end. */
-function enter<T>(
-  those: Set<Visit>,
-  paths: readonly Path[],
-  others: Iterable<Visit>,
-  work: () => Promise<T>,
-): Promise<T> {
-  const earlier = touching(paths, others);
-  const done = earlier.length > 0 ? Promise.allSettled(earlier).then(work) : work();
-  const visit = { paths, done };
-  those.add(visit);
-  const leave = () => those.delete(visit);
-  done.then(leave, leave);
-  return done;
-}
-
-function touching(paths: readonly Path[], visits: Iterable<Visit>): Promise<unknown>[] {
-  const touches = (visit: Visit) =>
-    visit.paths.some((one) => paths.some((other) => isWithin(one, other) || isWithin(other, one)));
-  return [...visits].filter(touches).map(({ done }) => done);
 }

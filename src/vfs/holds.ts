@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Hold, Holds } from '../state/holds.ts';
 import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { keyOf, nameOf, type Path, ROOT } from '../util/path.ts';
+import { keyOf, nameOf, type Path, ROOT, relocate } from '../util/path.ts';
 import type { FileEntry } from './files.ts';
 
 export interface HeldFilesParts {
@@ -85,6 +85,14 @@ export class HeldFiles {
   async forget(path: Path): Promise<void> {
     await this.parts.store.forget(path);
     this.#due.delete(keyOf(path));
+  }
+
+  /** What is held at `from` and below is held at `to` from now on. */
+  async move(from: Path, to: Path): Promise<void> {
+    for (const hold of await this.within(from)) {
+      await this.keep({ ...hold, path: relocate(hold.path, from, to) }, this.remainingMs(hold));
+      await this.forget(hold.path);
+    }
   }
 
   /** While `work` goes on, what is held at `path` and below is not committed. */

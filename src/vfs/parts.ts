@@ -9,6 +9,7 @@ import { FileError } from './errors.ts';
 import type { FolderEntry } from './files.ts';
 import type { HeldFiles } from './holds.ts';
 import type { Metadata } from './metadata/metadata.ts';
+import type { PathLocks } from './path-locks.ts';
 import type { SpaceAccount } from './quota.ts';
 import type { SetTimes } from './set-times.ts';
 import type { CommitLane } from './upload/commit-lane.ts';
@@ -17,6 +18,8 @@ import type { Uploader } from './upload/upload.ts';
 /** What the operations on a tree work with. */
 export interface TreeParts {
   readonly remote: Remote;
+  /** Whatever puts something at a path holds it shared meanwhile; whatever takes something away, exclusive. */
+  readonly locks: PathLocks;
   readonly state: DriveState;
   readonly metadata: Metadata;
   readonly asides: SetAside;
@@ -41,4 +44,15 @@ export async function parentFolder(
   if (parent?.kind === 'folder') return parent;
   const why = parent ? 'is a file' : 'is not there';
   throw new FileError('parent-missing', `${folder}, which should hold ${path}, ${why}`);
+}
+
+/**
+ * Puts something at `path`: nothing is moved or removed there while `work` runs. The folder is looked for again here,
+ * because it may have gone while a body came. Throws `parent-missing`.
+ */
+export function putInTurn<T>(parts: TreeParts, path: Path, work: () => Promise<T>): Promise<T> {
+  return parts.locks.shared([path], async () => {
+    await parentFolder(parts, path);
+    return work();
+  });
 }

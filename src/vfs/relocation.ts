@@ -2,7 +2,7 @@ import type { Remote } from '../api/remote.ts';
 import { ASIDE_BYTES_MAX } from '../state/asides.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../util/path.ts';
 import { FileError, isApiFailure } from './errors.ts';
-import type { Entry, FileEntry, Written } from './files.ts';
+import type { Entry, FileEntry, RelocateOptions, Written } from './files.ts';
 import { placedIn } from './metadata/known-tree.ts';
 import { appleDoubleName, isWithinWaiting } from './names.ts';
 import { parentFolder, type TreeParts } from './parts.ts';
@@ -20,7 +20,7 @@ interface Plan {
   readonly source: Entry;
   /** In display case. */
   readonly to: Path;
-  readonly overwrite: boolean;
+  readonly options: RelocateOptions;
   /** What is made is an empty folder. */
   readonly isNew: boolean;
   readonly place: (remote: Remote) => Promise<Entry>;
@@ -38,18 +38,18 @@ export class Relocating {
     private readonly stepAside: StepAside,
   ) {}
 
-  async move(from: Path, to: Path, { overwrite }: { readonly overwrite: boolean }): Promise<Written> {
+  async move(from: Path, to: Path, options: RelocateOptions): Promise<Written> {
     const { asides } = this.parts;
     refuseNonsense(from, to);
-    if (asides.keeps(from) || asides.keeps(to)) return this.#relocateAside('move', from, to, overwrite);
+    if (asides.keeps(from) || asides.keeps(to)) return this.#relocateAside('move', from, to, options);
     const source = await this.#sourceAt(from);
-    if (keyOf(from) === keyOf(to)) return this.#renameCase(source, to);
+    if (keyOf(from) === keyOf(to)) return this.#renameCase(source, to, options);
     const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
     const written = await this.#carryOut({
       kind: 'move',
       source,
       to: place,
-      overwrite,
+      options,
       isNew: false,
       place: (remote) => remote.move(source.path, place, undefined, source.id),
       isPlaced: (found) => found.id === source.id,
@@ -64,12 +64,12 @@ export class Relocating {
   async copy(
     from: Path,
     to: Path,
-    { overwrite, shallow }: { readonly overwrite: boolean; readonly shallow: boolean },
+    { shallow, ...options }: RelocateOptions & { readonly shallow: boolean },
   ): Promise<Written> {
     const { asides } = this.parts;
     refuseNonsense(from, to);
     if (keyOf(from) === keyOf(to)) throw new FileError('into-itself', `${from} cannot be copied onto itself`);
-    if (asides.keeps(from) || asides.keeps(to)) return this.#relocateAside('copy', from, to, overwrite);
+    if (asides.keeps(from) || asides.keeps(to)) return this.#relocateAside('copy', from, to, options);
     const source = await this.#sourceAt(from);
     const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
     const isNew = shallow && source.kind === 'folder';
@@ -77,7 +77,7 @@ export class Relocating {
       kind: 'copy',
       source,
       to: place,
-      overwrite,
+      options,
       isNew,
       place: (remote) => (isNew ? remote.createFolder(place) : remote.copy(source.path, place)),
       isPlaced: (found) => isCopyOf(found, source),
@@ -96,10 +96,17 @@ export class Relocating {
     return source;
   }
 
-  async #renameCase(source: Entry, to: Path): Promise<Written> {
+  async #renameCase(source: Entry, to: Path, options: RelocateOptions): Promise<Written> {
+    if (source.name === nameOf(to)) return { entry: source, created: false };
+    return this.parts.locks.exclusive([source.path], async () => {
+      await this.#requireRevisions(source.path, source.path, options);
+      return this.#renameCaseInTurn(source, to);
+    });
+  }
+
+  async #renameCaseInTurn(source: Entry, to: Path): Promise<Written> {
     const { metadata } = this.parts;
     const folder = parentOf(source.path);
-    if (source.name === nameOf(to)) return { entry: source, created: false };
     const change = metadata.begin([source.path], { tree: source.kind === 'folder', shield: true });
     let entry: Entry | undefined;
     try {
@@ -112,12 +119,14 @@ export class Relocating {
   }
 
   async #carryOut(plan: Plan): Promise<Written> {
+    const { held, locks } = this.parts;
+    const { kind, source, to } = plan;
+    const isSourcePinned = kind === 'move' || plan.options.rev !== undefined;
+    const paths = isSourcePinned ? [source.path, to] : [to];
     for (let attempt = 1; ; attempt++) {
-      const target = await this.reading.stat(plan.to);
-      if (target && !plan.overwrite) throw new FileError('exists', `something is at ${plan.to} already`);
       try {
         // What is held at the target is not to be committed into the middle of this.
-        return await this.parts.held.keepBack(plan.to, () => this.#carryOutOnto(plan));
+        return await held.keepBack(to, () => locks.exclusive(paths, () => this.#carryOutOnto(plan)));
       } catch (error) {
         // Something that we did not know of is in the way; by now it is known.
         const isInTheWay = isApiFailure(error, 'conflict-file', 'conflict-folder');
@@ -128,9 +137,13 @@ export class Relocating {
 
   async #carryOutOnto(plan: Plan): Promise<Written> {
     const { metadata, held } = this.parts;
-    const { kind, source, to } = plan;
+    const { kind, source, to, options } = plan;
+    // The folder may have gone, and the files may have changed, before our turn came.
+    await parentFolder(this.parts, to);
+    await this.#requireRevisions(source.path, to, options);
     const target = await metadata.stat(to);
     const isCreated = !target && !(await held.get(to));
+    if (!isCreated && !options.overwrite) throw new FileError('exists', `something is at ${to} already`);
     const replacedIds = target ? this.removal.idsWithin(target) : [];
     const isTree = source.kind === 'folder' || target?.kind === 'folder';
     const change = metadata.begin(kind === 'move' ? [source.path, to] : [to], { tree: isTree, shield: true });
@@ -142,6 +155,7 @@ export class Relocating {
       entry = placedIn(parentOf(to), made);
       entry = (await this.parts.times.on([entry]))[0] ?? entry;
       await this.removal.forgetKept(to, replacedIds);
+      if (kind === 'move') await held.move(source.path, to);
     } finally {
       change.end(
         entry
@@ -154,6 +168,21 @@ export class Relocating {
       );
     }
     return { entry, created: isCreated };
+  }
+
+  /**
+   * Throws `changed` unless the files have the revisions that `options` names. The service is asked, as it takes no
+   * condition with a move or copy: nobody but another program of the account can still come between.
+   */
+  async #requireRevisions(from: Path, to: Path, { rev, targetRev }: RelocateOptions): Promise<void> {
+    const wanted = [[from, rev] as const, [to, targetRev] as const];
+    await Promise.all(
+      wanted.map(async ([path, expected]) => {
+        if (expected === undefined) return;
+        const entry = await this.parts.remote.stat(path);
+        requireRevision(path, entry, expected);
+      }),
+    );
   }
 
   /** Gives the copy, and all below it, what we keep by id: dead properties and times that were set. */
@@ -193,28 +222,50 @@ export class Relocating {
   }
 
   /** At least one of the two places is not at the service. */
-  async #relocateAside(kind: Plan['kind'], from: Path, to: Path, overwrite: boolean): Promise<Written> {
+  async #relocateAside(kind: Plan['kind'], from: Path, to: Path, options: RelocateOptions): Promise<Written> {
+    const { asides, locks, state } = this.parts;
+    if (asides.keeps(from) && asides.keeps(to))
+      return locks.exclusive([from, to], () => this.#relocateWithinAsides(kind, from, to, options));
+    const { source, place } = await this.#asideEnds(from, to, options);
+    const written = await this.#carryAcross(source, place, options);
+    await state.properties.copy(source.id, written.entry.id);
+    // What has been written to it meanwhile was not carried.
+    const meant = source.kind === 'file' ? { rev: source.rev } : {};
+    if (kind === 'move') await this.removal.remove(from, { recoverable: true, ...meant });
+    return written;
+  }
+
+  async #relocateWithinAsides(
+    kind: Plan['kind'],
+    from: Path,
+    to: Path,
+    options: RelocateOptions,
+  ): Promise<Written> {
     const { asides, state } = this.parts;
-    if (keyOf(from) === keyOf(to) && from === to) throw new FileError('into-itself', `${from} is ${to}`);
+    const { source, target, place } = await this.#asideEnds(from, to, options);
+    await (kind === 'move' ? asides.move(source.path, place) : asides.copy(source.path, place));
+    const entry = await asides.stat(place);
+    if (!entry) throw new FileError('not-found', `${from} has gone meanwhile`);
+    if (kind === 'copy') await state.properties.copy(source.id, entry.id);
+    return { entry, created: target === undefined };
+  }
+
+  async #asideEnds(
+    from: Path,
+    to: Path,
+    { overwrite, rev, targetRev }: RelocateOptions,
+  ): Promise<{ readonly source: Entry; readonly target: Entry | undefined; readonly place: Path }> {
     const source = await this.reading.stat(from);
     if (!source) throw new FileError('not-found', `${from} is not there`);
     const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
     const target = keyOf(from) === keyOf(to) ? undefined : await this.reading.stat(place);
     if (target && !overwrite) throw new FileError('exists', `something is at ${to} already`);
-    if (asides.keeps(from) && asides.keeps(to)) {
-      await (kind === 'move' ? asides.move(source.path, place) : asides.copy(source.path, place));
-      const entry = await asides.stat(place);
-      if (!entry) throw new FileError('not-found', `${from} has gone meanwhile`);
-      if (kind === 'copy') await state.properties.copy(source.id, entry.id);
-      return { entry, created: target === undefined };
-    }
-    const written = await this.#carryAcross(source, place, overwrite);
-    await state.properties.copy(source.id, written.entry.id);
-    if (kind === 'move') await this.removal.remove(from, { recoverable: true });
-    return written;
+    if (rev !== undefined) requireRevision(from, source, rev);
+    if (targetRev !== undefined) requireRevision(to, target, targetRev);
+    return { source, target, place };
   }
 
-  async #carryAcross(source: Entry, to: Path, overwrite: boolean): Promise<Written> {
+  async #carryAcross(source: Entry, to: Path, { overwrite, targetRev }: RelocateOptions): Promise<Written> {
     if (source.kind === 'folder')
       throw new FileError(
         'forbidden',
@@ -224,7 +275,8 @@ export class Relocating {
       throw new FileError('too-large', `${to} is kept aside, and may have at most ${ASIDE_BYTES_MAX} bytes`);
     const body = this.reading.read(source, undefined, new AbortController().signal);
     const { sizeBytes, modifiedMs } = source satisfies FileEntry;
-    const mode = overwrite ? ({ if: 'any' } as const) : ({ if: 'absent' } as const);
+    const any = targetRev === undefined ? ({ if: 'any' } as const) : ({ if: 'rev', rev: targetRev } as const);
+    const mode = overwrite ? any : ({ if: 'absent' } as const);
     return this.writing.write(to, body, { mode, sizeBytes, modifiedMs });
   }
 }
@@ -235,6 +287,11 @@ function refuseNonsense(from: Path, to: Path): void {
   if (from === to || (!isSame && (isWithin(to, from) || isWithin(from, to))))
     throw new FileError('into-itself', `${from} cannot go to ${to}: one of them lies in the other`);
   if (isWithinWaiting(to)) throw new FileError('bad-name', `davgate keeps the name ${nameOf(to)} for itself`);
+}
+
+function requireRevision(path: Path, entry: Entry | undefined, rev: string): void {
+  if (entry?.kind !== 'file' || entry.rev !== rev)
+    throw new FileError('changed', `${path} is not what was expected`);
 }
 
 function companion(path: Path): Path {

@@ -1,3 +1,4 @@
+import type { Hold } from '../state/holds.ts';
 import { join, nameOf, type Path, parentOf, ROOT } from '../util/path.ts';
 import { FileError, isApiFailure } from './errors.ts';
 import type { Entry, RemoveOptions } from './files.ts';
@@ -31,12 +32,20 @@ export class Removal {
     if (entry) return this.#removeEntry(entry, options);
     const hold = await held.get(path);
     if (!hold) throw new FileError('not-found', `${path} is not there`);
-    await held.keepBack(path, async () => {
-      // Until now it may have been committed.
-      if (!(await held.get(path))) return this.remove(path, options);
+    const isRemoved = await held.keepBack(path, () => this.#removeHeld(hold, options));
+    // It was committed before.
+    if (!isRemoved) await this.remove(path, options);
+  }
+
+  #removeHeld({ path, id }: Hold, options: RemoveOptions): Promise<boolean> {
+    const { held, locks } = this.parts;
+    return locks.exclusive([path], async () => {
+      const hold = await held.get(path);
+      if (hold?.id !== id) return false;
       requireMeant(heldEntry(hold), options);
       await held.forget(path);
-      await this.forgetKept(path, [hold.id]);
+      await this.forgetKept(path, [id]);
+      return true;
     });
   }
 
@@ -60,21 +69,27 @@ export class Removal {
     return [entry.id, ...folders.flatMap((folder) => [...folder.entries()].map(({ id }) => id))];
   }
 
-  async #removeAside(path: Path, options: RemoveOptions): Promise<void> {
-    const { asides } = this.parts;
-    const entry = await asides.stat(path);
-    if (!entry) throw new FileError('not-found', `${path} is not there`);
-    requireMeant(entry, options);
-    await asides.forget(path);
+  #removeAside(path: Path, options: RemoveOptions): Promise<void> {
+    const { asides, locks } = this.parts;
+    return locks.exclusive([path], async () => {
+      const entry = await asides.stat(path);
+      if (!entry) throw new FileError('not-found', `${path} is not there`);
+      requireMeant(entry, options);
+      await asides.forget(path);
+    });
   }
 
   async #removeEntry(entry: Entry, options: RemoveOptions): Promise<void> {
-    const { held, space } = this.parts;
-    const ids = this.idsWithin(entry);
+    const { held, space, locks } = this.parts;
     // A held file that is committed after its folder has gone would bring the folder back.
-    await held.keepBack(entry.path, () => this.#removeAndTell(entry, options));
+    await held.keepBack(entry.path, () =>
+      locks.exclusive([entry.path], async () => {
+        const ids = this.idsWithin(entry);
+        await this.#removeAndTell(entry, options);
+        await this.forgetKept(entry.path, ids);
+      }),
+    );
     if (entry.kind === 'file') space.add(-entry.sizeBytes);
-    await this.forgetKept(entry.path, ids);
   }
 
   async #removeAndTell(entry: Entry, options: RemoveOptions): Promise<void> {

@@ -8,7 +8,7 @@ import type { Gaps } from './gaps.ts';
 import { placedIn } from './metadata/known-tree.ts';
 import type { TreeParts } from './parts.ts';
 
-type RepairParts = Pick<TreeParts, 'remote' | 'state' | 'metadata' | 'clock' | 'log'> & {
+type RepairParts = Pick<TreeParts, 'remote' | 'locks' | 'state' | 'metadata' | 'clock' | 'log'> & {
   readonly gaps: Gaps;
 };
 
@@ -90,9 +90,10 @@ export class Repairs {
   }
 
   #repair(relocation: Relocation): Promise<void> {
-    const { gaps } = this.parts;
+    const { gaps, locks } = this.parts;
+    const paths = [relocation.path];
     return this.#flights.run(relocation.id, () =>
-      gaps.open([relocation.path], () => this.#repairOne(relocation)),
+      locks.exclusive(paths, () => gaps.open(paths, () => this.#repairOne(relocation))),
     );
   }
 

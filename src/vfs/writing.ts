@@ -7,8 +7,9 @@ import type { Entry, FileEntry, FolderEntry, WriteOptions, Written } from './fil
 import { heldEntry } from './holds.ts';
 import { placedIn } from './metadata/known-tree.ts';
 import { isDoubtful, isWithinWaiting } from './names.ts';
-import { parentFolder, type TreeParts } from './parts.ts';
+import { parentFolder, putInTurn, type TreeParts } from './parts.ts';
 import type { Reading } from './reading.ts';
+import type { Turn } from './upload/lane-member.ts';
 
 const NOTHING = new Uint8Array(0);
 
@@ -29,7 +30,8 @@ export class Writing {
   ): Promise<Written> {
     const { asides, metadata, held, clock } = this.parts;
     const parent = await this.#placeFor(path, signal);
-    if (asides.keeps(path)) return asides.write(join(parent.path, nameOf(path)), body, options);
+    if (asides.keeps(path))
+      return asides.write(join(parent.path, nameOf(path)), body, options, this.#turnAt(path));
     const existing = await metadata.stat(path, signal);
     if (existing?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
     if (existing) return this.#store(parent, existing, body, options, signal);
@@ -42,26 +44,37 @@ export class Writing {
     if (!peeked.isEmpty) return this.#store(parent, path, peeked.body, options, signal);
     const modifiedMs = options.modifiedMs ?? clock.now();
     const place = join(parent.path, nameOf(path));
-    return { entry: await held.make(place, modifiedMs, this.holdMs), created: true };
+    const entry = await this.#makeHeld(place, modifiedMs, this.holdMs);
+    if (entry) return { entry, created: true };
+    // Something has come there while the body ended.
+    return this.write(path, empty(), { ...options, sizeBytes: 0 }, signal);
   }
 
   async hold(path: Path, holdMs: number): Promise<Written> {
     const { asides, held, clock } = this.parts;
     const existing = await this.reading.stat(path);
     const hold = existing && (await held.get(path));
-    if (hold) return { entry: await held.keep(hold, holdMs), created: false };
-    if (existing) return { entry: existing, created: false };
+    const still = hold && (await this.#keepHeld(hold, holdMs));
+    if (still) return { entry: still, created: false };
+    if (existing && !hold) return { entry: existing, created: false };
     const parent = await this.#placeFor(path);
     const place = join(parent.path, nameOf(path));
-    if (asides.keeps(path)) return asides.write(place, empty(), { mode: { if: 'any' } });
+    if (asides.keeps(path)) return asides.write(place, empty(), { mode: { if: 'any' } }, this.#turnAt(path));
     if (isDoubtful(path)) return this.#store(parent, path, empty(), { mode: { if: 'absent' }, sizeBytes: 0 });
-    return { entry: await held.make(place, clock.now(), holdMs), created: true };
+    const entry = await this.#makeHeld(place, clock.now(), holdMs);
+    return entry ? { entry, created: true } : this.hold(path, holdMs);
   }
 
   /** Makes a held file a real one. When the service has got one there meanwhile, that one stays. */
   async commitHold(hold: Hold): Promise<void> {
-    const { lane, metadata, held, log } = this.parts;
+    const { lane, metadata, held, locks, log } = this.parts;
     const { path, modifiedMs } = hold;
+    const isStillHeld = async () => (await held.get(path))?.id === hold.id;
+    const inTurn: Turn = (commit) =>
+      locks.shared([path], async () => {
+        if (!(await isStillHeld())) throw new FileError('not-found', `${path} is not held any more`);
+        return commit();
+      });
     const change = metadata.begin([path]);
     let entry: FileEntry | undefined;
     try {
@@ -71,9 +84,12 @@ export class Writing {
         sizeBytes: 0,
         contentHash: contentHashOf(NOTHING),
         options: { mode: { if: 'absent' }, modifiedMs },
+        inTurn,
       });
       await this.#becomes(hold, entry);
     } catch (error) {
+      // It was moved or removed before its turn came.
+      if (!(await isStillHeld())) return;
       if (isApiFailure(error, 'malformed-path', 'disallowed-name'))
         log.error('the storage service refuses the name of an empty file, which is lost', { path });
       else if (isApiFailure(error, 'conflict-file', 'conflict-folder')) await this.#findCommitted(hold);
@@ -85,8 +101,12 @@ export class Writing {
   }
 
   async createFolder(path: Path): Promise<FolderEntry> {
-    const { asides, metadata, remote } = this.parts;
     const parent = await this.#placeFor(path);
+    return putInTurn(this.parts, path, () => this.#makeFolder(parent, path));
+  }
+
+  async #makeFolder(parent: FolderEntry, path: Path): Promise<FolderEntry> {
+    const { asides, metadata, remote } = this.parts;
     const place = join(parent.path, nameOf(path));
     if (await this.reading.stat(path)) throw new FileError('exists', `something is at ${path} already`);
     if (asides.keeps(path)) return asides.createFolder(place);
@@ -109,7 +129,9 @@ export class Writing {
       return { ...entry, modifiedMs };
     }
     const hold = await held.get(path);
-    if (hold && hold.id === entry.id) return held.keep({ ...hold, modifiedMs }, held.remainingMs(hold));
+    const still =
+      hold?.id === entry.id && (await this.#keepHeld({ ...hold, modifiedMs }, held.remainingMs(hold)));
+    if (still) return still;
     const shown = await times.set(entry, modifiedMs);
     metadata.adorn(shown);
     return shown;
@@ -140,8 +162,9 @@ export class Writing {
       const peeked = await peek(body);
       if (peeked.isEmpty && !options.sizeBytes) {
         const { modifiedMs = hold.modifiedMs } = options;
-        const entry = await held.keep({ ...hold, modifiedMs }, Math.max(held.remainingMs(hold), this.holdMs));
-        return { entry, created: false };
+        const waitMs = Math.max(held.remainingMs(hold), this.holdMs);
+        const entry = await this.#keepHeld({ ...hold, modifiedMs }, waitMs);
+        return entry ? { entry, created: false } : this.write(path, empty(), options, signal);
       }
       // Whoever named the held revision wants to replace nothing else that has come there meanwhile.
       const mode = options.mode.if === 'rev' ? ({ if: 'absent' } as const) : options.mode;
@@ -150,6 +173,25 @@ export class Writing {
       await held.forget(path);
       return { entry: written.entry, created: false };
     });
+  }
+
+  #turnAt(path: Path): Turn {
+    return (work) => putInTurn(this.parts, path, work);
+  }
+
+  /** `undefined` when something is there by now. */
+  #makeHeld(place: Path, modifiedMs: number, holdMs: number): Promise<FileEntry | undefined> {
+    return putInTurn(this.parts, place, async () =>
+      (await this.reading.stat(place)) ? undefined : this.parts.held.make(place, modifiedMs, holdMs),
+    );
+  }
+
+  /** As `HeldFiles.keep`; `undefined` when the file is not held any more. */
+  #keepHeld(hold: Hold, holdMs: number): Promise<FileEntry | undefined> {
+    const { held } = this.parts;
+    return putInTurn(this.parts, hold.path, async () =>
+      (await held.get(hold.path))?.id === hold.id ? held.keep(hold, holdMs) : undefined,
+    );
   }
 
   /** `at`: the file that is there, or the path of one to be. `stored` is called before anyone sees the new entry. */
@@ -162,13 +204,20 @@ export class Writing {
     stored?: (entry: FileEntry) => Promise<void>,
   ): Promise<Written> {
     const { metadata, uploader, space } = this.parts;
-    const before = typeof at === 'string' ? undefined : at;
+    let before = typeof at === 'string' ? undefined : at;
     // What is there keeps its name, in whatever letter case it is written to.
     const path = typeof at === 'string' ? join(parent.path, nameOf(at)) : at.path;
     const change = metadata.begin([path]);
+    const inTurn: Turn = (commit) =>
+      putInTurn(this.parts, path, () => {
+        const known = metadata.peek(path);
+        if (known === 'absent') before = undefined;
+        else if (known?.kind === 'file') before = known;
+        return commit();
+      });
     let entry: FileEntry | undefined;
     try {
-      const committed = await uploader.store(path, body, options, signal);
+      const committed = await uploader.store(path, body, options, signal, inTurn);
       await stored?.(committed);
       entry = await this.#withTime(placedIn(parent.path, committed), options.modifiedMs);
     } catch (error) {

@@ -12,6 +12,7 @@ import type {
   FreeSpace,
   LinkSettings,
   Listing,
+  RelocateOptions,
   RemoveOptions,
   SharedLink,
   WriteMode,
@@ -193,10 +194,11 @@ export class MemoryFiles implements Files {
   async copy(
     from: Path,
     to: Path,
-    options: { readonly overwrite: boolean; readonly shallow: boolean },
+    options: RelocateOptions & { readonly shallow: boolean },
   ): Promise<Written> {
     this.#begin('copy', undefined, { path: from, options: { to, ...options } });
     notTheRoot(from, to);
+    this.#requireRevisions(from, to, options);
     const sources = options.shallow ? [this.#present(from)] : this.#tree.at(this.#present(from).path);
     const created = this.#makeRoom(from, to, options.overwrite);
     const root = this.#placeOf(to);
@@ -209,9 +211,10 @@ export class MemoryFiles implements Files {
     return { entry: this.#present(to), created };
   }
 
-  async move(from: Path, to: Path, options: { readonly overwrite: boolean }): Promise<Written> {
+  async move(from: Path, to: Path, options: RelocateOptions): Promise<Written> {
     this.#begin('move', undefined, { path: from, options: { to, ...options } });
     notTheRoot(from, to);
+    this.#requireRevisions(from, to, options);
     const old = this.#present(from).path;
     const isSame = keyOf(from) === keyOf(to);
     if (isSame && old === to) throw new FileError('into-itself', `${from} cannot be moved onto itself`);
@@ -235,9 +238,8 @@ export class MemoryFiles implements Files {
 
   async freeSpace(signal?: AbortSignal): Promise<FreeSpace | undefined> {
     this.#begin('freeSpace', signal);
-    const storedBytes = this.#tree
-      .all()
-      .reduce((sum, entry) => sum + (entry.kind === 'file' ? entry.sizeBytes : 0), 0);
+    const sizes = this.#tree.all().map((entry) => (entry.kind === 'file' ? entry.sizeBytes : 0));
+    const storedBytes = sizes.reduce((sum, sizeBytes) => sum + sizeBytes, 0);
     return (
       this.space && {
         usedBytes: this.space.usedBytes + storedBytes,
@@ -299,6 +301,11 @@ export class MemoryFiles implements Files {
     const entry = this.#tree.get(path);
     if (!entry) throw new FileError('not-found', `there is nothing at ${path}`);
     return entry;
+  }
+
+  #requireRevisions(from: Path, to: Path, { rev, targetRev }: RelocateOptions): void {
+    if (rev !== undefined) this.#checkMode(from, this.#tree.get(from), { if: 'rev', rev });
+    if (targetRev !== undefined) this.#checkMode(to, this.#tree.get(to), { if: 'rev', rev: targetRev });
   }
 
   /** The folder that is to hold `path`. */

@@ -12,9 +12,15 @@ export interface Conditions {
   readonly tokens: ReadonlySet<string>;
   /** It depends on the content that is there now: a write must replace exactly that revision. */
   readonly pinsRevision: boolean;
+  /** Likewise of what is at the destination of COPY and MOVE. */
+  readonly pinsDestination: boolean;
 }
 
-const NONE: Conditions = { tokens: new Set(), pinsRevision: false };
+/** Where COPY and MOVE go, and what is there now. */
+export interface Destination {
+  readonly path: Path;
+  readonly entry: Entry | undefined;
+}
 
 /** Each costs a question to the drive; the longest real headers name a dozen. */
 const RESOURCES_MAX = 64;
@@ -27,22 +33,28 @@ const RESOURCES_MAX = 64;
 export async function checkConditions(
   context: Context,
   entry: Entry | undefined,
-  destination?: Path,
+  destination?: Destination,
 ): Promise<Conditions> {
   const { headers } = context.request;
   const parsed = await checkIfHeader(context, entry, destination);
   if (evaluate(headers, entry && validators(entry), false) === 'failed')
     throw new DavError(412, 'it has changed, or is not as the conditional headers of the request say');
   const pinsHere = ['if-match', 'if-unmodified-since'].some((name) => isNarrow(headers[name]));
-  if (!parsed) return pinsHere ? { ...NONE, pinsRevision: true } : NONE;
-  return { tokens: tokensIn(parsed), pinsRevision: pinsHere || namesTag(parsed) };
+  return {
+    tokens: parsed ? tokensIn(parsed) : new Set(),
+    pinsRevision: pinsHere || (parsed !== undefined && namesTag(context, parsed, destination, context.path)),
+    pinsDestination:
+      parsed !== undefined &&
+      destination !== undefined &&
+      namesTag(context, parsed, destination, destination.path),
+  };
 }
 
 /** The `If` header alone. Throws `DavError` 400 or 412. */
 export async function checkIfHeader(
   context: Context,
   entry: Entry | undefined,
-  destination?: Path,
+  destination?: Destination,
 ): Promise<IfHeader | undefined> {
   const header = context.request.headers['if'];
   if (typeof header !== 'string') return undefined;
@@ -56,8 +68,17 @@ function isNarrow(header: string | string[] | undefined): boolean {
   return header !== undefined && String(header).trim() !== '*';
 }
 
-function namesTag(header: IfHeader): boolean {
-  return header.some(({ conditions }) => conditions.some(({ kind, not }) => kind === 'tag' && !not));
+/** Whether a list about `path` names an entity tag. */
+function namesTag(
+  context: Context,
+  header: IfHeader,
+  destination: Destination | undefined,
+  path: Path,
+): boolean {
+  const isAbout = (list: IfList) =>
+    pathsOf(list, context.path, destination).some((named) => keyOf(named) === keyOf(path));
+  const hasTag = ({ conditions }: IfList) => conditions.some(({ kind, not }) => kind === 'tag' && !not);
+  return header.some((list) => hasTag(list) && isAbout(list));
 }
 
 function validators(entry: Entry): Validators {
@@ -74,12 +95,12 @@ async function ifHeaderHolds(
   context: Context,
   header: IfHeader,
   entry: Entry | undefined,
-  destination: Path | undefined,
+  destination: Destination | undefined,
 ): Promise<boolean> {
   const states = new Map<string, Promise<ResourceState>>();
   const stateOf = (path: Path): Promise<ResourceState> => {
     const key = keyOf(path);
-    const known = states.get(key) ?? askState(context, path, entry);
+    const known = states.get(key) ?? askState(context, path, entry, destination);
     if (states.size >= RESOURCES_MAX)
       throw new DavError(400, `the header If names more than ${RESOURCES_MAX} resources`);
     states.set(key, known);
@@ -95,8 +116,8 @@ async function ifHeaderHolds(
 
 const NOWHERE: ResourceState = { tokens: new Set(), validators: undefined };
 
-function pathsOf({ resource }: IfList, own: Path, destination: Path | undefined): readonly Path[] {
-  if (resource === undefined) return destination === undefined ? [own] : [own, destination];
+function pathsOf({ resource }: IfList, own: Path, destination: Destination | undefined): readonly Path[] {
+  if (resource === undefined) return destination === undefined ? [own] : [own, destination.path];
   try {
     return [parseTarget(resource).path];
   } catch (error) {
@@ -106,10 +127,16 @@ function pathsOf({ resource }: IfList, own: Path, destination: Path | undefined)
   }
 }
 
-async function askState(context: Context, path: Path, entry: Entry | undefined): Promise<ResourceState> {
+async function askState(
+  context: Context,
+  path: Path,
+  entry: Entry | undefined,
+  destination: Destination | undefined,
+): Promise<ResourceState> {
   const { drive, clock, signal } = context;
-  const isOwn = keyOf(path) === keyOf(context.path);
-  const found = isOwn ? entry : await drive.files.stat(path, signal);
+  const looked = [{ path: context.path, entry }, ...(destination ? [destination] : [])];
+  const known = looked.find((one) => keyOf(one.path) === keyOf(path));
+  const found = known ? known.entry : await drive.files.stat(path, signal);
   const locks = await drive.state.locks.covering(clock.now(), path);
   return {
     tokens: new Set(locks.map(({ token }) => token)),

@@ -1,9 +1,9 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { keyOf, type Path, ROOT } from '../../util/path.ts';
 import { FileError } from '../../vfs/errors.ts';
-import type { Entry, Written } from '../../vfs/files.ts';
+import type { Entry, RelocateOptions, Written } from '../../vfs/files.ts';
 import { answerEmpty } from '../answers/answer.ts';
-import { checkConditions } from '../conditions/preconditions.ts';
+import { type Conditions, checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
 import { depthOf, destinationOf, mtimeOf, overwriteOf } from '../headers.ts';
 import { hrefOf } from '../href.ts';
@@ -15,16 +15,17 @@ import { requireParent } from '../parent-folder.ts';
 /** RFC 4918 §9.8. */
 export async function copy(context: Context): Promise<void> {
   const { drive, path } = context;
-  const { to, overwrite, source } = await prepare(context);
+  const { to, overwrite, source, target } = await prepare(context);
   const depth =
     source.kind === 'folder' ? depthOf(context.request.headers, ['0', 'infinity'], 'infinity') : '0';
   if (keyOf(path) === keyOf(to)) throw new DavError(403, 'Destination is the resource itself');
-  const { tokens } = await checkConditions(context, source, to);
-  const target = await targetAt(context, to, overwrite);
-  await requireLocks(context, tokens, [{ path: to, tree: true, membership: !target }]);
+  const conditions = await checkConditions(context, source, { path: to, entry: target });
+  await checkTarget(context, to, target, overwrite);
+  await requireLocks(context, conditions.tokens, [{ path: to, tree: true, membership: !target }]);
   const shallow = source.kind === 'folder' && depth === '0';
   const ending = await locksBelow(context, to);
-  const written = await orExists(drive.files.copy(path, to, { overwrite, shallow }));
+  const options = { overwrite, shallow, ...pinned(conditions, source, target) };
+  const written = await orExists(drive.files.copy(path, to, options));
   await endLocks(context, ending);
   await finish(context, to, written);
 }
@@ -33,19 +34,21 @@ export async function copy(context: Context): Promise<void> {
 export async function move(context: Context): Promise<void> {
   const { drive, path } = context;
   if (path === ROOT) throw new DavError(403, 'the drive itself cannot be moved');
-  const { to, overwrite, source } = await prepare(context);
+  const { to, overwrite, source, target: found } = await prepare(context);
   if (source.kind === 'folder') depthOf(context.request.headers, ['infinity'], 'infinity');
   if (path === to && source.path === to) throw new DavError(403, 'Destination is the resource itself');
   const isRename = keyOf(path) === keyOf(to);
-  const { tokens } = await checkConditions(context, source, to);
-  const target = isRename ? undefined : await targetAt(context, to, overwrite);
-  await requireLocks(context, tokens, [
+  const conditions = await checkConditions(context, source, { path: to, entry: found });
+  const target = isRename ? undefined : found;
+  if (!isRename) await checkTarget(context, to, target, overwrite);
+  await requireLocks(context, conditions.tokens, [
     { path, tree: true, membership: true },
     ...(isRename ? [] : [{ path: to, tree: true, membership: !target }]),
   ]);
   // Locks do not travel (§7.5); those of a name that only changed its letters stay where they are.
   const ending = isRename ? [] : [...(await locksWithin(context, path)), ...(await locksBelow(context, to))];
-  const written = await orExists(drive.files.move(path, to, { overwrite }));
+  const options = { overwrite, ...pinned(conditions, source, target) };
+  const written = await orExists(drive.files.move(path, to, options));
   await endLocks(context, ending);
   await finish(context, to, written);
 }
@@ -54,21 +57,38 @@ async function prepare({ request, drive, path, signal }: Context): Promise<{
   readonly to: Path;
   readonly overwrite: boolean;
   readonly source: Entry;
+  /** What is at `to` now. */
+  readonly target: Entry | undefined;
 }> {
   const { path: to } = destinationOf(request);
   const overwrite = overwriteOf(request.headers);
   const source = await drive.files.stat(path, signal);
   if (!source) throw new DavError(404, `there is nothing at ${path}`);
   if (to === ROOT) throw new DavError(403, 'the drive itself cannot be replaced');
-  return { to, overwrite, source };
+  return { to, overwrite, source, target: await drive.files.stat(to, signal) };
 }
 
-/** What is to be replaced. What may not be, or has nowhere to be, is refused before locks are looked at. */
-async function targetAt(context: Context, to: Path, overwrite: boolean): Promise<Entry | undefined> {
-  const target = await context.drive.files.stat(to, context.signal);
+/** What may not be replaced, or has no folder to be in, is refused before locks are looked at. */
+async function checkTarget(
+  context: Context,
+  to: Path,
+  target: Entry | undefined,
+  overwrite: boolean,
+): Promise<void> {
   if (target && !overwrite) throw existsAt(to);
   if (!target) await requireParent(context, to);
-  return target;
+}
+
+/** The conditions held a moment ago; the drive holds these revisions against what is there when it does the work. */
+function pinned(
+  { pinsRevision, pinsDestination }: Conditions,
+  source: Entry,
+  target: Entry | undefined,
+): Pick<RelocateOptions, 'rev' | 'targetRev'> {
+  return {
+    ...(pinsRevision && source.kind === 'file' && { rev: source.rev }),
+    ...(pinsDestination && target?.kind === 'file' && { targetRev: target.rev }),
+  };
 }
 
 function existsAt(to: Path): DavError {

@@ -1,7 +1,7 @@
 import type { Journal } from '../../state/journal.ts';
 import type { Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
-import type { Files, RemoveOptions, WriteMode, WriteOptions, Written } from '../files.ts';
+import type { Files, RelocateOptions, RemoveOptions, WriteMode, WriteOptions, Written } from '../files.ts';
 import type { Gaps } from '../gaps.ts';
 import type { Accepting } from './accepting.ts';
 import type { Drain } from './drain.ts';
@@ -40,24 +40,29 @@ export function createJournaledFiles(parts: JournaledParts): Files {
   };
 
   /** What the protocol knows by its tag the tree below knows by its revision. */
-  const modeBelow = async (path: Path, mode: WriteMode): Promise<WriteMode> => {
-    if (mode.if !== 'rev') return mode;
+  const revBelow = async (path: Path, rev: string): Promise<string> => {
     const entry = await base.stat(path);
-    if (entry?.kind === 'file' && tagOf(entry) === mode.rev) return { if: 'rev', rev: entry.rev };
+    if (entry?.kind === 'file' && tagOf(entry) === rev) return entry.rev;
     throw notAsExpected(path);
   };
 
-  const writeThrough = (
+  const modeBelow = async (path: Path, mode: WriteMode): Promise<WriteMode> =>
+    mode.if === 'rev' ? { if: 'rev', rev: await revBelow(path, mode.rev) } : mode;
+
+  const revisionsBelow = async (from: Path, to: Path, { rev, targetRev }: RelocateOptions) => ({
+    ...(rev !== undefined && { rev: await revBelow(from, rev) }),
+    ...(targetRev !== undefined && { targetRev: await revBelow(to, targetRev) }),
+  });
+
+  const writeThrough = async (
     path: Path,
     body: AsyncIterable<Uint8Array>,
     options: WriteOptions,
     signal: AbortSignal | undefined,
-  ): Promise<Written> =>
-    turns.open([path], async () => {
-      if (!goesThrough(path)) await landed(path);
-      const mode = await modeBelow(path, options.mode);
-      return shownWritten(await base.write(path, body, { ...options, mode }, signal));
-    });
+  ): Promise<Written> => {
+    const mode = await modeBelow(path, options.mode);
+    return shownWritten(await base.write(path, body, { ...options, mode }, signal));
+  };
 
   const shownWritten = ({ entry, created }: Written): Written => ({ entry: shown.of(entry), created });
 
@@ -66,11 +71,15 @@ export function createJournaledFiles(parts: JournaledParts): Files {
     list: (path, signal) => reading.list(path, signal),
     walk: (path, signal) => reading.walk(path, signal),
     read: (file, range, signal) => reading.read(file, range, signal),
-    // What does not fit waits for the service, as it would without a journal.
-    write: (path, body, options, signal) =>
-      goesThrough(path) || !room.fits(options.sizeBytes)
-        ? writeThrough(path, body, options, signal)
-        : accepting.write(path, body, options, signal),
+    async write(path, body, options, signal) {
+      if (goesThrough(path)) return writeThrough(path, body, options, signal);
+      if (room.fits(options.sizeBytes)) return accepting.write(path, body, options, signal);
+      // What does not fit waits for the service, as it would without a journal.
+      return turns.open([path], async () => {
+        await landed(path);
+        return writeThrough(path, body, options, signal);
+      });
+    },
     async hold(path, holdMs) {
       return goesThrough(path) ? shownWritten(await base.hold(path, holdMs)) : accepting.hold(path, holdMs);
     },
@@ -87,12 +96,14 @@ export function createJournaledFiles(parts: JournaledParts): Files {
     copy: (from, to, options) =>
       turns.open([from, to], async () => {
         await landed(from, to);
-        return shownWritten(await base.copy(from, to, options));
+        const below = await revisionsBelow(from, to, options);
+        return shownWritten(await base.copy(from, to, { ...options, ...below }));
       }),
     move: (from, to, options) =>
       turns.open([from, to], async () => {
         await landed(from, to);
-        return shownWritten(await base.move(from, to, options));
+        const below = await revisionsBelow(from, to, options);
+        return shownWritten(await base.move(from, to, { ...options, ...below }));
       }),
     setModified: (path, modifiedMs) => accepting.setModified(path, modifiedMs),
     async freeSpace(signal) {

@@ -76,8 +76,13 @@ export class CommitLane {
     void ended.then(() => {
       if (this.#paths.get(key) === ended) this.#paths.delete(key);
     });
-    if (before === undefined) this.#enter(member);
-    else void before.then(() => this.#enter(member));
+    const begin = async () => {
+      if (before !== undefined) await before;
+      this.#enter(member);
+      await ended;
+    };
+    const { inTurn = atOnce } = request;
+    inTurn(begin).catch((error: unknown) => member.reject(error));
     return member.outcome;
   }
 
@@ -258,6 +263,10 @@ export class CommitLane {
 }
 
 const NOTHING = new Uint8Array();
+
+function atOnce<T>(commit: () => Promise<T>): Promise<T> {
+  return commit();
+}
 
 function isFull(members: readonly LaneMember[]): boolean {
   const group = members.filter(({ mustGoAlone }) => !mustGoAlone);

@@ -11,7 +11,11 @@ export interface LaneCommit {
   readonly contentHash: string;
   /** All the bytes, at most 4 MiB, not to be changed any more; or the session that holds them, its last part sent. */
   readonly content: Uint8Array | UploadSession;
+  readonly inTurn?: Turn;
 }
+
+/** Runs a commit when it may happen, until its end; throws why it may not happen any more. */
+export type Turn = <T>(commit: () => Promise<T>) => Promise<T>;
 
 /** A file on its way through the commit lane. */
 export class LaneMember {

@@ -7,6 +7,7 @@ import { FileError } from '../errors.ts';
 import type { WriteOptions } from '../files.ts';
 import { BodyReader } from './body-reader.ts';
 import type { CommitLane } from './commit-lane.ts';
+import type { Turn } from './lane-member.ts';
 import { Part } from './part.ts';
 import { PartBuffers } from './part-buffers.ts';
 import { PartSender } from './part-sender.ts';
@@ -41,7 +42,7 @@ export interface Uploader {
   /**
    * Takes all of `body`, commits it at `path` and resolves with what the service made of it, once that is
    * known to be the same bytes. When `body` throws or `signal` is aborted nothing is committed, unless the
-   * commit itself is under way: then the outcome is unknown.
+   * commit itself is under way: then the outcome is unknown. The commit happens `inTurn`, once the body is whole.
    *
    * Throws `FileError` `incomplete` for a body of another length than announced (before the commit),
    * `broken` when the service has committed other bytes, `ApiError`, the signal's reason, or what `body` throws.
@@ -51,6 +52,7 @@ export interface Uploader {
     body: AsyncIterable<Uint8Array>,
     options: WriteOptions,
     signal?: AbortSignal,
+    inTurn?: Turn,
   ): Promise<FileEntry>;
 }
 
@@ -65,13 +67,13 @@ export function createUploader({ remote, log, lane, limits }: UploaderParts): Up
     inFlightMax,
   };
   return {
-    async store(path, body, options, signal) {
+    async store(path, body, options, signal, inTurn) {
       signal?.throwIfAborted();
       const stop = new AbortController();
       const leave = () => stop.abort(signal?.reason);
       signal?.addEventListener('abort', leave, { once: true });
       try {
-        return await new Upload(shared, path, body, options, stop).run();
+        return await new Upload(shared, path, body, options, stop, inTurn).run();
       } finally {
         signal?.removeEventListener('abort', leave);
       }
@@ -101,6 +103,7 @@ class Upload {
     body: AsyncIterable<Uint8Array>,
     private readonly options: WriteOptions,
     private readonly stop: AbortController,
+    private readonly inTurn: Turn | undefined,
   ) {
     this.#body = new BodyReader(body, stop.signal);
   }
@@ -138,10 +141,11 @@ class Upload {
     const { signal } = this.stop;
     signal.throwIfAborted();
     const contentHash = this.#whole.digest();
-    const { path } = this;
+    const { path, inTurn } = this;
     const sizeBytes = this.#receivedBytes;
     const request = { path, content, sizeBytes, contentHash, options: this.#commitOptions() };
-    return this.#checked(await this.shared.lane.commit(request, signal), contentHash);
+    const committed = this.shared.lane.commit({ ...request, ...(inTurn && { inTurn }) }, signal);
+    return this.#checked(await committed, contentHash);
   }
 
   async #storeLong(first?: Part): Promise<FileEntry> {

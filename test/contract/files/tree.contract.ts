@@ -124,6 +124,29 @@ export function treeContract(drive: FilesUnderTest): void {
       expect(await namesIn(folder)).toEqual(['a', 'f']);
     });
 
+    test.each(['move', 'copy'] as const)(
+      'a %s is refused as changed unless source and target have the revisions that it names',
+      async (what) => {
+        const folder = await room();
+        const [from, to] = [join(folder, 'from'), join(folder, 'to')];
+        const go = (options: { rev?: string; targetRev?: string }) =>
+          what === 'move'
+            ? files.move(from, to, { overwrite: true, ...options })
+            : files.copy(from, to, { overwrite: true, shallow: false, ...options });
+        await put(from, 'first');
+        await put(to, 'old first');
+        const [staleRev, staleTarget] = [(await fileAt(from)).rev, (await fileAt(to)).rev];
+        await put(from, 'second');
+        await put(to, 'old second');
+        const [rev, targetRev] = [(await fileAt(from)).rev, (await fileAt(to)).rev];
+        expect(await faultOf(go({ rev: staleRev }))).toBe('changed');
+        expect(await faultOf(go({ rev, targetRev: staleTarget }))).toBe('changed');
+        expect([await textAt(from), await textAt(to)]).toEqual(['second', 'old second']);
+        await go({ rev, targetRev });
+        expect(await textAt(to)).toBe('second');
+      },
+    );
+
     test('to another letter case', async () => {
       const folder = await room();
       await put(join(folder, 'readme.md'), 'x');

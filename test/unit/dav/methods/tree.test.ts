@@ -106,6 +106,30 @@ describe('MKCOL', () => {
   });
 });
 
+describe('conditions of MOVE and COPY', () => {
+  test.each(['MOVE', 'COPY'])(
+    '%s hands the revisions that its conditions were true of to the drive, and answers 412 when they changed',
+    async (method) => {
+      await dav.file('/b', 'old');
+      const tagOf = async (at: string) => (await dav.send('HEAD', at)).headers.etag ?? '';
+      const [tag, target] = [await tagOf('/a'), await tagOf('/b')];
+      const what = method === 'MOVE' ? 'move' : 'copy';
+      const refused = async (headers: Record<string, string>) => {
+        dav.files.failNext(what, new FileError('changed', 'somebody else has written it'));
+        const sent = { Destination: `${dav.url}/b`, ...headers };
+        expect((await dav.send(method, '/a', { headers: sent })).status).toBe(412);
+        return dav.files.calls.findLast((call) => call.what === what)?.options;
+      };
+      const [rev, targetRev] = [tag.slice(1, -1), target.slice(1, -1)];
+      expect(await refused({ 'If-Match': tag })).toMatchObject({ rev });
+      expect(await refused({ 'If-Match': tag })).not.toHaveProperty('targetRev');
+      expect(await refused({ If: `<${dav.url}/b> ([${target}])` })).toMatchObject({ targetRev });
+      expect(await refused({ If: `<${dav.url}/b> ([${target}])` })).not.toHaveProperty('rev');
+      expect(await refused({ 'If-Match': '*' })).not.toHaveProperty('rev');
+    },
+  );
+});
+
 describe('DELETE', () => {
   test('removes a file, or a folder with all below it', async () => {
     expect((await dav.send('DELETE', '/a')).status).toBe(204);
