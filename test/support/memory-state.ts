@@ -1,4 +1,4 @@
-import { MIGRATIONS } from '../../src/state/sqlite/migrations.ts';
+import { migrate } from '../../src/state/sqlite/database.ts';
 import { sqliteStateOn } from '../../src/state/sqlite/state.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { Sqlite } from '../../src/util/sqlite.ts';
@@ -6,6 +6,6 @@ import { Sqlite } from '../../src/util/sqlite.ts';
 /** The state of one drive, on the real stores with their database in memory: nothing to clean up. */
 export function memoryState(): DriveState {
   const database = new Sqlite(':memory:');
-  for (const step of MIGRATIONS) database.exec(step);
+  migrate(database, 'memory');
   return sqliteStateOn(database, { directory: 'memory' }).drive('memory');
 }

@@ -121,7 +121,8 @@ function seize(database: SqliteDatabase): void {
   database.exec('BEGIN IMMEDIATE; COMMIT');
 }
 
-function migrate(database: SqliteDatabase, directory: string, migrations: readonly string[]): void {
+/** Takes the steps of `migrations` that `database` has not seen yet. Throws `StateUnwritable`, naming `directory`. */
+export function migrate(database: SqliteDatabase, directory: string, migrations = MIGRATIONS): void {
   const seen = Number(database.pragma('user_version', { simple: true }));
   if (seen > migrations.length)
     throw new StateUnwritable(
