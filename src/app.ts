@@ -69,12 +69,14 @@ class Gauges {
   /** What waits in the journals of all drives. */
   readonly health = (): Health => {
     const sum = { journalFiles: 0, journalBytes: 0, lostFiles: 0 };
+    let trouble: string | undefined;
     for (const { journal } of this.drives()) {
+      trouble ??= journal.trouble;
       sum.journalFiles += journal.files;
       sum.journalBytes += journal.bytes;
       sum.lostFiles += journal.lostFiles;
     }
-    return sum;
+    return { ...sum, ...(trouble !== undefined && { journalTrouble: trouble }) };
   };
 }
 

@@ -10,7 +10,13 @@ import type { Tokens, TokenWorld } from './token.ts';
 export type Told = Account | 'untold';
 
 /** Failures that leave open whose a login is; after any other the service will not tell. */
-const OPEN: ReadonlySet<ApiFailure> = new Set(['offline', 'unavailable', 'rate-limited', 'unauthorized']);
+const OPEN: ReadonlySet<ApiFailure> = new Set([
+  'offline',
+  'unavailable',
+  'rate-limited',
+  'unauthorized',
+  'foreign',
+]);
 
 /** Whether the question whose a login is may have another answer later. */
 export function isStillOpen(error: ApiError): boolean {

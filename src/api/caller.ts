@@ -271,6 +271,7 @@ const UNREACHABLE: ReadonlySet<ApiFailure> = new Set([
   'unavailable',
   'rate-limited',
   'unauthorized',
+  'foreign',
 ]);
 
 const BEARER = 'Bearer ';

@@ -29,6 +29,7 @@ const API_FAILURES = [
   'unavailable',
   'offline',
   'bad-request',
+  'foreign',
 ] as const;
 
 export type ApiFailure = (typeof API_FAILURES)[number];

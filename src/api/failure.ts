@@ -71,11 +71,12 @@ export function failureOfAnswer(answer: HttpAnswer, route: string, nowMs: number
     return new CallFailure(contention ? 'contention' : 'rate-limited', error, { retryAfterMs: waitMs });
   }
   if (status === 401) return authFailure(answer, route, body);
-  if (status === 409 || status === 416) {
-    if (body) return refusal(body, route, answer);
-    if (status === 409) return failureOfJunk(answer, route, new Error('409 without an error body'));
-  }
-  return new CallFailure('refused', apiError(plainFailure(status, answer.text, route), answer, route, body));
+  if ((status === 409 || status === 416) && body) return refusal(body, route, answer);
+  if (status === 409) return failureOfJunk(answer, route, new Error('409 without an error body'));
+  const failure = body ? failureOfUnion(status) : plainFailure(status, answer.text, route);
+  return failure
+    ? new CallFailure('refused', apiError(failure, answer, route, body))
+    : foreignAnswer(answer, route);
 }
 
 /** What one entry's error in a batch's answer means. */
@@ -123,18 +124,37 @@ function authFailure(answer: HttpAnswer, route: string, facts: ErrorFacts | unde
   );
 }
 
-/** 400 and other statuses that come with a sentence instead of an error union. */
-function plainFailure(status: number, text: string, route: string): ApiFailure {
-  if (status === 403) return 'not-allowed';
-  if (status === 413) return 'too-large';
+/** Our word for an error union that comes with a status of its own: about the account or the call, not about a file. */
+function failureOfUnion(status: number): ApiFailure {
+  return status === 403 ? 'not-allowed' : 'bad-request';
+}
+
+/** How the service begins its refusals that are a sentence and no error union. */
+const OWN_SENTENCE =
+  /^(Error in call to API function|request body:|HTTP header "|Bad HTTP "|Must provide HTTP header)/;
+
+/** Statuses that come with a sentence instead of an error union; `undefined`: it is not the service's sentence. */
+function plainFailure(status: number, text: string, route: string): ApiFailure | undefined {
   if (status === 416) return 'range';
-  if (status !== 400) return 'bad-request';
+  if (status !== 400) return undefined;
   if (/not allowed to call|does not have the required scope|not permitted to access/i.test(text))
     return 'not-allowed';
   if (/access token is malformed|"?Authorization"?/i.test(text)) return 'unauthorized';
   if (/list_folder\/(continue|longpoll)$/.test(route) && /cursor/i.test(text)) return 'reset';
   if (/path.*did not match pattern/is.test(text)) return 'malformed-path';
-  return 'bad-request';
+  return OWN_SENTENCE.test(text) ? 'bad-request' : undefined;
+}
+
+/**
+ * An answer in other words than the service's: a proxy's, a captive portal's, a redirect to a page. It says nothing of
+ * what was asked for, and whether that was done before it is not known. Who has to log in at a portal takes minutes: the
+ * call is not tried again.
+ */
+function foreignAnswer(answer: HttpAnswer, route: string): CallFailure {
+  const words = answer.text.trim().slice(0, TEXT_CHARACTERS_MAX);
+  const message = `${route}: something other than the storage service answered with status ${answer.status}`;
+  const error = new ApiError('foreign', words ? `${message}: ${words}` : message, requestIdOf(answer));
+  return new CallFailure('refused', error, { outcomeUnknown: true });
 }
 
 function apiError(
@@ -175,8 +195,10 @@ function errorBodyOf(text: string): ErrorFacts | undefined {
     return undefined;
   }
   if (!isRecord(body?.error)) return undefined;
-  const said = body.error_summary;
-  return errorOf(body.error, typeof said === 'string' ? said.replace(/\/\.{0,3}$/, '') : undefined);
+  const said = typeof body.error_summary === 'string' ? body.error_summary : undefined;
+  const facts = errorOf(body.error, said?.replace(/\/\.{0,3}$/, ''));
+  // Other programs answer with an `error` too.
+  return said === undefined && facts.tags.length === 0 ? undefined : facts;
 }
 
 /** Walks down a union from tag to tag: the inner one lies under the outer one's name. */

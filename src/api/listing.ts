@@ -27,12 +27,16 @@ const POLL_SECONDS = { min: 30, max: 480 };
 /** How much later than asked the answer of a long poll may come: the service's own spread of 90 s, and the way. */
 const POLL_SPREAD_MS = 95_000;
 
-export type Listing = Pick<Remote, 'stat' | 'list' | 'latestCursor' | 'awaitChange' | 'changesSince'>;
+export type Listing = Pick<
+  Remote,
+  'stat' | 'locate' | 'list' | 'latestCursor' | 'awaitChange' | 'changesSince'
+>;
 
 /** Entries, listings and the change feed. */
 export function listingOf(client: Client): Listing {
   return {
     stat: (path, signal) => statOf(client, path, { signal }),
+    locate: (id, signal) => locationOf(client, id, signal),
     list: (folder, options, signal) => pagesOf(client, folder, options, signal),
     latestCursor: (signal) => latestCursor(client, signal),
     awaitChange: changeWaiter(client),
@@ -64,6 +68,28 @@ export async function statOf(
         return path === ROOT ? { ...entry, name: '' } : entry;
       },
       ...more,
+    });
+  } catch (error) {
+    if (error instanceof ApiError && error.failure === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+async function locationOf(
+  { caller, root }: Client,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<Path | undefined> {
+  const arg: GetMetadataArg = { path: id };
+  try {
+    return await caller.call({
+      request: rpcRequest('files/get_metadata', arg),
+      lane: 'metadata',
+      read: ({ text }) => {
+        const found = root.change(parsed<Metadata>(text));
+        return found?.kind === 'put' ? found.entry.path : undefined;
+      },
+      signal,
     });
   } catch (error) {
     if (error instanceof ApiError && error.failure === 'not-found') return undefined;

@@ -121,6 +121,8 @@ export interface Quota {
 export interface Remote {
   /** `get_metadata`. The root, which the service does not describe, is the caller's to know. */
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined>;
+  /** `get_metadata` by id: where that entry is now. `undefined`: it is gone, or outside the drive. */
+  locate(id: string, signal?: AbortSignal): Promise<Path | undefined>;
   /**
    * `list_folder` (+ `continue`): the children of `folder`, or with `recursive` all below it. Throws
    * `not-found` or `not-folder`, or `reset` when it has to be begun again. A name may come twice: the later

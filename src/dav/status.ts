@@ -16,6 +16,7 @@ const STATUS: Readonly<Record<Fault, number | 'busy' | 'broken'>> = {
   'is-a-folder': 405,
   changed: 412,
   forbidden: 403,
+  'not-entitled': 403,
   'bad-name': 403,
   'into-itself': 403,
   'too-large': 413,
@@ -25,6 +26,7 @@ const STATUS: Readonly<Record<Fault, number | 'busy' | 'broken'>> = {
   checksum: 400,
   busy: 'busy',
   offline: 'busy',
+  intercepted: 'busy',
   // Our own token is refused: not the client's fault, and nothing that its password could mend.
   unauthorized: 'busy',
   unsupported: 403,

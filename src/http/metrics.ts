@@ -19,7 +19,13 @@ export interface DriveGauges {
   readonly metadataBytes: number;
   readonly heldFiles: number;
   readonly isFeedAlive: boolean;
-  readonly journal: { readonly files: number; readonly bytes: number; readonly lostFiles: number };
+  readonly journal: {
+    readonly files: number;
+    readonly bytes: number;
+    readonly lostFiles: number;
+    /** What hinders its writes. */
+    readonly trouble?: string;
+  };
 }
 
 export interface MetricsOptions {
@@ -244,6 +250,15 @@ function readAtScrape(
       'Writes that were acknowledged and are not at the storage service yet.',
       (drive) => drive.journal.files,
     ),
+    {
+      name: 'davgate_journal_trouble',
+      help: '1 while something hinders writes from leaving the journal, by reason.',
+      labelNames: ['drive', 'reason'],
+      readings: () =>
+        drives().flatMap(({ name, journal: { trouble } }) =>
+          trouble === undefined ? [] : { labels: { drive: name, reason: trouble }, value: 1 },
+        ),
+    },
     ofDrives('davgate_journal_bytes', 'Bytes of these writes.', (drive) => drive.journal.bytes),
     ofDrives(
       'davgate_lost_files',

@@ -18,6 +18,10 @@ export interface PendingWrite {
   readonly dueMs: number;
   /** The revision that it is to replace at the service; `undefined`: nothing was there. */
   readonly replaces: string | undefined;
+  /** The content hash of that revision: a move at the service gives the same content another revision. */
+  readonly replacesHash: string | undefined;
+  /** The id of the folder that it was accepted into; `undefined`: the root of the drive, or not known. */
+  readonly folderId: string | undefined;
 }
 
 /** A body that has arrived whole. On disk only with the write that it becomes part of; else to be discarded. */

@@ -156,6 +156,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       holdMs,
       goesThrough: (path) =>
         path === ROOT || parts.asides.keeps(path) || isWithinWaiting(path) || isDoubtful(path),
+      locate: (folderId, signal) => remote.locate(folderId, signal),
       touch: (folder) => metadata.adorn({ ...folder, modifiedMs: clock.now() }),
       isDeletionPermanent: () => removal.isPermanent,
       forgetKept: (path, ids) => removal.forgetKept(path, ids),

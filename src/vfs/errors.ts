@@ -12,8 +12,10 @@ export const FAULTS = [
   'is-a-folder',
   /** It is not the revision that the caller named. */
   'changed',
-  /** The account may not. */
+  /** The account may not change this. */
   'forbidden',
+  /** The account, the app or the token may not do this to anything. */
+  'not-entitled',
   /** The service does not take this name. */
   'bad-name',
   /** A folder cannot go into itself, nor anything onto itself. */
@@ -29,6 +31,8 @@ export const FAULTS = [
   'busy',
   /** The service cannot be reached. */
   'offline',
+  /** A proxy or a portal answered in place of the service. */
+  'intercepted',
   /** The service refuses our token. */
   'unauthorized',
   /** The service cannot do this at all, or refuses these link settings. */
@@ -83,11 +87,15 @@ const TABLE: Record<ApiFailure, readonly [fault: Fault, message: (subject: strin
   'link-exists': ['exists', (subject) => `${subject} is shared already`],
   'link-settings': ['unsupported', (subject) => `the account may not share ${subject} with these settings`],
   'link-gone': ['not-found', (subject) => `the link to ${subject} is gone`],
-  'not-allowed': ['forbidden', (subject) => `account or token may not do this to ${subject}`],
+  'not-allowed': ['not-entitled', (subject) => `account or token may not do this to ${subject}`],
   unauthorized: ['unauthorized', () => 'the storage service refuses the token of this drive'],
   'rate-limited': ['busy', () => 'the storage service is limiting calls; try again later'],
   unavailable: ['busy', () => 'the storage service is out of order; try again later'],
   offline: ['offline', () => 'the storage service cannot be reached'],
+  foreign: [
+    'intercepted',
+    () => 'something other than the storage service answered: check the network, its proxy and --api-url',
+  ],
   'bad-request': [
     'broken',
     (subject) => `the storage service does not understand what is asked of ${subject}`,

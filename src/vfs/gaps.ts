@@ -28,6 +28,7 @@ export class Gaps {
     }
     return {
       stat: (path, signal) => visit([path], () => remote.stat(path, signal)),
+      locate: (id, signal) => remote.locate(id, signal),
       list,
       latestCursor: (signal) => remote.latestCursor(signal),
       awaitChange: (cursor, timeoutMs, signal) => remote.awaitChange(cursor, timeoutMs, signal),

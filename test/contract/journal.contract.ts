@@ -18,6 +18,8 @@ export function pendingWrite(id: string, bytes: Uint8Array, more: Partial<Pendin
     acceptedMs: 2_000,
     dueMs: 0,
     replaces: undefined,
+    replacesHash: undefined,
+    folderId: undefined,
     ...more,
   };
 }
@@ -56,7 +58,9 @@ export function journalContract(driver: string, open: () => Promise<Journal>): v
 
     test('writes are told in the order in which they were accepted, as they were given', async () => {
       const journal = await open();
-      const writes = ['c', 'a', 'b'].map((id) => pendingWrite(id, Buffer.from(id), { replaces: `r${id}` }));
+      const writes = ['c', 'a', 'b'].map((id) =>
+        pendingWrite(id, Buffer.from(id), { replaces: `r${id}`, folderId: `id:${id}` }),
+      );
       for (const write of writes) await accept(journal, write, Buffer.from(write.id));
       expect(await journal.all()).toEqual(writes);
     });
@@ -78,7 +82,7 @@ export function journalContract(driver: string, open: () => Promise<Journal>): v
       for (const write of [one, two]) await accept(journal, write, bytes);
       await journal.change({ ...one, modifiedMs: 9_000, dueMs: 5 });
       expect((await journal.all())[0]).toEqual({ ...one, modifiedMs: 9_000, dueMs: 5 });
-      const changed = { ...two, replaces: 'rev', fileId: 'id:1' };
+      const changed = { ...two, replaces: 'rev', replacesHash: 'hash', fileId: 'id:1' };
       await journal.forget(['one'], [changed]);
       expect(await journal.all()).toEqual([changed]);
       expect((await bodyOf(journal, 'two')).toString()).toBe('bytes');

@@ -14,6 +14,7 @@ import { type Clock, systemClock } from '../../src/util/clock.ts';
 import type { Log, LogFields } from '../../src/util/log.ts';
 import { openBlockCache } from '../../src/vfs/content/cache.ts';
 import { openDrive } from '../../src/vfs/drive.ts';
+import type { JournalDepth } from '../../src/vfs/journal/write-back.ts';
 import { openSpill } from '../../src/vfs/upload/spill.ts';
 import type { TestService } from './service.ts';
 
@@ -28,6 +29,8 @@ export interface TestGateway {
   readonly spillDirectory: string;
   /** Resolves when it sees what others change: what it learnt before that it may have to learn again. */
   following(): Promise<void>;
+  /** What waits in the journal. */
+  depth(): JournalDepth;
   /** Resolves when nothing waits in the journal. */
   landed(): Promise<void>;
   close(): Promise<void>;
@@ -117,6 +120,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     async following() {
       while (!files.status().isFeedAlive) await setImmediate();
     },
+    depth: () => files.depth(),
     async landed() {
       while (files.depth().files > 0) await setImmediate();
     },

@@ -132,6 +132,12 @@ export class MemoryRemote implements Remote {
     return this.#script.run('stat', path, signal, () => this.#store.at(path));
   }
 
+  locate(id: string, signal?: AbortSignal) {
+    return this.#script.run('locate', id, signal, () => {
+      return this.#store.entries.find((entry) => entry.id === id)?.path;
+    });
+  }
+
   async *list(
     folder: Path,
     { recursive }: { recursive: boolean },

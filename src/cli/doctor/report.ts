@@ -90,6 +90,8 @@ function mendOf({ failure, message }: ApiError, { scope }: Advice): string {
       return /cert|tls|ssl/i.test(message)
         ? '; its certificate is not trusted here: check the address, and this machine’s clock and certificates'
         : '; check the address, this machine’s network and its proxy';
+    case 'foreign':
+      return '; check the address (--api-url), this machine’s network and its proxy';
     case 'rate-limited':
       return '; too many calls for this app and account: wait, and look for other programs that use it';
     case 'insufficient-space':

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Journal, JournalFull, type PendingWrite, type StagedBody } from '../../state/journal.ts';
 import { type Clock, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
-import { join, nameOf, type Path, parentOf } from '../../util/path.ts';
+import { join, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { holds } from '../aside.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, Files, FolderEntry, FreeSpace, WriteOptions, Written } from '../files.ts';
@@ -182,6 +182,8 @@ export class Accepting {
       dueMs: holdMs > 0 ? nowMs + holdMs : 0,
       // Nobody but us is to be overwritten unseen: not even by a write without a condition.
       replaces: newest ? newest.write.replaces : original?.rev,
+      replacesHash: newest ? newest.write.replacesHash : original?.contentHash,
+      folderId: folder.path === ROOT ? undefined : folder.id,
     };
   }
 

@@ -1,8 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
+import { type Fault, FileError } from '../errors.ts';
 import type { PendingFile, PendingFiles } from './pending-files.ts';
-import { isTrouble } from './verdict.ts';
+import { faultOf, isPerhapsOfOne, isTrouble } from './verdict.ts';
 
 export interface DrainParts {
   readonly pending: PendingFiles;
@@ -26,6 +27,9 @@ const SENDING_LARGE_MAX = 2;
 /** Until the next try, after the first failure and at most; doubled each time. */
 const RETRY_MS = { first: 1_000, max: 60_000 };
 
+/** How often the log is told of trouble that stays the same. */
+const TELL_EVERY_MS = 600_000;
+
 interface Waiter {
   readonly resolve: () => void;
   readonly reject: (reason: unknown) => void;
@@ -46,6 +50,8 @@ export class Drain {
   #sendingLarge = 0;
   #troubles = 0;
   #pausedUntil: Instant = LONG_AGO;
+  /** The trouble that the log has heard of last. */
+  #told: { readonly fault: Fault; readonly until: Instant } | undefined;
   #alarm = new AbortController();
   #idle: (() => void)[] = [];
 
@@ -164,7 +170,10 @@ export class Drain {
     file.state = 'waiting';
     file.isUrgent = false;
     if (this.#stop.signal.aborted) return;
+    const message = error instanceof Error ? error.message : String(error);
+    this.parts.pending.hinder(file, { fault: faultOf(error), message });
     if (isTrouble(error)) {
+      if (isPerhapsOfOne(error)) file.notBefore = instantIn(this.parts.clock, backoffMs(++file.troubles));
       this.#trouble(error);
       return;
     }
@@ -182,20 +191,31 @@ export class Drain {
     if (this.#isPaused) return;
     this.#troubles++;
     this.#pausedUntil = instantIn(this.parts.clock, backoffMs(this.#troubles));
+    const fault = faultOf(error);
+    if (this.#told?.fault === fault && remainingMs(this.parts.clock, this.#told.until) > 0) return;
+    this.#told = { fault, until: instantIn(this.parts.clock, TELL_EVERY_MS) };
     const { files, bytes } = this.parts.pending;
+    const cause = error instanceof FileError ? error.details.cause : undefined;
     this.parts.log.warn('the storage service takes no writes for now; they wait in the journal', {
       files,
       bytes,
-      reason: String(error),
+      reason: String(cause ?? error),
     });
   }
 
   #recovered(): void {
-    if (this.#troubles === 0) return;
-    this.#troubles = 0;
-    this.#pausedUntil = LONG_AGO;
-    const { files, bytes } = this.parts.pending;
-    this.parts.log.info('the storage service takes writes again', { files, bytes });
+    const { pending, log } = this.parts;
+    if (this.#troubles > 0) {
+      this.#troubles = 0;
+      this.#pausedUntil = LONG_AGO;
+      // Those that met the trouble of all.
+      pending.free(({ troubles, failures }) => troubles + failures === 0);
+    }
+    // One that goes on failing alone is not told of again each time that another lands.
+    if (!this.#told || pending.problem) return;
+    this.#told = undefined;
+    const { files, bytes } = pending;
+    log.info('the storage service takes writes again', { files, bytes });
   }
 
   #tell(file: PendingFile, say: (waiter: Waiter) => void): void {

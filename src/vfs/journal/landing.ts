@@ -2,9 +2,9 @@ import { BodyGone, type Journal, type PendingWrite } from '../../state/journal.t
 import type { DriveState } from '../../state/state.ts';
 import { ContentHasher } from '../../util/content-hash.ts';
 import type { Log } from '../../util/log.ts';
-import type { Path } from '../../util/path.ts';
+import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
-import type { FileEntry, Files, WriteMode } from '../files.ts';
+import type { Entry, FileEntry, Files, WriteMode } from '../files.ts';
 import { conflictedCopyPath } from './conflicts.ts';
 import { isNewId } from './entries.ts';
 import type { FileIds } from './file-ids.ts';
@@ -19,6 +19,8 @@ export interface LandingParts {
   readonly state: DriveState;
   readonly ids: FileIds;
   readonly log: Log;
+  /** Where the folder with this id is now. */
+  readonly locate: (folderId: string, signal: AbortSignal) => Promise<Path | undefined>;
 }
 
 /** Names that are tried for a conflicted copy. */
@@ -30,16 +32,75 @@ export class Landing {
 
   /** Throws when it is to be tried again. */
   async land(file: PendingFile, signal: AbortSignal): Promise<void> {
-    const { write } = file;
     try {
-      await this.#landed(file, file.landed ?? (await this.#store(write, write.path, modeOf(write), signal)));
+      await this.#send(file, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       const verdict = verdictOn(error, file.failures);
-      if (verdict === 'conflict') await this.#resolve(file, error, signal);
-      else if (verdict === 'refused') await this.#lose(file, error);
-      else throw error;
+      if (verdict === 'homeless') await this.#rehouse(file, error, signal);
+      else await this.#settle(file, error, signal);
     }
+  }
+
+  async #send(file: PendingFile, signal: AbortSignal): Promise<void> {
+    const { write } = file;
+    await this.#landed(file, file.landed ?? (await this.#store(write, write.path, modeOf(write), signal)));
+  }
+
+  async #settle(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
+    const verdict = verdictOn(error, file.failures);
+    if (verdict === 'conflict') await this.#resolve(file, error, signal);
+    else if (verdict === 'homeless') await this.#keepAbove(file, error, signal);
+    else if (verdict === 'refused') await this.#lose(file, error);
+    else throw error;
+  }
+
+  /**
+   * The folder of a write has gone. If it was moved, what is written in it goes with it; if it was deleted, it is made
+   * again, as the service itself would for an upload.
+   */
+  async #rehouse(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
+    const { pending, journal, locate, log } = this.parts;
+    const { path, folderId } = file.write;
+    const folder = parentOf(path);
+    const now = folderId === undefined ? undefined : await locate(folderId, signal);
+    if (now !== undefined && keyOf(now) !== keyOf(folder)) {
+      const moved = pending.move(path, join(now, nameOf(path)));
+      await Promise.all(moved.map(({ write }) => journal.change(write)));
+      log.info('the folder of a write was moved elsewhere: the write goes with it', { path, folder: now });
+      // One that was written there waits already, and is first.
+      if (pending.first(file.write.path) !== file) throw error;
+    }
+    try {
+      await this.#makeFolder(parentOf(file.write.path), signal);
+      await this.#send(file, signal);
+    } catch (second) {
+      if (signal.aborted) throw second;
+      await this.#settle(file, second, signal);
+    }
+  }
+
+  async #makeFolder(folder: Path, signal: AbortSignal): Promise<void> {
+    const { base, log } = this.parts;
+    if (folder === ROOT || (await base.stat(folder, signal))?.kind === 'folder') return;
+    await this.#makeFolder(parentOf(folder), signal);
+    try {
+      await base.createFolder(folder);
+      log.info('a folder that was deleted elsewhere is made again for a write', { folder });
+    } catch (error) {
+      // Somebody was quicker, or a file is there: the write itself finds out.
+      if (!(error instanceof FileError && error.fault === 'exists')) throw error;
+    }
+  }
+
+  /** Something that is no folder stands where the write's folder was: it is kept in the nearest folder above. */
+  async #keepAbove(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
+    const { base } = this.parts;
+    let folder = parentOf(file.write.path);
+    if (folder === ROOT) return this.#lose(file, error);
+    do folder = parentOf(folder);
+    while (folder !== ROOT && (await base.stat(folder, signal))?.kind !== 'folder');
+    await this.#keepBeside(file, folder, signal);
   }
 
   async #store(write: PendingWrite, path: Path, mode: WriteMode, signal: AbortSignal): Promise<FileEntry> {
@@ -62,7 +123,12 @@ export class Landing {
     // What was accepted until now is in the journal before this, and nothing comes between.
     const later = pending.at(path).filter((other) => other !== file);
     for (const each of [file, ...later])
-      each.write = { ...each.write, replaces: entry.rev, fileId: entry.id };
+      each.write = {
+        ...each.write,
+        replaces: entry.rev,
+        replacesHash: entry.contentHash,
+        fileId: entry.id,
+      };
     for (const each of later) pending.changed(each);
     await journal.forget(
       [id],
@@ -73,20 +139,27 @@ export class Landing {
 
   /** Something else is at its place. What that is decides. */
   async #resolve(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
-    const { base, journal } = this.parts;
+    const { base } = this.parts;
     const { write } = file;
     const found = await base.stat(write.path, signal);
+    const there = fileOf(found);
     // Stored before a kill, or by somebody else.
-    if (isContentOf(found, write)) return this.#landed(file, found);
-    if (!found && write.replaces !== undefined) {
-      // Somebody has deleted what it was to replace: an edit outlives that.
-      file.write = { ...write, replaces: undefined };
-      await journal.change(file.write);
-      throw error;
-    }
+    if (there && isContentOf(there, write)) return this.#landed(file, there);
+    // Somebody has deleted what it was to replace: an edit outlives that.
+    if (!found && write.replaces !== undefined) return this.#sendAgain(file, undefined, error);
     if (!found) throw error;
+    // What it was to replace, under another revision: a move elsewhere gave it that.
+    const isAsBefore = there?.contentHash !== undefined && there.contentHash === write.replacesHash;
+    if (isAsBefore && there.rev !== write.replaces) return this.#sendAgain(file, there.rev, error);
     if (write.sizeBytes === 0 && write.replaces === undefined) return this.#giveWay(file);
-    await this.#keepBeside(file, signal);
+    await this.#keepBeside(file, parentOf(write.path), signal);
+  }
+
+  /** Throws `error`, after which it is tried again: then to replace `rev`, or what is not there. */
+  async #sendAgain(file: PendingFile, rev: string | undefined, error: unknown): Promise<never> {
+    file.write = { ...file.write, replaces: rev };
+    await this.parts.journal.change(file.write);
+    throw error;
   }
 
   /** An empty new file has nothing that could be lost. */
@@ -96,10 +169,10 @@ export class Landing {
     this.parts.pending.delete(file);
   }
 
-  async #keepBeside(file: PendingFile, signal: AbortSignal): Promise<void> {
+  async #keepBeside(file: PendingFile, folder: Path, signal: AbortSignal): Promise<void> {
     const { journal, pending, state, log } = this.parts;
     const { write } = file;
-    const copy = await this.#storeCopy(file, signal);
+    const copy = await this.#storeCopy(file, folder, signal);
     if (!copy) return;
     await state.properties.copy(write.fileId, copy.id);
     await this.#forgetNew(file);
@@ -112,21 +185,21 @@ export class Landing {
   }
 
   /** `undefined` when it could not be kept at the service and has been lost there. */
-  async #storeCopy(file: PendingFile, signal: AbortSignal): Promise<FileEntry | undefined> {
+  async #storeCopy(file: PendingFile, folder: Path, signal: AbortSignal): Promise<FileEntry | undefined> {
     const { write } = file;
     for (let number = 1; number <= COPIES_MAX; number++) {
-      const path = conflictedCopyPath(write, number);
+      const path = join(folder, nameOf(conflictedCopyPath(write, number)));
       try {
         return await this.#store(write, path, { if: 'absent' }, signal);
       } catch (error) {
         const verdict = signal.aborted ? 'later' : verdictOn(error, file.failures);
         if (verdict === 'trouble' || verdict === 'later') throw error;
-        if (verdict === 'refused') {
+        if (verdict === 'refused' || verdict === 'homeless') {
           await this.#lose(file, error);
           return undefined;
         }
-        const found = await this.parts.base.stat(path, signal);
-        if (isContentOf(found, write)) return found;
+        const there = fileOf(await this.parts.base.stat(path, signal));
+        if (there && isContentOf(there, write)) return there;
       }
     }
     await this.#lose(file, new Error(`the file was changed elsewhere, and no name beside it is free`));
@@ -162,11 +235,12 @@ function modeOf({ replaces }: PendingWrite): WriteMode {
   return replaces === undefined ? { if: 'absent' } : { if: 'rev', rev: replaces };
 }
 
-function isContentOf(found: { readonly kind: string } | undefined, write: PendingWrite): found is FileEntry {
-  const file = found as Partial<FileEntry> | undefined;
-  return (
-    file?.kind === 'file' && file.contentHash === write.contentHash && file.sizeBytes === write.sizeBytes
-  );
+function fileOf(entry: Entry | undefined): FileEntry | undefined {
+  return entry?.kind === 'file' ? entry : undefined;
+}
+
+function isContentOf(file: FileEntry, write: PendingWrite): boolean {
+  return file.contentHash === write.contentHash && file.sizeBytes === write.sizeBytes;
 }
 
 /** The bytes of `write`, which end only if they are what was acknowledged. */

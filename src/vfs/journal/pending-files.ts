@@ -1,8 +1,15 @@
 import type { PendingWrite } from '../../state/journal.ts';
 import { type Instant, LONG_AGO, laterOf } from '../../util/clock.ts';
 import { isWithin, keyOf, type Path, parentOf } from '../../util/path.ts';
+import type { Fault } from '../errors.ts';
 import type { FileEntry } from '../files.ts';
 import { pendingEntry } from './entries.ts';
+
+/** What hinders a write. */
+export interface Problem {
+  readonly fault: Fault;
+  readonly message: string;
+}
 
 /** A pending write on its way. */
 export class PendingFile {
@@ -22,6 +29,10 @@ export class PendingFile {
   heldUntil: Instant = LONG_AGO;
   /** After a failure, the next try is made then. */
   notBefore: Instant = LONG_AGO;
+  /** Tries that met trouble which may be of this write alone. */
+  troubles = 0;
+  /** Why the last try failed; set by `PendingFiles.hinder`. */
+  problem: Problem | undefined;
 
   constructor(
     public write: PendingWrite,
@@ -42,6 +53,7 @@ export class PendingFiles {
   readonly #folders = new Map<string, Set<string>>();
   /** What each folder shows of them: the same object until one of them changes. */
   readonly #shown = new Map<string, readonly FileEntry[]>();
+  readonly #hindered = new Set<PendingFile>();
   #departures = 0;
   files = 0;
   bytes = 0;
@@ -71,6 +83,7 @@ export class PendingFiles {
     const index = queue?.indexOf(file) ?? -1;
     if (!queue || index < 0) return;
     queue.splice(index, 1);
+    this.#hindered.delete(file);
     const folder = keyOf(parentOf(file.write.path));
     this.#shown.delete(folder);
     this.#departures++;
@@ -82,6 +95,19 @@ export class PendingFiles {
     const siblings = this.#folders.get(folder);
     siblings?.delete(key);
     if (siblings?.size === 0) this.#folders.delete(folder);
+  }
+
+  /** Takes all at `from` to another place, after those that are there already. */
+  move(from: Path, to: Path): readonly PendingFile[] {
+    const files = [...this.at(from)];
+    for (const file of files) {
+      const { problem } = file;
+      this.delete(file);
+      file.write = { ...file.write, path: to };
+      this.add(file);
+      if (problem) this.hinder(file, problem);
+    }
+    return files;
   }
 
   /** To be called after something of `file` has changed that is shown. */
@@ -123,6 +149,26 @@ export class PendingFiles {
     const found: PendingFile[] = [];
     for (const [key, queue] of this.#places) if (isWithin(key as Path, path)) found.push(...queue);
     return found;
+  }
+
+  /** What hinders the first of those that are hindered. */
+  get problem(): Problem | undefined {
+    const [first] = this.#hindered;
+    return first?.problem;
+  }
+
+  /** To be called when a try of `file` has failed. */
+  hinder(file: PendingFile, problem: Problem): void {
+    file.problem = problem;
+    this.#hindered.add(file);
+  }
+
+  /** Nothing hinders those any more that `isFree` picks. */
+  free(isFree: (file: PendingFile) => boolean): void {
+    for (const file of [...this.#hindered].filter(isFree)) {
+      file.problem = undefined;
+      this.#hindered.delete(file);
+    }
   }
 
   *all(): Iterable<PendingFile> {

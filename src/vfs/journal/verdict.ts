@@ -8,12 +8,17 @@ export type Verdict =
   | 'later'
   /** Something else is at its place: both are to be kept. */
   | 'conflict'
+  /** Its folder has gone. */
+  | 'homeless'
   /** It will not be taken, however often it is tried. */
   | 'refused';
 
 const VERDICTS: Readonly<Record<Fault, Verdict>> = {
   busy: 'trouble',
   offline: 'trouble',
+  intercepted: 'trouble',
+  // Somebody may grant it.
+  'not-entitled': 'trouble',
   unauthorized: 'trouble',
   // Somebody may make room.
   'no-space': 'trouble',
@@ -21,9 +26,9 @@ const VERDICTS: Readonly<Record<Fault, Verdict>> = {
   changed: 'conflict',
   exists: 'conflict',
   'is-a-folder': 'conflict',
-  'not-found': 'refused',
-  'parent-missing': 'refused',
-  'not-a-folder': 'refused',
+  'not-found': 'homeless',
+  'parent-missing': 'homeless',
+  'not-a-folder': 'homeless',
   forbidden: 'refused',
   'bad-name': 'refused',
   'into-itself': 'refused',
@@ -43,6 +48,18 @@ export function verdictOn(error: unknown, failures: number): Verdict {
   if (!(error instanceof FileError)) return 'later';
   if (error.fault === 'broken' && failures + 1 >= BROKEN_MAX) return 'refused';
   return VERDICTS[error.fault];
+}
+
+/** Trouble that may be of one write alone: others may land meanwhile, and are not to wait for it. */
+const OF_ONE: ReadonlySet<Fault> = new Set(['intercepted', 'no-space', 'not-entitled']);
+
+export function isPerhapsOfOne(error: unknown): boolean {
+  return error instanceof FileError && OF_ONE.has(error.fault);
+}
+
+/** The word for what hinders a write. */
+export function faultOf(error: unknown): Fault {
+  return error instanceof FileError ? error.fault : 'broken';
 }
 
 export function isTrouble(error: unknown): boolean {

@@ -3,6 +3,7 @@ import type { DriveState } from '../../state/state.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { Path } from '../../util/path.ts';
+import type { Fault } from '../errors.ts';
 import type { Files, FolderEntry } from '../files.ts';
 import { Gaps } from '../gaps.ts';
 import { Accepting } from './accepting.ts';
@@ -26,6 +27,8 @@ export interface WriteBackParts {
   readonly holdMs: number;
   /** What is never at the service or may be refused by it: its writes go straight to the tree below. */
   readonly goesThrough: (path: Path) => boolean;
+  /** Where the folder with this id is now, as the service says. */
+  readonly locate: (folderId: string, signal: AbortSignal) => Promise<Path | undefined>;
   /** A name has come to `folder`, or has gone. */
   readonly touch: (folder: FolderEntry) => void;
   /** Whether what is deleted is gone for good. */
@@ -41,6 +44,8 @@ export interface JournalDepth {
   readonly bytes: number;
   /** In the lost-and-found folder: refused by the service. */
   readonly lostFiles: number;
+  /** What hinders writes that were tried; `undefined`: nothing is known to. */
+  readonly trouble?: Fault;
 }
 
 /** A drive whose writes are acknowledged when they are in the journal. */
@@ -63,13 +68,16 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   const shown = new ShownEntries();
   const ids = new FileIds();
   const turns = new Gaps();
-  const landing = new Landing({ base, journal, pending, state, ids, log });
+  const landing = new Landing({ ...parts, pending, ids });
   const drain = new Drain({ pending, clock, log, land: (file, signal) => landing.land(file, signal) });
   const reading = new PendingReading(base, journal, pending, shown);
   const room = new JournalRoom(pending, { ...JOURNAL_LIMITS, ...parts.limits });
   const accepting = new Accepting({ ...parts, pending, reading, drain, shown, room, turns });
   const files = createJournaledFiles({ ...parts, pending, reading, accepting, drain, shown, room, turns });
-  const depth = () => ({ files: pending.files, bytes: pending.bytes, lostFiles: journal.lostFiles });
+  const depth = (): JournalDepth => {
+    const { files, bytes, problem } = pending;
+    return { files, bytes, lostFiles: journal.lostFiles, ...(problem && { trouble: problem.fault }) };
+  };
 
   for (const write of await journal.all()) {
     // Due at once: no body is to follow any more.

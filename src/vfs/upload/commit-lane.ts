@@ -278,7 +278,7 @@ function isFull(members: readonly LaneMember[]): boolean {
 
 /** A refusal of the way by which the bytes came; a plain `upload` may still store them. */
 function isOfStaging(error: unknown): boolean {
-  return isApiFailure(error, 'session-gone', 'incorrect-offset', 'bad-request', 'not-allowed');
+  return isApiFailure(error, 'session-gone', 'incorrect-offset', 'bad-request', 'not-allowed', 'foreign');
 }
 
 /** The service was not to be had, as long as a call waits for it. */

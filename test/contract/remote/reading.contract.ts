@@ -37,6 +37,16 @@ export function readingContract(drive: RemoteUnderTest): void {
       });
     });
 
+    test('an id leads to where its entry is now, and nowhere once that is gone', async () => {
+      const folder = await room();
+      const made = await remote.createFolder(path(`${folder}/Before`));
+      expect(await remote.locate(made.id)).toBe(made.path);
+      await remote.move(made.path, path(`${folder}/After`));
+      expect(await remote.locate(made.id)).toBe(path(`${folder}/After`));
+      await remote.remove(path(`${folder}/After`), { permanent: false });
+      expect(await remote.locate(made.id)).toBeUndefined();
+    });
+
     test('what is not there is undefined', async () => {
       expect(await remote.stat(path('/not/here'))).toBeUndefined();
     });

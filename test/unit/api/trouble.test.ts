@@ -204,9 +204,6 @@ describe('what the service said is said once, and truly', () => {
     json(status, { error_summary: 'x/', error });
 
   test.each<[string, Answer, string]>([
-    ['an unknown route is not a missing file', plain(404, 'no such route'), 'bad-request'],
-    ['a wrong method', plain(405, ''), 'bad-request'],
-    ['a redirect', text(302, '', { location: 'http://elsewhere.example/' }), 'bad-request'],
     ['a malformed call', plain(400, "request body: unknown field 'pat'"), 'bad-request'],
     [
       'a path that is none',
@@ -263,6 +260,21 @@ describe('what the service said is said once, and truly', () => {
     scripted.service.on(STAT, notFound);
     expect(await scripted.remote.stat(at('/f'))).toBeUndefined();
   });
+});
+
+test.each<[string, Answer]>([
+  ['403 with the page of a proxy', text(403, '<html>blocked</html>')],
+  ['400 with the page of a proxy', text(400, '<html>bad request</html>')],
+  ['404 in plain text', text(404, 'no such route')],
+  ['413 of a proxy', text(413, '<html>too large</html>')],
+  ['418', text(418, 'short and stout')],
+  ['a wrong method', text(405, '')],
+  ['a redirect', text(302, '', { location: 'http://elsewhere.example/' })],
+  ["another API's error", json(403, { error: { code: 403, message: 'blocked' } })],
+])('%s is not taken for an answer of the service', async (_what, answer) => {
+  const { service, remote } = scripted;
+  service.on(STAT, answer);
+  await expect(remote.stat(at('/f'))).rejects.toMatchObject({ failure: 'foreign' });
 });
 
 describe('secrets', () => {

@@ -24,6 +24,7 @@ const STATUS: Record<Fault, readonly [number, number, number]> = {
   'is-a-folder': [405, 405, 405],
   changed: [412, 412, 412],
   forbidden: [403, 403, 403],
+  'not-entitled': [403, 403, 403],
   'bad-name': [403, 403, 403],
   'into-itself': [403, 403, 403],
   'too-large': [413, 413, 413],
@@ -33,6 +34,7 @@ const STATUS: Record<Fault, readonly [number, number, number]> = {
   checksum: [400, 400, 400],
   busy: [503, 423, 504],
   offline: [503, 423, 504],
+  intercepted: [503, 423, 504],
   unauthorized: [503, 423, 504],
   unsupported: [403, 403, 403],
   broken: [500, 423, 500],
@@ -48,7 +50,7 @@ describe.each(FAULTS)('the fault %s', (fault) => {
     const answer = await dav.send('PUT', '/a', { body: 'new', agent });
     expect(answer.status).toBe(STATUS[fault][column]);
     expect(answer.text).toBe(`what went wrong: ${fault}\n`);
-    const isBusy = ['busy', 'offline', 'unauthorized'].includes(fault);
+    const isBusy = ['busy', 'offline', 'intercepted', 'unauthorized'].includes(fault);
     expect(answer.headers['retry-after']).toBe(isBusy ? '10' : undefined);
     expect(dav.content('/a')).toBe('old');
   });

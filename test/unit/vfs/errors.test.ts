@@ -27,12 +27,13 @@ const EXPECTED: Record<ApiFailure, Fault> = {
   'link-exists': 'exists',
   'link-settings': 'unsupported',
   'link-gone': 'not-found',
-  'not-allowed': 'forbidden',
+  'not-allowed': 'not-entitled',
   unauthorized: 'unauthorized',
   'rate-limited': 'busy',
   unavailable: 'busy',
   offline: 'offline',
   'bad-request': 'broken',
+  foreign: 'intercepted',
 };
 
 describe("the service's refusals in a file system's words", () => {

@@ -97,9 +97,11 @@ interface Parts {
   readonly lost: LostAndFound;
 }
 
-interface Row extends Omit<PendingWrite, 'path' | 'replaces'> {
+interface Row extends Omit<PendingWrite, 'path' | 'replaces' | 'replacesHash' | 'folderId'> {
   readonly path: string;
   readonly replaces: string | null;
+  readonly replacesHash: string | null;
+  readonly folderId: string | null;
 }
 
 interface BodyRow {
@@ -224,7 +226,8 @@ class SqliteJournal implements Journal {
 
 /** Named as in `PendingWrite`. */
 const COLUMNS = `id, path, file_id AS fileId, size_bytes AS sizeBytes, content_hash AS contentHash,
-  modified_ms AS modifiedMs, accepted_ms AS acceptedMs, due_ms AS dueMs, replaces`;
+  modified_ms AS modifiedMs, accepted_ms AS acceptedMs, due_ms AS dueMs, replaces,
+  replaces_hash AS replacesHash, folder_id AS folderId`;
 
 function prepare(database: SqliteDatabase) {
   return {
@@ -235,14 +238,14 @@ function prepare(database: SqliteDatabase) {
     ),
     insert: database.prepare(
       `INSERT INTO writes (drive, id, path, file_id, size_bytes, content_hash, modified_ms, accepted_ms, due_ms,
-         replaces, body_file)
+         replaces, replaces_hash, folder_id, body_file)
        VALUES (@drive, @id, @path, @fileId, @sizeBytes, @contentHash, @modifiedMs, @acceptedMs, @dueMs,
-         @replaces, @file)`,
+         @replaces, @replacesHash, @folderId, @file)`,
     ),
     insertSmall: database.prepare('INSERT INTO small_bodies (position, body) VALUES (?, ?)'),
     update: database.prepare(
       `UPDATE writes SET path = @path, file_id = @fileId, modified_ms = @modifiedMs, due_ms = @dueMs,
-         replaces = @replaces WHERE id = @id`,
+         replaces = @replaces, replaces_hash = @replacesHash WHERE id = @id`,
     ),
     remove: database.prepare('DELETE FROM writes WHERE id = ?'),
     insertDropped: database.prepare('INSERT OR REPLACE INTO dropped_bodies (file, drive) VALUES (?, ?)'),
@@ -251,10 +254,21 @@ function prepare(database: SqliteDatabase) {
 }
 
 function rowOf(write: PendingWrite): Row {
-  return { ...write, replaces: write.replaces ?? null };
+  return {
+    ...write,
+    replaces: write.replaces ?? null,
+    replacesHash: write.replacesHash ?? null,
+    folderId: write.folderId ?? null,
+  };
 }
 
 function writeOf(row: Row): PendingWrite {
   // Only paths that were checked are ever written.
-  return { ...row, path: row.path as Path, replaces: row.replaces ?? undefined };
+  return {
+    ...row,
+    path: row.path as Path,
+    replaces: row.replaces ?? undefined,
+    replacesHash: row.replacesHash ?? undefined,
+    folderId: row.folderId ?? undefined,
+  };
 }

@@ -40,4 +40,8 @@ export const JOURNAL_MIGRATIONS: readonly string[] = [
     drive TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  ALTER TABLE writes ADD COLUMN folder_id TEXT;
+  ALTER TABLE writes ADD COLUMN replaces_hash TEXT;
+  `,
 ];

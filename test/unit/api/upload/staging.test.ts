@@ -158,7 +158,7 @@ describe('several contents', () => {
   });
 
   test('are all refused when the call is', async () => {
-    scripted.service.on(APPEND_BATCH, text(400, 'Unknown API function'));
+    scripted.service.on(APPEND_BATCH, text(400, 'Error in call to API function "x": Unknown API function'));
     await expect(stage()).rejects.toMatchObject({ failure: 'bad-request' });
   });
 });

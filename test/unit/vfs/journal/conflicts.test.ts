@@ -68,19 +68,60 @@ describe('what somebody else did meanwhile', () => {
     expect(remote.text(at('/a'))).toBe('edit');
   });
 
-  test('the folder has gone: the write is kept in the lost-and-found folder', async () => {
-    await drive.files.createFolder(at('/f'));
-    await drive.files.hold(at('/f/a'), 60_000);
-    const gate = remote.holdNext('upload', 'begin');
-    await drive.put(at('/f/b'), 'precious');
-    await gate.reached;
-    remote.failNext('upload', 'conflict-ancestor');
-    gate.release();
-    while (drive.files.depth().files > 1) await turn();
-    const [only] = drive.lost();
-    expect(only?.text).toBe('precious');
-    expect(only?.reason).toContain('/f/b');
-    expect(await drive.files.stat(at('/f/b'))).toBeUndefined();
-    expect(drive.files.depth()).toMatchObject({ files: 1, lostFiles: 1 });
+  describe('to the folder of a write that waits', () => {
+    /** `/f` with an old file, and two writes in it that wait for the service. */
+    beforeEach(async () => {
+      remote.putFolder(at('/f'));
+      remote.putFile(at('/f/old'), 'v1');
+      await drive.feedTold();
+      remote.failNext('upload', 'offline');
+      await drive.put(at('/first'), 'x');
+      while (drive.warnings.length === 0) await turn();
+      await drive.put(at('/f/old'), 'v2');
+      await drive.put(at('/f/new'), 'precious');
+    });
+
+    async function landed(): Promise<void> {
+      await drive.clock.during(drive.untilLanded());
+      expect(drive.lost()).toEqual([]);
+      expect(drive.files.depth()).toEqual({ files: 0, bytes: 0, lostFiles: 0 });
+    }
+
+    test('a rename: the writes go with it', async () => {
+      remote.putFolder(at('/to'));
+      remote.rename(at('/f'), at('/to/g'));
+      await drive.feedTold();
+      await landed();
+      expect(remote.paths).toEqual(['/first', '/to', '/to/g', '/to/g/new', '/to/g/old']);
+      expect([remote.text(at('/to/g/old')), remote.text(at('/to/g/new'))]).toEqual(['v2', 'precious']);
+      expect(await drive.text(at('/to/g/new'))).toBe('precious');
+    });
+
+    test('a rename, and a kill before they land: the writes go with it', async () => {
+      remote.rename(at('/f'), at('/g'));
+      await drive.feedTold();
+      drive.kill();
+      await drive.start();
+      await landed();
+      expect([remote.text(at('/g/old')), remote.text(at('/g/new'))]).toEqual(['v2', 'precious']);
+    });
+
+    test('a deletion: the folder is made again for the writes', async () => {
+      remote.delete(at('/f'));
+      await drive.feedTold();
+      await landed();
+      expect(remote.paths).toEqual(['/f', '/f/new', '/f/old', '/first']);
+      expect([remote.text(at('/f/old')), remote.text(at('/f/new'))]).toEqual(['v2', 'precious']);
+    });
+
+    test('a file in its place: the writes are kept as conflicted copies in the folder above', async () => {
+      remote.delete(at('/f'));
+      remote.putFile(at('/f'), 'a file now');
+      await drive.feedTold();
+      await landed();
+      const copies = remote.paths.filter((path) => path.includes('conflicted copy'));
+      expect(copies.map((path) => remote.text(at(path))).sort()).toEqual(['precious', 'v2']);
+      expect(remote.text(at('/f'))).toBe('a file now');
+    });
   });
 });

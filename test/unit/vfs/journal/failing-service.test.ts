@@ -30,10 +30,43 @@ describe('a service that fails', () => {
     remote.failNext('upload', 'insufficient-space');
     await drive.put(at('/a'), 'x');
     while (drive.warnings.length === 0) await turn();
-    expect(drive.files.depth()).toEqual({ files: 1, bytes: 1, lostFiles: 0 });
+    expect(drive.files.depth()).toEqual({ files: 1, bytes: 1, lostFiles: 0, trouble: 'no-space' });
     await drive.clock.advance(1_000);
     await drive.untilLanded();
     expect(remote.paths).toEqual(['/a']);
+  });
+
+  test.each([
+    ['foreign', 'intercepted'],
+    ['not-allowed', 'not-entitled'],
+    ['unauthorized', 'unauthorized'],
+  ] as const)(
+    'a write that meets %s waits, is shown as hindered by %s, and lands when it ends',
+    async (failure, trouble) => {
+      for (let count = 0; count < 30; count++) remote.failNext('upload', failure);
+      await drive.put(at('/a'), 'precious');
+      while (drive.warnings.length === 0) await turn();
+      expect(drive.files.depth()).toEqual({ files: 1, bytes: 8, lostFiles: 0, trouble });
+      expect(await drive.text(at('/a'))).toBe('precious');
+      await drive.clock.during(drive.untilLanded());
+      expect(remote.text(at('/a'))).toBe('precious');
+      expect(drive.files.depth()).toEqual({ files: 0, bytes: 0, lostFiles: 0 });
+      // Half an hour of tries, and a line every ten minutes.
+      const told = drive.warnings.filter((event) => event.includes('takes no writes'));
+      expect(told.length).toBeLessThan(5);
+    },
+  );
+
+  test('a write that a proxy blocks for itself alone does not hold up the others', async () => {
+    // Each try is two calls: what a shared call may have spoilt is sent once more alone.
+    for (let count = 0; count < 8; count++) remote.failNext('upload', 'foreign');
+    await drive.put(at('/blocked'), 'x');
+    while (drive.warnings.length === 0) await turn();
+    const names = Array.from({ length: 20 }, (_, index) => at(`/${index}`));
+    await Promise.all(names.map((name) => drive.put(name, 'y')));
+    await drive.clock.during(drive.untilLanded());
+    expect(remote.paths).toHaveLength(21);
+    expect(drive.lost()).toEqual([]);
   });
 
   test.each(['no-permission', 'too-large'] as const)(
