@@ -14,17 +14,58 @@ export interface Lock {
   readonly expiresMs: number;
 }
 
+/** A resource that a running request changes; with depth infinity, all below it too. */
+export interface Claim {
+  readonly root: Path;
+  readonly depth: '0' | 'infinity';
+}
+
+/** The claim of a request that is running. */
+export interface RunningClaim extends Claim {
+  /** Of the request: see `endClaims`. */
+  readonly id: string;
+}
+
+/** The locks that protect what one claim names. */
+export interface Protection {
+  /** Locks at its root, and locks above it with depth infinity. */
+  readonly covering: readonly Lock[];
+  /** Locks at its root and below, of a claim with depth infinity; otherwise none. */
+  readonly within: readonly Lock[];
+}
+
+export interface Claimed {
+  /** Names them to `endClaims`. */
+  readonly id: string;
+  /** One for each claim, in their order. */
+  readonly protections: readonly Protection[];
+}
+
 /**
- * The write locks of one drive (RFC 4918 §6 and §7). A lock that was given outlives a kill of
- * davgate; after a power cut the last ones may be gone, as a client has to expect of any lock (§6.6).
- * Time is handed in; a lock whose `expiresMs` has come counts nowhere and is dropped on the way.
+ * The write locks of one drive (RFC 4918 §6 and §7), and the claims of the requests that are changing it. A lock
+ * that was granted survives a kill of davgate; a power cut may take the last ones, as a client has to expect of any
+ * lock (§6.6). Time is an argument; a lock whose `expiresMs` has come counts nowhere and is dropped in passing.
  */
 export interface Locks {
   /**
-   * Takes the lock, or says which lock stands in the way: exclusive against any, shared against exclusive,
-   * at `root`, above it with depth infinity and, when `wanted` is of depth infinity, below it. Atomic.
+   * Takes the lock, or says what is in its way: another lock, or a claim. Two locks conflict when either is
+   * exclusive and one of them protects the other's root; a claim conflicts with every lock that would protect
+   * what it names. Atomic.
    */
-  create(nowMs: number, wanted: Lock): Promise<Lock | { readonly conflict: Lock }>;
+  create(
+    nowMs: number,
+    wanted: Lock,
+  ): Promise<Lock | { readonly conflict: Lock } | { readonly claim: RunningClaim }>;
+  /**
+   * Keeps new locks away from what `claims` name until `endClaims`, and returns the locks that are there already.
+   * One atomic step with that look: a lock is either among those returned or refused. Claims do not exclude each
+   * other. Those of a process that dies end with it, on shared state a few seconds later.
+   */
+  claim(nowMs: number, claims: readonly Claim[]): Promise<Claimed>;
+  /** Never rejects, and nobody has to wait for it: in this process the claims have ended when it returns. */
+  endClaims(id: string): Promise<void>;
+  /** Resolves once the claims of this id have ended, or may have; rejects when `signal` is aborted first. */
+  claimsEnd(id: string, signal: AbortSignal): Promise<void>;
   /** `undefined` when there is no such lock any more. */
   refresh(
     nowMs: number,

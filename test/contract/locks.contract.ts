@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Lock, Locks } from '../../src/state/locks.ts';
+import type { Claim, Claimed, Lock, Locks } from '../../src/state/locks.ts';
 import { isWithin, keyOf, type Path, pathOf, ROOT } from '../../src/util/path.ts';
 import { path } from '../support/paths.ts';
 
@@ -23,6 +23,10 @@ export function lockOn(root: string, fields: Partial<Lock> = {}): Lock {
     ...fields,
   };
 }
+
+const claimOn = (root: string, depth: Claim['depth'] = '0'): Claim => ({ root: path(root), depth });
+
+const NOTHING = { covering: [], within: [] };
 
 const tokens = (locks: readonly Lock[]) => locks.map((lock) => lock.token).sort();
 
@@ -101,6 +105,90 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.create(NOW_MS, lockOn('/a'))).toHaveProperty('token');
     });
 
+    test.each([
+      ['on the claimed file', claimOn('/a/b'), lockOn('/A/b', { depth: '0' }), true],
+      ['a shared one on the claimed file', claimOn('/a/b'), lockOn('/a/b', { scope: 'shared' }), true],
+      ['above it with depth infinity', claimOn('/a/b'), lockOn('/a'), true],
+      ['on the root with depth infinity', claimOn('/a/b'), lockOn('/'), true],
+      ['above it with depth 0', claimOn('/a/b'), lockOn('/a', { depth: '0' }), false],
+      ['below a claimed tree', claimOn('/a', 'infinity'), lockOn('/a/b/c', { depth: '0' }), true],
+      ['below a claimed folder', claimOn('/a'), lockOn('/a/b'), false],
+      ['below the claimed root', claimOn('/', 'infinity'), lockOn('/a'), true],
+      ['on a claimed folder, with depth 0', claimOn('/a'), lockOn('/a', { depth: '0' }), true],
+      ['beside it', claimOn('/a', 'infinity'), lockOn('/a!'), false],
+    ])('a lock %s, beside a claim', async (_, claim, lock, isRefused) => {
+      const locks = await open();
+      const { id, protections } = await locks.claim(NOW_MS, [claim]);
+      expect(protections).toEqual([NOTHING]);
+      const refusal = { claim: { ...claim, id } };
+      expect(await locks.create(NOW_MS, lock)).toEqual(isRefused ? refusal : lock);
+      await locks.endClaims(id);
+      if (isRefused) expect(await locks.create(NOW_MS, lock)).toEqual(lock);
+    });
+
+    test('a claim tells the locks that protect what it names, and does not wait for them', async () => {
+      const locks = await open();
+      const [above, at, below] = [
+        lockOn('/a', { scope: 'shared' }),
+        lockOn('/a/b', { scope: 'shared', depth: '0' }),
+        lockOn('/a/b/c', { scope: 'shared' }),
+      ];
+      const gone = lockOn('/a/b/d', { expiresMs: NOW_MS });
+      for (const lock of [at, lockOn('/x'), gone]) await locks.create(NOW_MS - 1, lock);
+      await locks.create(NOW_MS, above);
+      const claims = [claimOn('/a/B', 'infinity'), claimOn('/a/b'), claimOn('/none')];
+      const { protections } = await locks.claim(NOW_MS, claims);
+      expect(protections.map(({ covering }) => tokens(covering))).toEqual([
+        tokens([above, at]),
+        tokens([above, at]),
+        [],
+      ]);
+      expect(protections.map(({ within }) => tokens(within))).toEqual([tokens([at]), [], []]);
+      expect(await locks.create(NOW_MS, below)).toHaveProperty('claim');
+    });
+
+    test('claims do not exclude each other, and the end of one leaves the other', async () => {
+      const locks = await open();
+      const [one, other] = [
+        await locks.claim(NOW_MS, [claimOn('/a')]),
+        await locks.claim(NOW_MS, [claimOn('/a')]),
+      ];
+      await locks.endClaims(one.id);
+      await locks.endClaims(one.id);
+      expect(await locks.create(NOW_MS, lockOn('/a'))).toEqual({ claim: { ...claimOn('/a'), id: other.id } });
+    });
+
+    test('of a claim and a lock that race, the one sees the other', async () => {
+      const locks = await open();
+      const races = Array.from({ length: 30 }, async (_, index) => {
+        const lock = lockOn(`/${index}`);
+        const claim = () => locks.claim(NOW_MS, [claimOn(`/${index}`)]);
+        const [claimed, created] =
+          index % 2 === 0
+            ? await Promise.all([claim(), locks.create(NOW_MS, lock)])
+            : ((await Promise.all([locks.create(NOW_MS, lock), claim()])).toReversed() as [Claimed, unknown]);
+        const wasSeen = claimed.protections[0]?.covering.length === 1;
+        expect(created).toEqual(wasSeen ? lock : { claim: { ...claimOn(`/${index}`), id: claimed.id } });
+      });
+      await Promise.all(races);
+    });
+
+    test('the end of a claim is told to those who wait for it, and they need not wait', async () => {
+      const locks = await open();
+      const { id } = await locks.claim(NOW_MS, [claimOn('/a')]);
+      const leaving = new AbortController();
+      const { signal } = leaving;
+      const left = locks.claimsEnd(id, signal);
+      leaving.abort(new Error('gone'));
+      await expect(left).rejects.toThrow('gone');
+      const patient = new AbortController().signal;
+      const waiting = locks.claimsEnd(id, patient);
+      await locks.endClaims(id);
+      await waiting;
+      await locks.claimsEnd(id, patient);
+      expect(await locks.create(NOW_MS, lockOn('/a'))).toHaveProperty('token');
+    });
+
     test('after any steps, no two locks conflict and all questions are answered as by a plain list', async () => {
       const run = async (steps: readonly Step[]) => {
         const locks = await open();
@@ -145,6 +233,15 @@ const STEP = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), pick: fc.nat() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('claim' as const),
+      root: PATH,
+      depth: fc.constantFrom('0' as const, 'infinity' as const),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('end-claim' as const), number: fc.nat() }) },
 );
 
 type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
@@ -155,6 +252,7 @@ class Model {
   /** Every token that was ever given, so that steps also name locks that are gone. */
   readonly given: string[] = [];
   locks: Lock[] = [];
+  claims: (Claim & { readonly id: string })[] = [];
 
   alive(): Lock[] {
     return this.locks.filter((lock) => lock.expiresMs > this.nowMs);
@@ -169,13 +267,16 @@ class Model {
   }
 }
 
-function covers(lock: Lock, at: Path): boolean {
+function covers(lock: Claim, at: Path): boolean {
   return keyOf(lock.root) === keyOf(at) || (lock.depth === 'infinity' && isWithin(at, lock.root));
 }
 
+function meet(one: Claim, other: Claim): boolean {
+  return covers(one, other.root) || covers(other, one.root);
+}
+
 function conflict(one: Lock, other: Lock): boolean {
-  const meet = covers(one, other.root) || covers(other, one.root);
-  return meet && (one.scope === 'exclusive' || other.scope === 'exclusive');
+  return meet(one, other) && (one.scope === 'exclusive' || other.scope === 'exclusive');
 }
 
 async function take(step: Step, locks: Locks, model: Model): Promise<void> {
@@ -188,14 +289,28 @@ async function take(step: Step, locks: Locks, model: Model): Promise<void> {
     const { token, root, scope, depth, ownerXml, principal, timeoutSeconds, expiresMs } = wanted;
     const lock: Lock = { token, root, scope, depth, ownerXml, principal, timeoutSeconds, expiresMs };
     const inTheWay = model.alive().filter((other) => conflict(lock, other));
+    const claimed = model.claims.filter((claim) => meet(claim, lock));
     const answer = await locks.create(model.nowMs, lock);
     if (inTheWay.length > 0) {
       expect(inTheWay).toContainEqual('conflict' in answer ? answer.conflict : undefined);
+    } else if (claimed.length > 0) {
+      expect(claimed).toContainEqual('claim' in answer ? answer.claim : undefined);
     } else {
       expect(answer).toEqual(lock);
       model.locks.push(lock);
       model.given.push(token);
     }
+  } else if (step.do === 'claim') {
+    const claim = { root: step.root, depth: step.depth };
+    const { id, protections } = await locks.claim(model.nowMs, [claim]);
+    model.claims.push({ ...claim, id });
+    const within = claim.depth === 'infinity' ? model.within(claim.root) : [];
+    expect(protections.map((found) => [tokens(found.covering), tokens(found.within)])).toEqual([
+      [tokens(model.covering(claim.root)), tokens(within)],
+    ]);
+  } else if (step.do === 'end-claim') {
+    const [ended] = model.claims.splice(step.number % Math.max(1, model.claims.length), 1);
+    if (ended) await locks.endClaims(ended.id);
   } else if (step.do === 'refresh') {
     const old = model.alive().find((lock) => lock.token === token);
     const renewed = old && { ...old, ...span(step.seconds) };

@@ -7,8 +7,7 @@ import { type Conditions, checkConditions } from '../conditions/preconditions.ts
 import { DavError } from '../errors.ts';
 import { depthOf, destinationOf, mtimeOf, overwriteOf } from '../headers.ts';
 import { hrefOf } from '../href.ts';
-import { requireLocks } from '../locks/check.ts';
-import { endLocks, locksBelow, locksWithin } from '../locks/end.ts';
+import { withRequestLock } from '../locks/request-lock.ts';
 import type { Context } from '../method.ts';
 import { requireParent } from '../parent-folder.ts';
 
@@ -21,13 +20,15 @@ export async function copy(context: Context): Promise<void> {
   if (keyOf(path) === keyOf(to)) throw new DavError(403, 'Destination is the resource itself');
   const conditions = await checkConditions(context, source, { path: to, entry: target });
   await checkTarget(context, to, target, overwrite);
-  await requireLocks(context, conditions.tokens, [{ path: to, tree: true, membership: !target }]);
   const shallow = source.kind === 'folder' && depth === '0';
-  const ending = await locksBelow(context, to);
   const options = { overwrite, shallow, ...pinned(conditions, source, target) };
-  const written = await orExists(drive.files.copy(path, to, options));
-  await endLocks(context, ending);
-  await finish(context, to, written);
+  const changes = [{ path: to, tree: true, membership: !target }];
+  const done = await withRequestLock(context, conditions, changes, async (held) => {
+    const written = await orExists(drive.files.copy(path, to, options));
+    await held.endBelow(to);
+    return finish(context, to, written);
+  });
+  answerEmpty(context.response, done.status, done.headers);
 }
 
 /** RFC 4918 §9.9. */
@@ -41,16 +42,18 @@ export async function move(context: Context): Promise<void> {
   const conditions = await checkConditions(context, source, { path: to, entry: found });
   const target = isRename ? undefined : found;
   if (!isRename) await checkTarget(context, to, target, overwrite);
-  await requireLocks(context, conditions.tokens, [
+  const options = { overwrite, ...pinned(conditions, source, target) };
+  const changes = [
     { path, tree: true, membership: true },
     ...(isRename ? [] : [{ path: to, tree: true, membership: !target }]),
-  ]);
-  // Locks do not travel (§7.5); those of a name that only changed its letters stay where they are.
-  const ending = isRename ? [] : [...(await locksWithin(context, path)), ...(await locksBelow(context, to))];
-  const options = { overwrite, ...pinned(conditions, source, target) };
-  const written = await orExists(drive.files.move(path, to, options));
-  await endLocks(context, ending);
-  await finish(context, to, written);
+  ];
+  const done = await withRequestLock(context, conditions, changes, async (held) => {
+    const written = await orExists(drive.files.move(path, to, options));
+    // Locks do not travel (§7.5); those of a name that only changed its letter case stay where they are.
+    if (!isRename) await Promise.all([held.endWithin(path), held.endBelow(to)]);
+    return finish(context, to, written);
+  });
+  answerEmpty(context.response, done.status, done.headers);
 }
 
 async function prepare({ request, drive, path, signal }: Context): Promise<{
@@ -105,10 +108,16 @@ async function orExists(outcome: Promise<Written>): Promise<Written> {
   }
 }
 
-async function finish(context: Context, to: Path, { entry, created }: Written): Promise<void> {
+interface Done {
+  readonly status: number;
+  readonly headers: OutgoingHttpHeaders;
+}
+
+/** What is left to do when the copy is there, and how it is answered. */
+async function finish(context: Context, to: Path, { entry, created }: Written): Promise<Done> {
   const headers: OutgoingHttpHeaders = { ...(await setTime(context, entry)) };
   if (created) headers['Location'] = hrefOf(to, entry.kind === 'folder');
-  answerEmpty(context.response, created ? 201 : 204, headers);
+  return { status: created ? 201 : 204, headers };
 }
 
 /** rclone sends the source's time along, and sets it in another request unless the answer says `accepted`. */

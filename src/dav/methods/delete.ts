@@ -3,8 +3,7 @@ import { answerEmpty } from '../answers/answer.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
 import { depthOf } from '../headers.ts';
-import { requireLocks } from '../locks/check.ts';
-import { endLocks, locksWithin } from '../locks/end.ts';
+import { withRequestLock } from '../locks/request-lock.ts';
 import type { Context } from '../method.ts';
 
 /** RFC 4918 §9.6: a file, or a folder with all below it, or nothing at all. */
@@ -14,11 +13,11 @@ export async function remove(context: Context): Promise<void> {
   const entry = await drive.files.stat(path, context.signal);
   if (!entry) throw new DavError(404, `there is nothing at ${path}`);
   if (entry.kind === 'folder') depthOf(request.headers, ['infinity'], 'infinity');
-  const { tokens, pinsRevision } = await checkConditions(context, entry);
-  await requireLocks(context, tokens, [{ path, tree: true, membership: true }]);
-  const meant = entry.kind === 'file' && pinsRevision ? { rev: entry.rev } : {};
-  const ending = await locksWithin(context, path);
-  await drive.files.remove(path, { ...meant, recoverable: failedPuts.has(principal, path) });
-  await endLocks(context, ending);
+  const conditions = await checkConditions(context, entry);
+  const meant = entry.kind === 'file' && conditions.pinsRevision ? { rev: entry.rev } : {};
+  await withRequestLock(context, conditions, [{ path, tree: true, membership: true }], async (held) => {
+    await drive.files.remove(path, { ...meant, recoverable: failedPuts.has(principal, path) });
+    await held.endWithin(path);
+  });
   answerEmpty(context.response, 204);
 }

@@ -1,4 +1,4 @@
-import type { Lock } from '../../state/locks.ts';
+import type { Claim, Lock, RunningClaim } from '../../state/locks.ts';
 import { isWithin, keyOf, parentOf } from '../../util/path.ts';
 import type { Entry } from '../../vfs/files.ts';
 import { answerXml } from '../answers/answer.ts';
@@ -7,7 +7,8 @@ import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
 import { depthOf, lockTimeoutSeconds } from '../headers.ts';
 import { hrefOf } from '../href.ts';
-import { lockedHref, requireLocks } from '../locks/check.ts';
+import { ClaimWait } from '../locks/claim-wait.ts';
+import { lockedHref, withRequestLock } from '../locks/request-lock.ts';
 import { lockDiscoveryXml, parseLockInfo } from '../locks/xml.ts';
 import type { Context } from '../method.ts';
 import { requireParent } from '../parent-folder.ts';
@@ -17,41 +18,65 @@ import { readXml } from '../xml/read.ts';
 /** RFC 4918 §9.10: takes a lock, or with an empty body refreshes one. */
 export async function lock(context: Context): Promise<void> {
   const root = await readXml(context.body);
-  const entry = await context.drive.files.stat(context.path, context.signal);
-  if (root) await take(context, entry, root);
-  else await refresh(context, entry);
+  if (root) await take(context, root);
+  else await refresh(context);
 }
 
-async function take(context: Context, entry: Entry | undefined, root: XmlElement): Promise<void> {
-  const { drive, path, request, clock } = context;
-  const { scope, ownerXml } = parseLockInfo(root);
+type Attempt =
+  | { readonly taken: Lock; readonly created: boolean }
+  | { readonly conflict: Lock }
+  | { readonly claim: RunningClaim };
+
+/** A request that is changing the resource is waited for; then all is looked at again, as it may be another now. */
+async function take(context: Context, root: XmlElement): Promise<void> {
+  const wanted = wantedLock(context, root);
+  const wait = new ClaimWait(context);
+  try {
+    for (;;) {
+      const entry = await context.drive.files.stat(context.path, context.signal);
+      const attempt = await attemptAt(context, entry, wanted);
+      if ('taken' in attempt)
+        return await answerLocks(context, attempt.created ? 201 : 200, attempt.taken, entry);
+      if ('conflict' in attempt) return await refuse(context, entry, attempt.conflict, 'is locked already');
+      if (!(await wait.until(attempt.claim.id)))
+        return await refuse(context, entry, attempt.claim, 'is being changed by a request; try again later');
+    }
+  } finally {
+    wait.end();
+  }
+}
+
+function wantedLock({ path, principal, request, clock, randomUuid }: Context, body: XmlElement): Lock {
+  const { scope, ownerXml } = parseLockInfo(body);
   const depth = depthOf(request.headers, ['0', 'infinity'], 'infinity');
-  const { tokens } = await checkConditions(context, entry);
-  if (!entry) await requirePlace(context, tokens);
   const timeoutSeconds = lockTimeoutSeconds(request.headers);
-  const token = `urn:uuid:${context.randomUuid()}`;
+  const token = `urn:uuid:${randomUuid()}`;
   const expiresMs = clock.now() + timeoutSeconds * 1000;
-  const { principal } = context;
-  const wanted: Lock = { token, root: path, scope, depth, ownerXml, principal, timeoutSeconds, expiresMs };
-  const taken = await drive.state.locks.create(clock.now(), wanted);
-  if ('conflict' in taken) return await refuse(context, entry, taken.conflict);
-  const created = await makeFile(context, entry, taken);
-  await answerLocks(context, created ? 201 : 200, taken, entry);
+  return { token, root: path, scope, depth, ownerXml, principal, timeoutSeconds, expiresMs };
 }
 
-/** Where nothing is, an empty file will be (§7.3): it needs a folder, and leave to be put there. */
-async function requirePlace(context: Context, tokens: ReadonlySet<string>): Promise<void> {
-  const { drive, path, namesCollection } = context;
+async function attemptAt(context: Context, entry: Entry | undefined, wanted: Lock): Promise<Attempt> {
+  const conditions = await checkConditions(context, entry);
+  if (entry) return create(context, entry, wanted);
+  const { path, namesCollection } = context;
   if (namesCollection)
     throw new DavError(
       409,
       'LOCK makes a file where nothing is, and this name ends with a slash; use MKCOL first',
     );
   await requireParent(context, path);
-  // An exclusive lock that covers the new name as well is the conflict that `create` will find.
-  const above = await drive.state.locks.covering(context.clock.now(), parentOf(path));
-  if (above.some(({ depth, scope }) => depth === '0' || scope === 'shared'))
-    await requireLocks(context, tokens, [{ path: parentOf(path) }]);
+  // Where nothing is, an empty file will be (§7.3): that changes its folder. An exclusive lock that covers the new
+  // name as well is the conflict that `create` will find.
+  const changes = [{ path: parentOf(path) }];
+  const concerns = ({ depth, scope }: Lock) => depth === '0' || scope === 'shared';
+  return withRequestLock(context, conditions, changes, () => create(context, entry, wanted), { concerns });
+}
+
+async function create(context: Context, entry: Entry | undefined, wanted: Lock): Promise<Attempt> {
+  const { drive, clock } = context;
+  const taken = await drive.state.locks.create(clock.now(), wanted);
+  if (!('token' in taken)) return taken;
+  return { taken, created: await makeFile(context, entry, taken) };
 }
 
 /** An empty file is kept back for as long as it is locked; whether it was made now. */
@@ -69,8 +94,9 @@ function isEmptyFile(entry: Entry): boolean {
   return entry.kind === 'file' && entry.sizeBytes === 0;
 }
 
-async function refresh(context: Context, entry: Entry | undefined): Promise<void> {
-  const { drive, path, principal, request, clock } = context;
+async function refresh(context: Context): Promise<void> {
+  const { drive, path, principal, request, clock, signal } = context;
+  const entry = await drive.files.stat(path, signal);
   if (request.headers['if'] === undefined)
     throw new DavError(400, 'a LOCK without a body refreshes a lock, and needs its token in the header If');
   const { tokens } = await checkConditions(context, entry);
@@ -105,17 +131,18 @@ async function answerLocks(
   answerXml(response, status, xml, isRefresh ? {} : { 'Lock-Token': `<${first.token}>` });
 }
 
-/** A lock further down stops one of a whole tree: then it is told which, and that the rest depends on it (§9.10.9). */
-async function refuse(context: Context, entry: Entry | undefined, lock: Lock): Promise<void> {
+/** What is further down stops a lock of a whole tree: then it is told which, and that the rest depends on it (§9.10.9). */
+async function refuse(
+  context: Context,
+  entry: Entry | undefined,
+  { root }: Lock | Claim,
+  reason: string,
+): Promise<void> {
   const { path, response } = context;
-  const { root } = lock;
   const condition = '<D:no-conflicting-lock/>';
-  const href = await lockedHref(context, lock);
+  const href = await lockedHref(context, root);
   if (keyOf(root) === keyOf(path) || !isWithin(root, path))
-    throw new DavError(423, `${root} is locked already`, {
-      precondition: 'no-conflicting-lock',
-      hrefs: [href],
-    });
+    throw new DavError(423, `${root} ${reason}`, { precondition: 'no-conflicting-lock', hrefs: [href] });
   const statusXml = (status: number) => `<D:status>${statusLine(status)}</D:status>`;
   const rows = [
     responseXml(href, `${statusXml(423)}<D:error>${condition}</D:error>`),

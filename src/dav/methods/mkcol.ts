@@ -2,7 +2,7 @@ import { notAllowed } from '../allow.ts';
 import { answerEmpty } from '../answers/answer.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import { hrefOf } from '../href.ts';
-import { requireLocks } from '../locks/check.ts';
+import { withRequestLock } from '../locks/request-lock.ts';
 import type { Context } from '../method.ts';
 import { requireParent } from '../parent-folder.ts';
 
@@ -12,9 +12,10 @@ export async function mkcol(context: Context): Promise<void> {
   await context.body.refuse();
   const entry = await drive.files.stat(path, signal);
   if (entry) throw notAllowed(`there is a ${entry.kind} at ${path} already`, entry);
-  const { tokens } = await checkConditions(context, entry);
-  await requireLocks(context, tokens, [{ path, membership: true }]);
-  await requireParent(context, path);
-  await drive.files.createFolder(path);
+  const conditions = await checkConditions(context, entry);
+  await withRequestLock(context, conditions, [{ path, membership: true }], async () => {
+    await requireParent(context, path);
+    await drive.files.createFolder(path);
+  });
   answerEmpty(context.response, 201, { Location: hrefOf(path, true) });
 }

@@ -4,7 +4,7 @@ import type { Entry } from '../../vfs/files.ts';
 import { answerMultistatus, multistatusBody, propstatXml, responseXml } from '../answers/multistatus.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
-import { requireLocks } from '../locks/check.ts';
+import { withRequestLock } from '../locks/request-lock.ts';
 import type { Context } from '../method.ts';
 import { emptyProperty, MICROSOFT_NAMESPACE, type PropertyName, propertyKey } from '../properties/names.ts';
 import { type Refusal, type Step, stepOf } from '../properties/step.ts';
@@ -24,14 +24,19 @@ export async function proppatch(context: Context): Promise<void> {
   const instructions = instructionsOf(await readXml(context.body));
   const entry = await drive.files.stat(path, signal);
   if (!entry) throw new DavError(404, `there is nothing at ${path}`);
-  const { tokens } = await checkConditions(context, entry);
-  await requireLocks(context, tokens, [{ path }], { ownerMayOmitToken: instructions.every(isMicrosofts) });
+  const conditions = await checkConditions(context, entry);
   const planned = instructions.map((instruction) => ({
     name: nameOfProperty(instruction),
     step: stepOf(instruction, entry, context.clock.now()),
   }));
   const refused = planned.some(({ step }) => step.kind === 'refused');
-  const outcome = refused ? planned : await carryOut(context, entry, planned);
+  const outcome = await withRequestLock(
+    context,
+    conditions,
+    [{ path }],
+    async () => (refused ? planned : carryOut(context, entry, planned)),
+    { ownerMayOmitToken: instructions.every(isMicrosofts) },
+  );
   const href = requestHref(request.url ?? '', path, entry.kind === 'folder');
   answerMultistatus(response, multistatusBody([responseXml(href, propstatsOf(outcome))]));
 }

@@ -8,7 +8,7 @@ import { digestsIn, ocChecksums, verified } from '../digest.ts';
 import { DavError } from '../errors.ts';
 import { httpDate, mtimeOf } from '../headers.ts';
 import { hrefOf } from '../href.ts';
-import { requireLocks } from '../locks/check.ts';
+import { withRequestLock } from '../locks/request-lock.ts';
 import type { Context } from '../method.ts';
 import { requireParent } from '../parent-folder.ts';
 import { checksumsProperty } from '../properties/checksums.ts';
@@ -41,13 +41,15 @@ async function store(context: Context): Promise<void> {
   if (context.namesCollection)
     throw new DavError(409, 'PUT makes a file, and this name ends with a slash; leave that out');
   const conditions = await checkConditions(context, entry);
-  await requireLocks(context, conditions.tokens, [{ path, membership: !entry }]);
-  if (!entry) await requireParent(context, path);
-  const written = await write(context, entry, modeOf(context, entry, conditions));
+  const stored = await withRequestLock(context, conditions, [{ path, membership: !entry }], async () => {
+    if (!entry) await requireParent(context, path);
+    const written = await write(context, entry, modeOf(context, entry, conditions));
+    await keepChecksums(context, written.entry);
+    return written;
+  });
   // `write` makes files only.
-  if (written.entry.kind !== 'file') throw new Error('a write returned a folder');
-  await keepChecksums(context, written.entry);
-  answer(context, written.entry, written.created);
+  if (stored.entry.kind !== 'file') throw new Error('a write returned a folder');
+  answer(context, stored.entry, stored.created);
 }
 
 /** What a client means as a part, or as packed, would be stored as if it were the whole file. */

@@ -4,6 +4,7 @@ import { answerEmpty } from '../answers/answer.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';
 import { lockTokenOf } from '../headers.ts';
+import { withRequestLock } from '../locks/request-lock.ts';
 import type { Context } from '../method.ts';
 
 /** RFC 4918 §9.11. A file that was made by the lock and got no content is committed as it is. */
@@ -19,8 +20,10 @@ export async function unlock(context: Context): Promise<void> {
   if (lock.principal !== principal)
     throw new DavError(403, 'only who took a lock can release it; the lock runs out by itself');
   await checkConditions(context, await drive.files.stat(path, signal));
-  await settle(context, lock.root);
-  await drive.state.locks.release(token);
+  await withRequestLock(context, { tokens: new Set([token]) }, [{ path: lock.root }], async () => {
+    await settle(context, lock.root);
+    await drive.state.locks.release(token);
+  });
   answerEmpty(context.response, 204);
 }
 

@@ -1,26 +1,32 @@
+import { PATHS_LUA } from './paths-script.ts';
+
 /**
- * KEYS: 1 a hash with, of each token, the `lock` that was given, its `span` of time and its `place`;
- * 2 the places, all with score 0, so that they sort as texts: `key NUL scope depth NUL token`, scope and
- * depth by their first letters; 3 the tokens by the time of their end.
+ * KEYS: 1 a hash with, of each token, the `lock` that was given, its `span` of time and its `place`; 2 the places,
+ * all with score 0, so that they sort as texts: `key NUL scope depth NUL token`, scope and depth by their first
+ * letters; 3 the tokens by the time of their end; 4 a hash with the claims of each request as JSON; 5 their places,
+ * `key NUL depth NUL id NUL number`; 6 the requests' ids by the end of their lease, in ms by the clock of Redis.
  */
-const LOCKS_LUA = `
+const LOCKS_LUA = `${PATHS_LUA}
 local function fact(what, token)
   return redis.call('HGET', KEYS[1], what .. ' ' .. token)
 end
 
-local function parts_of(place)
-  local flags = string.find(place, '\\0', 1, true) + 1
-  return string.sub(place, flags, flags), string.sub(place, flags + 1, flags + 1), string.sub(place, flags + 3)
+-- What stands after the key in a place, field by field.
+local function fields_of(place)
+  local fields = {}
+  for field in string.gmatch(place, '%z([^%z]*)') do fields[#fields + 1] = field end
+  return fields
 end
 
-local function at(key)
-  return redis.call('ZRANGEBYLEX', KEYS[2], '[' .. key .. '\\0', '(' .. key .. '\\1')
+local function scope_of(place) return string.sub(fields_of(place)[1], 1, 1) end
+local function token_of(place) return fields_of(place)[2] end
+
+local function is_deep(place)
+  return string.sub(fields_of(place)[1], -1) == 'i'
 end
 
--- "0" is the character after "/": between the two lies every name below, and nothing else.
-local function below(key)
-  local stem = key == '/' and '' or key
-  return redis.call('ZRANGEBYLEX', KEYS[2], '[' .. stem .. '/', '(' .. stem .. '0')
+local function places_at(places, key)
+  return redis.call('ZRANGEBYLEX', places, '[' .. key .. '\\0', '(' .. key .. '\\1')
 end
 
 local function append(list, more)
@@ -29,18 +35,18 @@ local function append(list, more)
 end
 
 -- All of the root's own are in the range below it.
-local function at_and_below(key)
-  return append(key == '/' and {} or at(key), below(key))
+local function places_within(places, key)
+  return append(key == '/' and {} or places_at(places, key), below(places, key))
 end
 
--- From ARGV[first], the keys of a path and of the folders above it.
-local function covering(first)
-  if redis.call('ZCARD', KEYS[2]) == 0 then return {} end
-  local found = at(ARGV[first])
-  for index = first + 1, #ARGV do
-    for _, place in ipairs(at(ARGV[index])) do
-      local _, depth = parts_of(place)
-      if depth == 'i' then found[#found + 1] = place end
+-- At the key, and with depth infinity above it.
+local function places_covering(places, key)
+  if redis.call('ZCARD', places) == 0 then return {} end
+  local found = places_at(places, key)
+  while key ~= '/' do
+    key = parent_of(key)
+    for _, place in ipairs(places_at(places, key)) do
+      if is_deep(place) then found[#found + 1] = place end
     end
   end
   return found
@@ -49,7 +55,7 @@ end
 local function told(places)
   local texts = {}
   for _, place in ipairs(places) do
-    local _, _, token = parts_of(place)
+    local token = token_of(place)
     texts[#texts + 1] = fact('lock', token)
     texts[#texts + 1] = fact('span', token)
   end
@@ -64,25 +70,91 @@ local function drop(token)
   redis.call('ZREM', KEYS[3], token)
   return 1
 end
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function claim_place(claim, id, number)
+  return table.concat({claim.key, claim.depth, id, tostring(number)}, '\\0')
+end
+
+local function end_claims(id)
+  local text = redis.call('HGET', KEYS[4], id)
+  if not text then return end
+  for number, claim in ipairs(cjson.decode(text)) do redis.call('ZREM', KEYS[5], claim_place(claim, id, number)) end
+  redis.call('HDEL', KEYS[4], id)
+  redis.call('ZREM', KEYS[6], id)
+end
+
+-- Gateways that died have left theirs behind.
+local function end_old_claims()
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[6], '-inf', now_ms())) do end_claims(id) end
+end
+
+local function enter_claims(id, text, lease_ms)
+  for number, claim in ipairs(cjson.decode(text)) do redis.call('ZADD', KEYS[5], 0, claim_place(claim, id, number)) end
+  redis.call('HSET', KEYS[4], id, text)
+  redis.call('ZADD', KEYS[6], string.format('%.0f', now_ms() + lease_ms), id)
+end
+
+-- A claim on something that a lock would protect, as JSON, with its id.
+local function claim_in_the_way(key, depth)
+  if redis.call('ZCARD', KEYS[5]) == 0 then return false end
+  end_old_claims()
+  local met = places_covering(KEYS[5], key)
+  if #met == 0 and depth == 'i' then met = below(KEYS[5], key) end
+  if #met == 0 then return false end
+  local fields = fields_of(met[1])
+  local claim = cjson.decode(redis.call('HGET', KEYS[4], fields[2]))[tonumber(fields[3])]
+  claim.id = fields[2]
+  return cjson.encode(claim)
+end
 `;
 
-/** ARGV: now, token, scope, depth, end, lock, span, and the keys of the path and of the folders above it. */
+/**
+ * ARGV: now, token, scope, depth, end, lock, span, key of the path. What is in the way: a lock and its span, or a
+ * claim alone; nothing when the lock was taken.
+ */
 export const CREATE = `${LOCKS_LUA}
 local now, token, ends, lock, span, key = ARGV[1], ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local scope, depth = string.sub(ARGV[3], 1, 1), string.sub(ARGV[4], 1, 1)
 for _, expired in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now)) do drop(expired) end
 if fact('place', token) then return redis.error_reply('DAVGATE there is a lock with this token already') end
-local met = covering(8)
-if depth == 'i' then append(met, below(key)) end
+local met = places_covering(KEYS[2], key)
+if depth == 'i' then append(met, below(KEYS[2], key)) end
 for _, place in ipairs(met) do
-  local other = parts_of(place)
-  if scope == 'e' or other == 'e' then return told({place}) end
+  if scope == 'e' or scope_of(place) == 'e' then return told({place}) end
 end
+local claim = claim_in_the_way(key, depth)
+if claim then return {claim} end
 local place = key .. '\\0' .. scope .. depth .. '\\0' .. token
 redis.call('HSET', KEYS[1], 'lock ' .. token, lock, 'span ' .. token, span, 'place ' .. token, place)
 redis.call('ZADD', KEYS[2], 0, place)
 redis.call('ZADD', KEYS[3], ends, token)
 return {}`;
+
+/** ARGV: id, claims, lease in ms. For each claim, the locks that cover it and those within it. */
+export const CLAIM = `${LOCKS_LUA}
+end_old_claims()
+enter_claims(ARGV[1], ARGV[2], ARGV[3])
+local protections = {}
+for _, claim in ipairs(cjson.decode(ARGV[2])) do
+  protections[#protections + 1] = told(places_covering(KEYS[2], claim.key))
+  protections[#protections + 1] = claim.depth == 'i' and told(places_within(KEYS[2], claim.key)) or {}
+end
+return protections`;
+
+/** ARGV: id, claims, lease in ms. Whether they were still there. */
+export const RENEW_CLAIMS = `${LOCKS_LUA}
+local held = redis.call('HEXISTS', KEYS[4], ARGV[1])
+enter_claims(ARGV[1], ARGV[2], ARGV[3])
+return held`;
+
+/** ARGV: id. */
+export const END_CLAIMS = `${LOCKS_LUA}
+end_claims(ARGV[1])`;
 
 /** ARGV: now, token, end, span. */
 export const REFRESH = `${LOCKS_LUA}
@@ -96,10 +168,10 @@ return fact('lock', ARGV[2])`;
 export const RELEASE = `${LOCKS_LUA}
 return drop(ARGV[1])`;
 
-/** ARGV: the keys of the path and of the folders above it. */
+/** ARGV: key of the path. */
 export const COVERING = `${LOCKS_LUA}
-return told(covering(1))`;
+return told(places_covering(KEYS[2], ARGV[1]))`;
 
-/** ARGV: the key of the path. */
+/** ARGV: key of the path. */
 export const WITHIN = `${LOCKS_LUA}
-return told(at_and_below(ARGV[1]))`;
+return told(places_within(KEYS[2], ARGV[1]))`;

@@ -1,52 +1,99 @@
-import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
-import type { Lock, Locks } from '../locks.ts';
-import { numberOf, textOrNothing, textsOf } from './answers.ts';
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
+import { keyOf, type Path, ROOT } from '../../util/path.ts';
+import type { Claim, Lock, Locks, Protection, RunningClaim } from '../locks.ts';
+import { listOf, numberOf, textOrNothing, textsOf } from './answers.ts';
+import { ClaimLeases } from './claim-leases.ts';
 import type { DriveStore } from './drive-keys.ts';
-import { COVERING, CREATE, REFRESH, RELEASE, WITHIN } from './locks-scripts.ts';
+import {
+  CLAIM,
+  COVERING,
+  CREATE,
+  END_CLAIMS,
+  REFRESH,
+  RELEASE,
+  RENEW_CLAIMS,
+  WITHIN,
+} from './locks-scripts.ts';
 
-/** A lock that conflicts is looked for and the new one entered in one script, whichever gateway asks. */
-export function redisLocks({ connection, key }: DriveStore): Locks {
-  const keys = [key('locks'), key('lock-places'), key('lock-ends')];
+/** What is in the way of a new lock is looked for, and the lock entered, in one script, whichever gateway asks. */
+export function redisLocks(
+  { connection, key }: DriveStore,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Locks {
+  const keys = [
+    ...[key('locks'), key('lock-places'), key('lock-ends')],
+    ...[key('claims'), key('claim-places'), key('claim-ends')],
+  ];
   const run = (text: string, ...words: string[]) => connection.script(text, keys, words);
   const within = async (nowMs: number, path: Path) =>
     alive(nowMs, locksOf(textsOf(await run(WITHIN, keyOf(path)))));
+  const leases = new ClaimLeases({
+    clock,
+    renew: async (id, claims, leaseMs) => {
+      const wereHeld = numberOf(await run(RENEW_CLAIMS, id, textOf(claims), String(leaseMs))) === 1;
+      if (!wereHeld) log.warn('a running request was unprotected against new locks: Redis was away too long');
+    },
+  });
 
   return {
     async create(nowMs, wanted) {
       const { timeoutSeconds, expiresMs, ...lasting } = wanted;
-      const [conflict] = locksOf(
-        textsOf(
-          await run(
-            CREATE,
-            ...[String(nowMs), wanted.token, wanted.scope, wanted.depth, String(expiresMs)],
-            ...[JSON.stringify(lasting), JSON.stringify({ timeoutSeconds, expiresMs })],
-            ...placesAround(wanted.root),
-          ),
+      const [inTheWay, span] = textsOf(
+        await run(
+          CREATE,
+          ...[String(nowMs), wanted.token, wanted.scope, wanted.depth, String(expiresMs)],
+          ...[JSON.stringify(lasting), JSON.stringify({ timeoutSeconds, expiresMs })],
+          keyOf(wanted.root),
         ),
       );
-      return conflict ? { conflict } : wanted;
+      if (inTheWay === undefined) return wanted;
+      return span === undefined ? { claim: claimOf(inTheWay) } : { conflict: lockOf(inTheWay, span) };
     },
+    async claim(nowMs, claims) {
+      const id = randomUUID();
+      const answers = listOf(await run(CLAIM, id, textOf(claims), String(leases.leaseMs)));
+      leases.add(id, claims);
+      return { id, protections: protectionsOf(nowMs, answers) };
+    },
+    async endClaims(id) {
+      leases.end(id);
+      // What Redis does not hear of now runs out by itself.
+      await run(END_CLAIMS, id).catch(() => {});
+    },
+    claimsEnd: (id, signal) => leases.ended(id, signal),
     async refresh(nowMs, token, { timeoutSeconds, expiresMs }) {
       const span = JSON.stringify({ timeoutSeconds, expiresMs });
       const lasting = textOrNothing(await run(REFRESH, String(nowMs), token, String(expiresMs), span));
       return lasting === undefined ? undefined : lockOf(lasting, span);
     },
     release: async (token) => numberOf(await run(RELEASE, token)) === 1,
-    covering: async (nowMs, path) =>
-      alive(nowMs, locksOf(textsOf(await run(COVERING, ...placesAround(path))))),
+    covering: async (nowMs, path) => alive(nowMs, locksOf(textsOf(await run(COVERING, keyOf(path))))),
     within,
     all: (nowMs) => within(nowMs, ROOT),
   };
 }
 
-/** The key of `path`, and those of all folders above it. */
-function placesAround(path: Path): string[] {
-  const keys = [keyOf(path)];
-  for (let folder = path; folder !== ROOT; ) {
-    folder = parentOf(folder);
-    keys.push(keyOf(folder));
-  }
-  return keys;
+/** Claims as the scripts read them. */
+function textOf(claims: readonly Claim[]): string {
+  return JSON.stringify(
+    claims.map(({ root, depth }) => ({ root, key: keyOf(root), depth: depth === 'infinity' ? 'i' : '0' })),
+  );
+}
+
+function claimOf(text: string): RunningClaim {
+  const { id, root, depth } = JSON.parse(text); // as `textOf` and the script wrote it
+  return { id, root, depth: depth === 'i' ? 'infinity' : '0' };
+}
+
+/** From `covering, within, covering, within, …`. */
+function protectionsOf(nowMs: number, answers: readonly unknown[]): Protection[] {
+  const groups = answers.map((answer) => alive(nowMs, locksOf(textsOf(answer))));
+  const protections: Protection[] = [];
+  for (let index = 0; index < groups.length; index += 2)
+    protections.push({ covering: groups[index] ?? [], within: groups[index + 1] ?? [] });
+  return protections;
 }
 
 /** From `lasting, span, lasting, span, …`. */

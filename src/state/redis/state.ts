@@ -47,15 +47,22 @@ export async function openRedisState(options: RedisStateOptions): Promise<State>
   }
   return {
     owners: redisOwners(connection),
-    drive: (drive) => openDrive(connection, drive, asidesBytesMax),
+    drive: (drive) => openDrive(drive, { connection, clock, log, asidesBytesMax }),
     close: () => connection.close(),
   };
 }
 
-function openDrive(connection: Connection, drive: string, asidesBytesMax: number): DriveState {
+interface DriveParts {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly asidesBytesMax: number;
+}
+
+function openDrive(drive: string, { connection, clock, log, asidesBytesMax }: DriveParts): DriveState {
   const store = driveStore(connection, drive);
   return {
-    locks: redisLocks(store),
+    locks: redisLocks(store, { clock, log }),
     properties: redisProperties(store),
     asides: redisAsides(store, asidesBytesMax),
     holds: redisHolds(store),

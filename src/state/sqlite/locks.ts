@@ -1,5 +1,6 @@
 import { isWithin, keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
-import type { Lock, Locks } from '../locks.ts';
+import type { Claim, Lock, Locks } from '../locks.ts';
+import { RunningClaims } from '../running-claims.ts';
 import type { Commits } from './commits.ts';
 import type { SqliteDatabase } from './database.ts';
 
@@ -23,6 +24,9 @@ const OUTLIVES = 'kill';
 export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Commits): Locks {
   const statements = prepare(database, drive);
   const table = new LockTable();
+  // No other process shares this state, and a claim is worth nothing after the end of the request.
+  const claims = new RunningClaims();
+  let claimed = 0;
   commits.mirror(() => table.reset(statements.all().map(lockOf)));
 
   const drop = (locks: readonly Lock[]) => {
@@ -30,12 +34,22 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
     for (const lock of locks) table.remove(lock.token);
   };
 
+  const covering = (nowMs: number, path: Path) =>
+    table.covering(path).filter((lock) => !isExpired(lock, nowMs));
+  const within = (nowMs: number, path: Path) => table.within(path).filter((lock) => !isExpired(lock, nowMs));
+  const protection = (nowMs: number, { root, depth }: Claim) => ({
+    covering: covering(nowMs, root),
+    within: depth === 'infinity' ? within(nowMs, root) : [],
+  });
+
   return {
     create: (nowMs, wanted) =>
       commits.run(() => {
         drop(table.expired(nowMs));
         const conflict = table.conflict(wanted);
         if (conflict) return { conflict };
+        const claim = claims.inTheWayOf(wanted);
+        if (claim) return { claim };
         statements.insert(wanted);
         table.put(wanted);
         return wanted;
@@ -55,9 +69,17 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
         if (lock) drop([lock]);
         return lock !== undefined;
       }, OUTLIVES),
-    covering: async (nowMs, path) => table.covering(path).filter((lock) => !isExpired(lock, nowMs)),
-    within: async (nowMs, path) => table.within(path).filter((lock) => !isExpired(lock, nowMs)),
-    all: async (nowMs) => table.within(ROOT).filter((lock) => !isExpired(lock, nowMs)),
+    // Locks are created in one turn of the event loop with their own look at the claims, and so is this.
+    async claim(nowMs, wanted) {
+      const id = String(++claimed);
+      claims.add(id, wanted);
+      return { id, protections: wanted.map((claim) => protection(nowMs, claim)) };
+    },
+    endClaims: async (id) => claims.end(id),
+    claimsEnd: (id, signal) => claims.ended(id, signal),
+    covering: async (nowMs, path) => covering(nowMs, path),
+    within: async (nowMs, path) => within(nowMs, path),
+    all: async (nowMs) => within(nowMs, ROOT),
   };
 }
 

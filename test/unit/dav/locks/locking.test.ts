@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FileError } from '../../../../src/vfs/errors.ts';
 import { type DavAnswer, type DavServer, startDav } from '../../../support/dav.ts';
 import { path } from '../../../support/paths.ts';
@@ -324,17 +324,6 @@ describe('what is locked', () => {
     const locks = await dav.state.locks.all(dav.clock.now());
     expect(locks.map(({ token }) => token)).toEqual([kept]);
   });
-});
-
-test('a lock that somebody takes while a DELETE goes on is not ended by it', async () => {
-  const remove = dav.files.remove.bind(dav.files);
-  let token = '';
-  vi.spyOn(dav.files, 'remove').mockImplementation(async (...words) => {
-    await remove(...words);
-    token = tokenOf(await lock('/a', { user: 'ben' }));
-  });
-  expect((await dav.send('DELETE', '/a')).status).toBe(204);
-  expect((await dav.state.locks.all(dav.clock.now())).map((one) => one.token)).toEqual([token]);
 });
 
 describe('If is true of the state now, or nothing is done', () => {

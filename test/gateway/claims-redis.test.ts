@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openRedisState } from '../../src/state/redis/state.ts';
+import type { State } from '../../src/state/state.ts';
+import { silentLog } from '../../src/util/log.ts';
+import { lockOn } from '../contract/locks.contract.ts';
+import { eventually } from '../support/eventually.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { path } from '../support/paths.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const CLAIM = { root: path('/a'), depth: '0' } as const;
+/** A third of the lease that README and the source speak of. */
+const RENEWAL_MS = 5_000;
+
+let redis: TestRedis;
+let clock: ManualClock;
+let warnings: string[];
+const states: State[] = [];
+
+beforeEach(async () => {
+  redis = await startRedis();
+  clock = new ManualClock();
+  warnings = [];
+});
+afterEach(async () => {
+  for (const state of states.splice(0)) await clock.during(state.close());
+  await redis.close();
+});
+
+/** The locks of one drive, through a gateway of its own. */
+async function gateway() {
+  const log = { ...silentLog, warn: (event: string) => void warnings.push(event) };
+  const state = await openRedisState({ url: redis.url, clock, log });
+  states.push(state);
+  return state.drive('d').locks;
+}
+
+/** Says words to Redis on a connection of its own; its answer. */
+async function say(words: string): Promise<string> {
+  const socket = connect(redis.port, '127.0.0.1');
+  socket.end(`${words}\r\n`);
+  let answer = '';
+  socket.on('data', (piece) => {
+    answer += piece.toString();
+  });
+  await once(socket, 'close');
+  return answer;
+}
+
+/** Lets the lease of a claim run out: leases go by the clock of Redis, which a test cannot turn. */
+const letLeaseRunOut = (id: string) => say(`ZADD davgate:{d}:claim-ends 1 ${id}`);
+
+test('the claims of a gateway that died keep no lock away once their lease has run out', async () => {
+  const [dead, alive] = [await gateway(), await gateway()];
+  const { id } = await dead.claim(NOW_MS, [CLAIM, { root: path('/tree'), depth: 'infinity' }]);
+  expect(await alive.create(NOW_MS, lockOn('/a'))).toHaveProperty('claim');
+  await letLeaseRunOut(id);
+  expect(await alive.create(NOW_MS, lockOn('/a'))).toHaveProperty('token');
+  expect(await alive.create(NOW_MS, lockOn('/tree/x'))).toHaveProperty('token');
+  expect(await say('EXISTS davgate:{d}:claims davgate:{d}:claim-places davgate:{d}:claim-ends')).toBe(
+    ':0\r\n',
+  );
+});
+
+test('the lease of a claim is 15 s, and renewed for as long as its request runs', async () => {
+  const locks = await gateway();
+  const other = await gateway();
+  const { id } = await locks.claim(NOW_MS, [CLAIM]);
+  const leaseEnd = async () => Number((await say(`ZSCORE davgate:{d}:claim-ends ${id}`)).split('\r\n')[1]);
+  const redisNow = async () => Number((await say('TIME')).split('\r\n')[2]) * 1000;
+  const endMs = await leaseEnd();
+  // TIME is read in whole seconds.
+  expect(endMs - (await redisNow())).toBeLessThan(16_000);
+  await say(`ZADD davgate:{d}:claim-ends ${(await redisNow()) + 120_000} ${id}`);
+  const before = await leaseEnd();
+  await clock.untilSleeping();
+  await clock.advance(RENEWAL_MS);
+  await eventually(async () => expect(await leaseEnd()).toBeLessThan(before));
+  expect(await other.create(NOW_MS, lockOn('/a'))).toHaveProperty('claim');
+  await locks.endClaims(id);
+  await clock.advance(RENEWAL_MS);
+  expect(await say('EXISTS davgate:{d}:claim-ends')).toBe(':0\r\n');
+  expect(warnings).toEqual([]);
+});
+
+test('claims that Redis has forgotten are entered again at their renewal, and the log says so', async () => {
+  const [locks, other] = [await gateway(), await gateway()];
+  await locks.claim(NOW_MS, [CLAIM]);
+  await say('FLUSHALL');
+  expect(await other.create(NOW_MS, lockOn('/a', { token: 'urn:first' }))).toHaveProperty('token');
+  expect(await other.release('urn:first')).toBe(true);
+  await clock.untilSleeping();
+  await clock.advance(RENEWAL_MS);
+  await eventually(() =>
+    expect(warnings).toEqual([expect.stringContaining('unprotected against new locks')]),
+  );
+  expect(await other.create(NOW_MS, lockOn('/a'))).toHaveProperty('claim');
+});
+
+test('a claim of another gateway is looked for again after a moment', async () => {
+  const [locks, other] = [await gateway(), await gateway()];
+  const { id } = await locks.claim(NOW_MS, [CLAIM]);
+  await clock.during(other.claimsEnd(id, new AbortController().signal));
+  expect(await other.create(NOW_MS, lockOn('/a'))).toHaveProperty('claim');
+  await locks.endClaims(id);
+  await clock.during(other.claimsEnd(id, new AbortController().signal));
+  expect(await other.create(NOW_MS, lockOn('/a'))).toHaveProperty('token');
+});

@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, expect, test } from 'vitest';
+import { startGateway } from '../../src/app.ts';
+import { silentLog } from '../../src/util/log.ts';
+import { eventually } from '../support/eventually.ts';
+import { type GatedService, startGatedService } from '../support/gated-service.ts';
+import { temporaryDirectory } from '../support/program.ts';
+import { startRedis } from '../support/redis.ts';
+import { startTestService } from '../support/service.ts';
+
+/** What has to end, the last begun first. */
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>
+  <D:locktype><D:write/></D:locktype></D:lockinfo>`;
+const SHARE_LINK = `<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop>
+  <shared-link xmlns="https://davgate.dev/ns"/></D:prop></D:set></D:propertyupdate>`;
+
+type Mode = 'write-through' | 'write-back' | 'two gateways on Redis';
+
+interface Deployment {
+  readonly service: GatedService;
+  /** Where one client works, and where another does. */
+  readonly here: string;
+  readonly there: string;
+}
+
+async function deployment(mode: Mode): Promise<Deployment> {
+  const storage = await startTestService();
+  closers.push(() => storage.close());
+  const service = await startGatedService(storage.url);
+  closers.push(() => service.end());
+  const redis = mode === 'two gateways on Redis' ? await startRedis() : undefined;
+  if (redis) closers.push(() => redis.close());
+  const directory = await temporaryDirectory();
+  closers.push(() => directory.remove());
+  const start = async (name: string) => {
+    const { url } = service;
+    const login = { apiUrl: url, contentUrl: url, notifyUrl: url, credentials: { token: storage.token } };
+    const gateway = await startGateway(
+      {
+        listen: { host: '127.0.0.1', port: 0 },
+        crossOrigins: [],
+        tls: undefined,
+        dataDirectory: join(directory.path, name, 'data'),
+        cacheDirectory: join(directory.path, name, 'cache'),
+        writeMode: mode === 'write-back' ? 'back' : 'through',
+        redisUrl: redis?.url,
+        drives: [{ name: 'default', service: login, root: '', deletePolicy: 'auto' }],
+        users: undefined,
+      },
+      silentLog,
+    );
+    closers.push(() => gateway.close());
+    return gateway.url;
+  };
+  const here = await start('here');
+  return { service, here, there: redis ? await start('there') : here };
+}
+
+interface Asked {
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+async function ask(base: string, method: string, path: string, { headers = {}, body }: Asked = {}) {
+  const response = await fetch(new URL(path, base), { method, headers, ...(body !== undefined && { body }) });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%s', (mode) => {
+  test('LOCK in the middle of a PUT answers 423, and no lock is broken when the PUT ends', async () => {
+    const { here, there } = await deployment(mode);
+    expect((await ask(here, 'PUT', '/race.txt', { body: 'original' })).status).toBe(201);
+    const put = request(new URL('/race.txt', here), {
+      method: 'PUT',
+      headers: { 'Content-Length': 20, Expect: '100-continue' },
+    });
+    const answered = once(put, 'response');
+    await once(put, 'continue');
+    put.write('ten bytes.');
+    expect((await ask(there, 'LOCK', '/race.txt', { body: LOCK })).status).toBe(423);
+    put.end('and ten...');
+    const [answer] = await answered;
+    expect(answer.statusCode).toBe(204);
+    await text(answer);
+    expect((await ask(there, 'LOCK', '/race.txt', { body: LOCK })).status).toBe(200);
+    expect((await ask(here, 'PUT', '/race.txt', { body: 'intruder' })).status).toBe(423);
+  });
+
+  test('a PUT whose client goes away is no longer in the way of a LOCK', async () => {
+    const { here, there } = await deployment(mode);
+    const put = request(new URL('/new.txt', here), {
+      method: 'PUT',
+      headers: { 'Content-Length': 20, Expect: '100-continue' },
+    });
+    put.on('error', () => {});
+    await once(put, 'continue');
+    put.write('ten bytes.');
+    put.destroy();
+    await eventually(async () =>
+      expect((await ask(there, 'LOCK', '/new.txt', { body: LOCK })).status).toBe(201),
+    );
+  });
+
+  test.each([
+    ['MOVE', '/a', 'move_v2', '/b', 201, ''],
+    ['COPY', '/a', 'copy_v2', '/b', 201, ''],
+    ['DELETE', '/a', 'permanently_delete', '/a', 204, ''],
+    ['PROPPATCH', '/a', 'create_shared_link_with_settings', '/a', 207, SHARE_LINK],
+    ['MKCOL', '/new', 'create_folder_v2', '/new', 201, ''],
+  ])('LOCK in the middle of a %s of %s answers 423', async (method, target, call, locked, status, body) => {
+    const { service, here, there } = await deployment(mode);
+    expect((await ask(here, 'PUT', '/a', { body: 'content' })).status).toBe(201);
+    const gate = service.close(call);
+    const headers: Record<string, string> = locked === '/b' ? { Destination: new URL('/b', here).href } : {};
+    const running = ask(here, method, target, { headers, ...(body !== '' && { body }) });
+    await gate.reached;
+    expect((await ask(there, 'LOCK', locked, { body: LOCK })).status).toBe(423);
+    gate.open();
+    expect((await running).status).toBe(status);
+  });
+});

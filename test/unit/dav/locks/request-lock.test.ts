@@ -1,0 +1,245 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type DavAnswer, type DavServer, startDav } from '../../../support/dav.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { Gate } from '../../../support/gate.ts';
+
+let dav: DavServer;
+/** The drive's methods that wait until the test lets them. */
+let gates: Map<string | symbol, Gate>;
+
+beforeEach(async () => {
+  gates = new Map();
+  dav = await startDav({ wrap: (drive) => ({ ...drive, files: gated(drive.files, gates) }) });
+  await dav.file('/a', 'old');
+  await dav.file('/f/x', 'x');
+  await dav.folder('/g');
+});
+afterEach(() => dav.close());
+
+function gated<T extends object>(files: T, closed: ReadonlyMap<string | symbol, Gate>): T {
+  return new Proxy(files, {
+    get(_, name) {
+      const method: unknown = Reflect.get(files, name);
+      if (typeof method !== 'function') return method;
+      const gate = closed.get(name);
+      if (!gate) return method.bind(files);
+      return async (...words: unknown[]) => {
+        await gate.pass();
+        return method.apply(files, words);
+      };
+    },
+  });
+}
+
+const LOCK_INFO =
+  '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockinfo>';
+
+const SHARE_LINK =
+  '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><shared-link xmlns="https://davgate.dev/ns"/></D:prop></D:set></D:propertyupdate>';
+
+/** Of depth infinity unless the headers say otherwise. */
+const lock = (target: string, headers: Record<string, string> = {}, user = 'ben') =>
+  dav.send('LOCK', target, { body: LOCK_INFO, user, headers });
+
+const tokenOf = (answer: DavAnswer) => String(answer.headers['lock-token']).replace(/[<>]/g, '');
+
+/** Ann's PUT, whose locks have been checked and whose body is half sent. */
+async function halfSentPut(target: string, headers = ''): Promise<Socket> {
+  const socket = dav.socket();
+  socket.write(
+    `PUT ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 20\r\nExpect: 100-continue\r\n${headers}\r\n`,
+  );
+  const [leave] = await once(socket, 'data');
+  expect(String(leave)).toMatch(/^HTTP\/1\.1 100 /);
+  socket.write('ten bytes.');
+  return socket;
+}
+
+async function finish(socket: Socket): Promise<string> {
+  socket.write('and ten...');
+  const [answer] = await once(socket, 'data');
+  return String(answer).slice(9, 12);
+}
+
+/** Lets a LOCK that waits for a request wait for as long as it may. */
+async function patience(): Promise<void> {
+  await dav.clock.untilSleeping();
+  await dav.clock.advance(2_000);
+}
+
+describe('a running request and a new lock', () => {
+  test.each([
+    ['MOVE', '/f', 'move', ['/f', '/f/x', '/g/f', '/', '/g'], { Destination: '/g/f' }, ''],
+    ['COPY', '/f', 'copy', ['/g/f', '/', '/g'], { Destination: '/g/f' }, ''],
+    ['DELETE', '/f', 'remove', ['/f', '/f/x', '/'], {}, ''],
+    ['MKCOL', '/f/new', 'createFolder', ['/f', '/'], {}, ''],
+    ['PROPPATCH', '/a', 'shareLink', ['/a', '/'], {}, SHARE_LINK],
+  ] as const)(
+    'while %s of %s runs (in %s), LOCK of %j answers 423',
+    async (method, target, call, places, headers, body) => {
+      const gate = new Gate();
+      gates.set(call, gate);
+      const running = dav.send(method, target, { headers, body });
+      await gate.reached;
+      for (const place of places) {
+        const Depth = place === '/f' && method === 'MKCOL' ? '0' : 'infinity';
+        const refused = lock(place, { Depth });
+        await patience();
+        expect([423, 207], place).toContain((await refused).status);
+      }
+      expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
+      expect((await lock('/beside')).status).toBe(201);
+      gate.open();
+      expect((await running).status).toBeLessThan(300);
+    },
+  );
+
+  test('LOCK during a PUT answers 423 and says why, and is granted once the file is stored', async () => {
+    const running = await halfSentPut('/a');
+    const refused = lock('/A', { Depth: '0' });
+    await patience();
+    const { status, text } = await refused;
+    expect(status).toBe(423);
+    expect(text).toContain('<D:no-conflicting-lock><D:href>/a</D:href></D:no-conflicting-lock>');
+    expect(text).toContain('/a is being changed by a request; try again later');
+    expect(await finish(running)).toBe('204');
+    expect(dav.content('/a')).toBe('ten bytes.and ten...');
+    expect((await lock('/a')).status).toBe(200);
+  });
+
+  test('a PUT of a new file keeps locks off its folder, and a PUT that replaces a file does not', async () => {
+    const replacing = await halfSentPut('/f/x');
+    expect((await lock('/f', { Depth: '0' })).status).toBe(200);
+    expect(await finish(replacing)).toBe('204');
+    const making = await halfSentPut('/g/new');
+    const refused = lock('/g', { Depth: '0' });
+    await patience();
+    expect((await refused).status).toBe(423);
+    expect(await finish(making)).toBe('201');
+  });
+
+  test('LOCK of a tree in which a PUT runs answers 207 and names the file (RFC 4918 §9.10.9)', async () => {
+    const running = await halfSentPut('/f/x');
+    const refused = lock('/f');
+    await patience();
+    const { status, text } = await refused;
+    expect(status).toBe(207);
+    expect(text).toContain('<D:href>/f/x</D:href><D:status>HTTP/1.1 423 Locked</D:status>');
+    expect(text).toContain('<D:href>/f/</D:href><D:status>HTTP/1.1 424 Failed Dependency</D:status>');
+    expect(await finish(running)).toBe('204');
+  });
+
+  test('UNLOCK keeps other locks away until the new file is committed', async () => {
+    const token = tokenOf(await lock('/new', { Timeout: 'Second-60' }));
+    const gate = new Gate();
+    gates.set('settle', gate);
+    const running = dav.send('UNLOCK', '/new', { user: 'ben', headers: { 'Lock-Token': `<${token}>` } });
+    await gate.reached;
+    await dav.clock.advance(60_000);
+    const refused = lock('/new', {}, 'ann');
+    await patience();
+    expect((await refused).status).toBe(423);
+    gate.open();
+    expect((await running).status).toBe(204);
+  });
+
+  test('LOCK of an unmapped URL keeps locks off the folder until its file is made', async () => {
+    const gate = new Gate();
+    gates.set('hold', gate);
+    const running = lock('/g/new', {}, 'ann');
+    await gate.reached;
+    const refused = lock('/g', { Depth: '0' });
+    await patience();
+    expect((await refused).status).toBe(423);
+    gate.open();
+    expect((await running).status).toBe(201);
+    expect((await lock('/g', { Depth: '0' })).status).toBe(200);
+  });
+});
+
+describe('a LOCK that waits for a running request', () => {
+  test('a LOCK waiting for a PUT is granted as soon as the PUT ends, without any time passing', async () => {
+    const running = await halfSentPut('/a');
+    const waiting = lock('/a');
+    await dav.clock.untilSleeping();
+    expect(await finish(running)).toBe('204');
+    expect((await waiting).status).toBe(200);
+  });
+
+  test('a LOCK waiting for a PUT is granted as soon as the PUT is aborted, and the old content stays', async () => {
+    const running = await halfSentPut('/a');
+    const waiting = lock('/a');
+    await dav.clock.untilSleeping();
+    running.destroy();
+    expect((await waiting).status).toBe(200);
+    expect(dav.content('/a')).toBe('old');
+  });
+
+  test('a LOCK with If-None-Match: * that waited for the PUT of a new file answers 412', async () => {
+    const running = await halfSentPut('/new');
+    const waiting = lock('/new', { 'If-None-Match': '*' });
+    await dav.clock.untilSleeping();
+    expect(await finish(running)).toBe('201');
+    expect((await waiting).status).toBe(412);
+    expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
+  });
+
+  test('a LOCK waiting for a PUT takes no lock when its client goes away', async () => {
+    const running = await halfSentPut('/a');
+    const socket = dav.socket();
+    socket.write(`LOCK /a HTTP/1.1\r\nHost: x\r\nContent-Length: ${LOCK_INFO.length}\r\n\r\n${LOCK_INFO}`);
+    await dav.clock.untilSleeping();
+    socket.destroy();
+    await eventually(() => expect(dav.clock.sleeping).toBe(0));
+    expect(await finish(running)).toBe('204');
+    await dav.untilAlone();
+    expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
+  });
+
+  test('of 20 LOCKs of one new name one is granted, and the others answer 423 without waiting', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => lock('/new')));
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(19).fill(423)]);
+  });
+});
+
+describe('a PUT that began under its own lock', () => {
+  const putUnderLock = async () => {
+    const token = tokenOf(await lock('/a', { Timeout: 'Second-60' }, 'ann'));
+    return { token, running: await halfSentPut('/a', `If: (<${token}>)\r\n`) };
+  };
+
+  test('a PUT stays protected against new locks when its own lock runs out', async () => {
+    const { running } = await putUnderLock();
+    await dav.clock.advance(60_000);
+    const refused = lock('/a');
+    await patience();
+    expect((await refused).status).toBe(423);
+    expect(await finish(running)).toBe('204');
+  });
+
+  test('a PUT stays protected against new locks when its own lock is released', async () => {
+    const { token, running } = await putUnderLock();
+    expect((await dav.send('UNLOCK', '/a', { headers: { 'Lock-Token': `<${token}>` } })).status).toBe(204);
+    const refused = lock('/a');
+    await patience();
+    expect((await refused).status).toBe(423);
+    expect(await finish(running)).toBe('204');
+  });
+});
+
+test('three PUTs of one file may run at the same time', async () => {
+  const [one, other] = [await halfSentPut('/a'), await halfSentPut('/a')];
+  expect((await dav.send('PUT', '/a', { body: 'third' })).status).toBe(204);
+  expect(await finish(one)).toBe('204');
+  expect(await finish(other)).toBe('204');
+});
+
+test('a request refused for a lock leaves nothing in the way of the next lock', async () => {
+  const token = tokenOf(await lock('/a'));
+  expect((await dav.send('PUT', '/a', { body: 'new' })).status).toBe(423);
+  const headers = { 'Lock-Token': `<${token}>` };
+  expect((await dav.send('UNLOCK', '/a', { headers, user: 'ben' })).status).toBe(204);
+  expect((await lock('/a')).status).toBe(200);
+});
