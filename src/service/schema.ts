@@ -76,11 +76,13 @@ export const boolean: Schema<boolean> = (value) => {
 
 /** A whole number within these limits, both included, that JavaScript holds exactly. */
 export function integer(limits: { readonly min: number; readonly max: number }): Schema<number> {
+  const min = Math.max(limits.min, Number.MIN_SAFE_INTEGER);
+  const max = Math.min(limits.max, Number.MAX_SAFE_INTEGER);
   return (value) => {
-    if (typeof value !== 'number' || !Number.isSafeInteger(value))
+    if (typeof value !== 'number' || !Number.isInteger(value))
       throw new BadCall(`expected integer, got ${kindOf(value)}`);
-    if (value < limits.min) throw new BadCall(`must be at least ${limits.min}, got ${value}`);
-    if (value > limits.max) throw new BadCall(`must be at most ${limits.max}, got ${value}`);
+    if (value < min) throw new BadCall(`must be at least ${min}, got ${value}`);
+    if (value > max) throw new BadCall(`must be at most ${max}, got ${value}`);
     return value;
   };
 }

@@ -72,7 +72,7 @@ function makePrivate(file: string): void {
 
 /**
  * Takes the steps of `MIGRATIONS` that are missing, all in one transaction. Each rewrites what it must while nobody can
- * be served: an index of a million files takes some ten seconds, once.
+ * be served: an index of a million files takes some twenty seconds, once.
  */
 function migrate(database: Database, file: string): void {
   database.function('words_of', { deterministic: true }, (nameKey) =>

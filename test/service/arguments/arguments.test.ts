@@ -47,6 +47,16 @@ describe('RPC arguments', () => {
     ],
     ['files/list_folder', { path: '', limit: 0 }, 'limit: must be at least 1, got 0'],
     ['files/list_folder', { path: '', limit: 2001 }, 'limit: must be at most 2000, got 2001'],
+    [
+      'files/list_folder',
+      { path: '', limit: 2 ** 60 },
+      'limit: must be at most 2000, got 1152921504606847000',
+    ],
+    [
+      'files/upload_session/finish_batch_v2',
+      { entries: [{ cursor: { session_id: 's', offset: 2 ** 60 }, commit: { path: '/x' } }] },
+      'entries: 0: cursor: offset: must be at most 9007199254740991, got 1152921504606847000',
+    ],
     ['files/list_folder', { path: '', limit: 1.5 }, 'limit: expected integer, got float'],
     ['files/list_folder', { path: '', limit: '5' }, 'limit: expected integer, got string'],
     ['files/list_folder/continue', { cursor: 'rubbish' }, 'cursor: unsupported cursor type'],

@@ -11,7 +11,7 @@ interface KeyRange extends Below {
 }
 
 /** Rows of an index that one piece of a search reads: a few ms. */
-const PIECE_ROWS = 1000;
+const PIECE_ROWS = 250;
 
 /** Rows counted to find the rarest of some words; more than these are as good as any number. */
 const COUNTED_MAX = 5000;

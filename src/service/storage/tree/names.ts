@@ -87,7 +87,8 @@ function checkName(name: string, kind: 'lookup' | 'write'): void {
     name.includes('\\') ||
     name.includes('\0') ||
     name.includes('\u007f') ||
-    name.trimEnd() !== name ||
+    // The specification allows any other character at the end, line breaks too.
+    name.endsWith(' ') ||
     !name.isWellFormed();
   if (bad) throw malformed(kind);
 }
