@@ -1,5 +1,4 @@
 import { foldName } from '../../util/path.ts';
-import type { NameLookup } from '../storage/storage.ts';
 import { wordsIn } from '../storage/tree/words.ts';
 
 /** A part of a name, and whether it is what was searched for. */
@@ -10,10 +9,12 @@ export interface Highlight {
 
 /** Finds names by words. */
 export interface NameMatcher {
-  /** How well a name fits, higher is better; `undefined`: not at all. */
+  /** How well a name fits: 2 is the query, 1 begins with it, 0 has its words; `undefined`: not at all. */
   rank(name: string): number | undefined;
-  /** Where to look for names, the best first; what has a name that fits is found by the last one. */
-  readonly lookups: readonly NameLookup[];
+  /** Words that every name has which fits: whole ones and the beginning of one. None: look at all names. */
+  readonly words: readonly { readonly text: string; readonly exact: boolean }[];
+  /** The query as it is compared with whole names. */
+  readonly whole: string;
   highlights(name: string): readonly Highlight[];
 }
 
@@ -28,13 +29,17 @@ export function nameMatcher(query: string): NameMatcher {
   const last = words.at(-1) ?? '';
   const isHit = (folded: string) => words.includes(folded) || folded.startsWith(last);
   return {
-    lookups: [...namesFrom(whole), { by: 'words', whole: words.slice(0, -1), beginning: last }],
+    words: words.map((text, index) => ({ text, exact: index < words.length - 1 })),
+    whole,
     rank(name) {
+      const folding = foldName(name);
+      // Most names that are looked at do not fit, and this is cheap.
+      if (!words.every((word) => folding.includes(word))) return undefined;
       const folded = wordsIn(name).map((word) => word.folded);
       const hasAll = words.every((word, index) =>
         index === words.length - 1 ? folded.some((one) => one.startsWith(word)) : folded.includes(word),
       );
-      return hasAll ? rankOf(foldName(name), whole) : undefined;
+      return hasAll ? rankOf(folding, whole) : undefined;
     },
     highlights: (name) =>
       cut(
@@ -47,7 +52,8 @@ export function nameMatcher(query: string): NameMatcher {
 function literalMatcher(whole: string): NameMatcher {
   const indexIn = (name: string) => (whole === '' ? -1 : foldName(name).indexOf(whole));
   return {
-    lookups: [...namesFrom(whole), { by: 'name', text: '', exact: false }],
+    words: [],
+    whole,
     rank: (name) => (indexIn(name) < 0 ? undefined : rankOf(foldName(name), whole)),
     highlights(name) {
       const start = indexIn(name);
@@ -56,20 +62,9 @@ function literalMatcher(whole: string): NameMatcher {
   };
 }
 
-/** The name itself, and names that begin with it: those with the two higher ranks. */
-function namesFrom(whole: string): readonly NameLookup[] {
-  return [
-    { by: 'name', text: whole, exact: true },
-    { by: 'name', text: whole, exact: false },
-  ];
-}
-
-/** The highest rank; each of a matcher's lookups finds the names of one rank, from this one down. */
-export const RANK_MAX = 2;
-
 /** The name itself, then names that begin with it, then the others. */
 function rankOf(folded: string, whole: string): number {
-  if (folded === whole) return RANK_MAX;
+  if (folded === whole) return 2;
   return folded.startsWith(whole) ? 1 : 0;
 }
 

@@ -7,7 +7,7 @@ import {
   type StoredDeletion,
 } from '../storage/storage.ts';
 import { categoryOf, extensionOf, type FileCategory } from './category.ts';
-import { type NameMatcher, nameMatcher, RANK_MAX } from './name-match.ts';
+import { type NameMatcher, nameMatcher } from './name-match.ts';
 
 /** What is searched for, and where. */
 export interface Search {
@@ -26,6 +26,9 @@ export type Match = Stored | StoredDeletion;
 /** As many as the real service finds for one query. */
 const MATCHES_MAX = 10_000;
 
+/** A word in so many names is no help: to go through all names, the last changed first, finds enough of them sooner. */
+const COMMON_NAMES = 5000;
+
 /**
  * All that matches, in order. An unknown folder holds nothing. Lets other calls through between short pieces of work, and
  * ends with `signal`'s reason when that is aborted.
@@ -39,25 +42,46 @@ export async function matchesOf(
   const matcher = nameMatcher(search.query);
   const isByRank = search.order === 'relevance';
   const order = isByRank ? byRank : byTime;
-  // Every match is found by the last lookup; those before it find the best ones first.
-  const lookups = isByRank ? matcher.lookups : matcher.lookups.slice(-1);
   let found: Ranked[] = [];
-  for (const [index, lookup] of lookups.entries()) {
-    const isWantedRank = (rank: number | undefined) =>
-      isByRank ? rank === RANK_MAX - index : rank !== undefined;
-    for await (const items of piecesOf(storage, namespace, search, lookup, (nameKey) =>
-      isWantedRank(matcher.rank(nameKey)),
-    )) {
+  for (const { lookup, ranks } of passesOf(storage, namespace, matcher, isByRank)) {
+    const matches = (nameKey: string) => ranks.includes(matcher.rank(nameKey) ?? Number.NaN);
+    // Nothing that comes later is better: of a lower rank, or changed earlier.
+    const isOrdered = isByRank || lookup.by === 'change';
+    for await (const items of piecesOf(storage, namespace, search, lookup, matches)) {
       signal.throwIfAborted();
       for (const item of items)
         if (isWanted(item, search)) found.push({ item, rank: matcher.rank(item.name) ?? 0 });
-      // More than are told, and none that comes later is better.
-      if (isByRank && found.length >= MATCHES_MAX) return best(found, order).map(({ item }) => item);
+      if (isOrdered && enough(found, isByRank)) return best(found, order).map(({ item }) => item);
       // What is not among the best now will not be later: a word that is in a million names must not fill the memory.
       if (found.length >= 2 * MATCHES_MAX) found = best(found, order);
     }
   }
   return best(found, order).map(({ item }) => item);
+}
+
+/** Whether more are found than are told. In the order of time folders come last, whenever they were made. */
+function enough(found: readonly Ranked[], isByRank: boolean): boolean {
+  if (found.length < MATCHES_MAX) return false;
+  return isByRank || found.filter(({ item }) => item.kind !== 'folder').length >= MATCHES_MAX;
+}
+
+/** Ways through the names, and which ranks each is to find: the best first, when they are told in that order. */
+function passesOf(
+  storage: Storage,
+  namespace: string,
+  { words, whole }: NameMatcher,
+  isByRank: boolean,
+): { readonly lookup: NameLookup; readonly ranks: readonly number[] }[] {
+  const counted = words.map((word) => ({ word, names: storage.countNames(namespace, word, COMMON_NAMES) }));
+  const [rarest] = counted.sort((one, other) => one.names - other.names);
+  const isRare = rarest !== undefined && rarest.names < COMMON_NAMES;
+  const all: NameLookup = isRare ? { by: 'word', ...rarest.word } : { by: 'change' };
+  if (!isByRank) return [{ lookup: all, ranks: [2, 1, 0] }];
+  return [
+    { lookup: { by: 'name', text: whole, exact: true }, ranks: [2] },
+    { lookup: { by: 'name', text: whole, exact: false }, ranks: [1] },
+    { lookup: all, ranks: [0] },
+  ];
 }
 
 function best(found: Ranked[], order: typeof byRank): Ranked[] {

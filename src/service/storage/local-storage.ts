@@ -74,6 +74,7 @@ export function localStorage(parts: Parts): Storage {
     revisions: (namespace, address, options): RevisionPage =>
       revisionsOf(store, numberFor(namespace), address, options),
 
+    countNames: (namespace, word, max) => parts.names.count(numberFor(namespace), word, max),
     findNames: (namespace, scope, lookup, matches) =>
       findNames(parts, numberFor(namespace), scope, lookup, matches),
 

@@ -150,10 +150,13 @@ export interface NameScope {
   readonly deleted: boolean;
 }
 
-/** Names whose key (`foldName`) is or begins with `text`, or that have words: whole ones, and one that begins so. */
+/**
+ * How to go through names: those whose key (`foldName`) is or begins with `text`, those with a word that is or begins with
+ * it, or all of them, the last changed first.
+ */
 export type NameLookup =
-  | { readonly by: 'name'; readonly text: string; readonly exact: boolean }
-  | { readonly by: 'words'; readonly whole: readonly string[]; readonly beginning: string };
+  | { readonly by: 'name' | 'word'; readonly text: string; readonly exact: boolean }
+  | { readonly by: 'change' };
 
 /** Whose cursor: it works for no one else. */
 export interface CursorOwner {
@@ -179,9 +182,15 @@ export interface Storage {
   stat(namespace: string, address: string, includeDeleted: boolean): Stored | StoredDeletion;
   /** Whether something with this `id:…` is there, or could be brought back. */
   isKnown(namespace: string, id: string): boolean;
+  /** How many names there are of a lookup by a word; `max` stands for that many or more. */
+  countNames(
+    namespace: string,
+    word: { readonly text: string; readonly exact: boolean },
+    max: number,
+  ): number;
   /**
-   * What has a name of `lookup` that `matches`, which is given the name's key; each once, in no order. A step of the
-   * iteration is a short piece of work, and may find nothing. Throws `lookup/…` for what is no folder.
+   * What has a name of `lookup` that `matches`, which is given the name's key; each once. A step of the iteration is a
+   * short piece of work, and may find nothing. Throws `lookup/…` for what is no folder.
    */
   findNames(
     namespace: string,

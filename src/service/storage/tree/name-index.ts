@@ -13,9 +13,6 @@ interface KeyRange extends Below {
 /** Rows of an index that one piece of a search reads: a few ms. */
 const PIECE_ROWS = 250;
 
-/** Rows counted to find the rarest of some words; more than these are as good as any number. */
-const COUNTED_MAX = 5000;
-
 /** Words of the index that one round of housekeeping looks at, in windows. */
 const WINDOW_WORDS = 1000;
 const WINDOWS_PER_ROUND = 100;
@@ -25,6 +22,9 @@ const AFTER_ALL = '\u{10FFFF}';
 const AFTER_EXACT = '\u0001';
 
 type FoundRow = EntryRow | DeletionRow;
+
+/** What a name or word is, or begins with. */
+type Text = Omit<NameLookup & { readonly by: 'word' }, 'by'>;
 
 /** What was found in a number of rows that were read. */
 interface Piece {
@@ -83,20 +83,26 @@ export class NameIndex {
     lookup: NameLookup,
     matches: (nameKey: string) => boolean,
   ): Generator<Piece, void, undefined> {
-    if (lookup.by === 'name') return yield* this.#withNames(scope, lookup.text, lookup.exact, matches);
-    const { word, end } = this.#rarest(scope.ns, lookup);
-    let after = { word, nameKey: '' };
+    if (lookup.by === 'change') return yield* this.#byChange(scope, matches);
+    if (lookup.by === 'name') return yield* this.#withNames(scope, lookup, matches);
+    const range = { ns: scope.ns, end: endOf(lookup), limit: PIECE_ROWS };
+    let after = { word: lookup.text, nameKey: '' };
     for (;;) {
-      const rows = this.#sql.names.all({ ns: scope.ns, ...after, end, limit: PIECE_ROWS });
+      const rows = this.#sql.names.all({ ...range, ...after });
       yield { found: [], read: rows.length };
       // A name with several words that begin alike comes once for each: the first one counts.
-      for (const row of rows)
-        if (matches(row.nameKey) && isFirst(row.word, row.nameKey, word))
-          yield* this.#withNames(scope, row.nameKey, true, matches);
+      for (const { word, nameKey } of rows)
+        if (matches(nameKey) && isFirst(word, nameKey, lookup))
+          yield* this.#withNames(scope, { text: nameKey, exact: true }, () => true);
       const last = rows.at(-1);
       if (rows.length < PIECE_ROWS || !last) return;
       after = last;
     }
+  }
+
+  /** How many names have a word that is or begins with a text, up to `max`. */
+  count(ns: number, text: Text, max: number): number {
+    return this.#sql.count.get({ ns, word: text.text, end: endOf(text), limit: max })?.names ?? 0;
   }
 
   /** Drops words of names that neither a live nor a deleted item has, up to a bounded number looked at. */
@@ -120,53 +126,68 @@ export class NameIndex {
     return this.#sql.isUsed.get({ ns, nameKey }) !== undefined;
   }
 
-  /** Of the words of a lookup, the one that the fewest names have, and what comes after it in the index. */
-  #rarest(
-    ns: number,
-    { whole, beginning }: NameLookup & { readonly by: 'words' },
-  ): { word: string; end: string } {
-    const ranges = [
-      ...whole.map((word) => ({ word, end: word + AFTER_EXACT })),
-      { word: beginning, end: beginning + AFTER_ALL },
-    ];
-    const counts = ranges.map(
-      (range) => this.#sql.count.get({ ns, ...range, limit: COUNTED_MAX })?.names ?? 0,
-    );
-    const rarest = counts.indexOf(Math.min(...counts));
-    return ranges[rarest] ?? { word: '', end: AFTER_ALL };
-  }
-
   *#withNames(
     { ns, from, to, deleted }: KeyRange,
-    text: string,
-    exact: boolean,
+    text: Text,
     matches: (nameKey: string) => boolean,
   ): Generator<Piece, void, undefined> {
-    const { places, row } = deleted ? this.#sql.deletions : this.#sql.entries;
-    const end = text + (exact ? AFTER_EXACT : AFTER_ALL);
-    let after = { nameKey: text, parent: exact ? from.slice(0, -1) : '' };
+    const { named, row } = deleted ? this.#sql.deletions : this.#sql.entries;
+    let after = { nameKey: text.text, parent: text.exact ? from.slice(0, -1) : '' };
     for (;;) {
-      const found = places.all({ ns, ...after, end, limit: PIECE_ROWS });
-      const wanted = found.filter(({ nameKey, parent }) => parent >= from && parent < to && matches(nameKey));
-      yield { found: wanted.flatMap((place) => row.get({ ns, ...place }) ?? []), read: 1 + found.length };
-      const last = found.at(-1);
-      if (found.length < PIECE_ROWS || !last) return;
+      const places = named.all({ ns, ...after, end: endOf(text), limit: PIECE_ROWS });
+      const wanted = places.filter(
+        ({ nameKey, parent }) => parent >= from && parent < to && matches(nameKey),
+      );
+      yield {
+        found: wanted.flatMap((place) => row.get({ ns, ...place }) ?? []),
+        read: 1 + places.length + wanted.length,
+      };
+      const last = places.at(-1);
+      if (places.length < PIECE_ROWS || !last) return;
       after = last;
+    }
+  }
+
+  *#byChange(
+    { ns, from, to, deleted }: KeyRange,
+    matches: (nameKey: string) => boolean,
+  ): Generator<Piece, void, undefined> {
+    const { changed, row } = deleted ? this.#sql.deletions : this.#sql.entries;
+    let before = Number.MAX_SAFE_INTEGER;
+    for (;;) {
+      const places = changed.all({ ns, before, limit: PIECE_ROWS });
+      const wanted = places.filter(
+        (place) => place.ns === ns && place.parent >= from && place.parent < to && matches(place.nameKey),
+      );
+      yield {
+        found: wanted.flatMap((place) => row.get(place) ?? []),
+        read: places.length + wanted.length,
+      };
+      const last = places.at(-1);
+      if (places.length < PIECE_ROWS || !last) return;
+      before = last.seq;
     }
   }
 }
 
-/** Whether `word` is the first of a name's words, in the order of the index, that begin with `beginning`. */
-function isFirst(word: string, nameKey: string, beginning: string): boolean {
+/** The end of what begins with a text, or is it. */
+function endOf({ text, exact }: Text): string {
+  return text + (exact ? AFTER_EXACT : AFTER_ALL);
+}
+
+/** Whether `word` is the first of a name's words, in the order of the index, that a lookup finds. */
+function isFirst(word: string, nameKey: string, { text, exact }: Text): boolean {
+  if (exact) return true;
   for (const other of wordsOf(nameKey))
-    if (other.startsWith(beginning) && Buffer.compare(Buffer.from(other), Buffer.from(word)) < 0)
-      return false;
+    if (other.startsWith(text) && Buffer.compare(Buffer.from(other), Buffer.from(word)) < 0) return false;
   return true;
 }
 
 /** Prepared statements over names and their words; each reads along one index. */
 function statements(database: Database) {
   type Named = { ns: number; nameKey: string; parent: string };
+  type Changed = { ns: number; before: number; limit: number };
+  type ChangedRow = Named & { seq: number };
   type Range = { ns: number; word: string; end: string; limit: number };
   const named = (table: string, where = '') =>
     database.prepare<[Named & { end: string; limit: number }], { nameKey: string; parent: string }>(
@@ -199,13 +220,22 @@ function statements(database: Database) {
        UNION ALL SELECT 1 FROM deletion WHERE ns = @ns AND name_key = @nameKey AND NOT forgotten LIMIT 1`,
     ),
     entries: {
-      places: named('entry'),
+      named: named('entry'),
+      changed: database.prepare<[Changed], ChangedRow>(
+        `SELECT ns, seq, name_key AS nameKey, parent FROM entry INDEXED BY entry_change
+         WHERE ns = @ns AND seq < @before ORDER BY seq DESC LIMIT @limit`,
+      ),
       row: database.prepare<[Named], EntryRow>(
         `${SELECT_ENTRY} WHERE entry.ns = @ns AND entry.parent = @parent AND entry.name_key = @nameKey`,
       ),
     },
     deletions: {
-      places: named('deletion', 'AND NOT forgotten'),
+      named: named('deletion', 'AND NOT forgotten'),
+      // Of all namespaces, so that what it reads is bounded too.
+      changed: database.prepare<[Changed], ChangedRow>(
+        `SELECT ns, seq, name_key AS nameKey, parent FROM deletion INDEXED BY deletion_kept
+         WHERE NOT forgotten AND seq < @before ORDER BY seq DESC LIMIT @limit`,
+      ),
       row: database.prepare<[Named], DeletionRow>(
         `${SELECT_DELETION} WHERE ns = @ns AND parent = @parent AND name_key = @nameKey AND NOT forgotten`,
       ),

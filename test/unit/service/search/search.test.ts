@@ -4,7 +4,7 @@ import type { Storage, StoredFile } from '../../../../src/service/storage/storag
 
 const PIECE = 2000;
 
-/** Files as the store finds them, whatever is looked for; `nameOf` gives the names. */
+/** Files as the store finds them, the newest first, whatever is looked for; `nameOf` gives the names. */
 function storageOf(count: number, nameOf: (index: number) => string): Storage & { pieces: number } {
   const file = (index: number): StoredFile => ({
     kind: 'file',
@@ -20,10 +20,14 @@ function storageOf(count: number, nameOf: (index: number) => string): Storage & 
   });
   const storage = {
     pieces: 0,
+    countNames: () => count,
     *findNames(_: string, __: unknown, ___: unknown, matches: (nameKey: string) => boolean) {
       for (let start = 0; start < count; start += PIECE) {
         storage.pieces++;
-        const indexes = Array.from({ length: Math.min(PIECE, count - start) }, (_, index) => start + index);
+        const indexes = Array.from(
+          { length: Math.min(PIECE, count - start) },
+          (_, index) => count - 1 - start - index,
+        );
         yield indexes.filter((index) => matches(nameOf(index))).map(file);
       }
     },
@@ -43,7 +47,7 @@ test('of more matches than are told the best are, wherever they come in the list
     ['note', '000000'],
     ['note', '025000'],
     ['note', '050000'],
-    ['my note', '000001'],
+    ['my note', '040001'],
   ]);
 });
 
