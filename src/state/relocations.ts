@@ -12,6 +12,8 @@ export interface Relocation {
   readonly waitingAt: Path;
   /** `replace`: it goes when the new one has come. `rename`: it is itself what is being renamed, to `path`. */
   readonly purpose: 'replace' | 'rename';
+  /** For `replace`: the id of what takes the place, once it is known. */
+  readonly replacement?: string;
 }
 
 export interface Relocations {

@@ -1,4 +1,3 @@
-import type { Remote } from '../api/remote.ts';
 import { ASIDE_BYTES_MAX } from '../state/asides.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../util/path.ts';
 import { FileError, isApiFailure } from './errors.ts';
@@ -8,7 +7,7 @@ import { appleDoubleName, isWithinWaiting } from './names.ts';
 import { parentFolder, type TreeParts } from './parts.ts';
 import type { Reading } from './reading.ts';
 import type { Removal } from './removal.ts';
-import type { StepAside } from './step-aside.ts';
+import type { Replacement, StepAside } from './step-aside.ts';
 import type { Writing } from './writing.ts';
 
 /** What is tried again when something came to the target meanwhile. */
@@ -23,9 +22,7 @@ interface Plan {
   readonly options: RelocateOptions;
   /** What is made is an empty folder. */
   readonly isNew: boolean;
-  readonly place: (remote: Remote) => Promise<Entry>;
-  /** Whether `found`, at `to`, is what `place` makes. */
-  readonly isPlaced: (found: Entry) => boolean;
+  readonly replacement: Replacement;
 }
 
 /** Moves and copies, onto what is there if need be. */
@@ -51,8 +48,11 @@ export class Relocating {
       to: place,
       options,
       isNew: false,
-      place: (remote) => remote.move(source.path, place, undefined, source.id),
-      isPlaced: (found) => found.id === source.id,
+      replacement: {
+        id: source.id,
+        place: (remote) => remote.move(source.path, place, undefined, source.id),
+        isPlaced: (found) => found.id === source.id,
+      },
     });
     await Promise.all([
       asides.move(source.path, place),
@@ -79,8 +79,10 @@ export class Relocating {
       to: place,
       options,
       isNew,
-      place: (remote) => (isNew ? remote.createFolder(place) : remote.copy(source.path, place)),
-      isPlaced: (found) => isCopyOf(found, source),
+      replacement: {
+        place: (remote) => (isNew ? remote.createFolder(place) : remote.copy(source.path, place)),
+        isPlaced: (found) => isCopyOf(found, source),
+      },
     });
     if (!isNew) await asides.copy(source.path, place);
     return { ...written, entry: await this.#copyKept(source, written.entry, isNew) };
@@ -118,15 +120,19 @@ export class Relocating {
     }
   }
 
-  async #carryOut(plan: Plan): Promise<Written> {
+  #carryOut(plan: Plan): Promise<Written> {
     const { held, locks } = this.parts;
-    const { kind, source, to } = plan;
-    const isSourcePinned = kind === 'move' || plan.options.rev !== undefined;
+    const { kind, source, to, options } = plan;
+    const isSourcePinned = kind === 'move' || options.rev !== undefined;
     const paths = isSourcePinned ? [source.path, to] : [to];
+    // What is held at the target is not to be committed into the middle of this.
+    return held.keepBack(to, () => locks.exclusive(paths, () => this.#attempt(plan)));
+  }
+
+  async #attempt(plan: Plan): Promise<Written> {
     for (let attempt = 1; ; attempt++) {
       try {
-        // What is held at the target is not to be committed into the middle of this.
-        return await held.keepBack(to, () => locks.exclusive(paths, () => this.#carryOutOnto(plan)));
+        return await this.#carryOutOnto(plan);
       } catch (error) {
         // Something that we did not know of is in the way; by now it is known.
         const isInTheWay = isApiFailure(error, 'conflict-file', 'conflict-folder');
@@ -150,8 +156,8 @@ export class Relocating {
     let entry: Entry | undefined;
     try {
       const made = target
-        ? await this.stepAside.replace(target, source.path, plan.place, plan.isPlaced)
-        : await plan.place(this.parts.remote);
+        ? await this.stepAside.replace(target, source.path, plan.replacement)
+        : await plan.replacement.place(this.parts.remote);
       entry = placedIn(parentOf(to), made);
       entry = (await this.parts.times.on([entry]))[0] ?? entry;
       await this.removal.forgetKept(to, replacedIds);

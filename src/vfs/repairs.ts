@@ -64,6 +64,16 @@ export class Repairs {
     }
   }
 
+  /** What was to be replaced at `path` before, and could not be, has been by `replacement` after all. */
+  async replaced(path: Path, replacement: string): Promise<void> {
+    for (const left of [...this.#left.values()]) {
+      if (left.relocation.purpose !== 'replace' || keyOf(left.relocation.path) !== keyOf(path)) continue;
+      const relocation = { ...left.relocation, replacement };
+      this.#left.set(relocation.id, { ...left, relocation });
+      await this.parts.state.relocations.note(relocation);
+    }
+  }
+
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#working;
@@ -93,18 +103,21 @@ export class Repairs {
     const { gaps, locks } = this.parts;
     const paths = [relocation.path];
     return this.#flights.run(relocation.id, () =>
-      locks.exclusive(paths, () => gaps.open(paths, () => this.#repairOne(relocation))),
+      locks.exclusive(paths, () => gaps.open(paths, () => this.#repairOne(relocation.id))),
     );
   }
 
-  async #repairOne({ id, path, waitingAt, purpose }: Relocation): Promise<void> {
+  async #repairOne(id: string): Promise<void> {
     const { remote, state, log } = this.parts;
+    const left = this.#left.get(id);
     // Somebody else may have done it meanwhile.
-    if (!this.#left.has(id)) return;
+    if (!left) return;
+    const { path, waitingAt, replacement } = left.relocation;
     const waiting = await remote.stat(waitingAt);
     if (waiting) {
-      if (!(await remote.stat(path))) await this.#putBack(waiting, path);
-      else if (purpose === 'replace') await discard(remote, waitingAt);
+      const found = await remote.stat(path);
+      if (!found) await this.#putBack(waiting, path);
+      else if (found.id === replacement) await discard(remote, waitingAt);
       else await this.#moveToFreeName(waitingAt, path, waiting.id);
       log.info('a move that was cut short has been put right', { path });
     }
@@ -124,7 +137,7 @@ export class Repairs {
     }
   }
 
-  /** What was being renamed must not be lost because something else has its name now. */
+  /** What was being renamed, or was to be replaced, must not be lost because something else has its name now. */
   async #moveToFreeName(from: Path, wanted: Path, id: string): Promise<void> {
     for (let number = 1; ; number++) {
       const name = nameOf(wanted);
@@ -132,6 +145,10 @@ export class Repairs {
       const to = join(parentOf(wanted), `${name.slice(0, dot)} (${number})${name.slice(dot)}`);
       try {
         await this.parts.remote.move(from, to, undefined, id);
+        this.parts.metadata.forget(to);
+        this.parts.log.warn('another file has the name of one that was to be replaced: both are kept', {
+          to,
+        });
         return;
       } catch (error) {
         if (number === NAMES_MAX || !isApiFailure(error, 'conflict-file', 'conflict-folder')) throw error;

@@ -9,6 +9,22 @@ import { waitingName } from './names.ts';
 import type { TreeParts } from './parts.ts';
 import { discard, type Repairs } from './repairs.ts';
 
+/** What takes the place of something else. */
+export interface Replacement {
+  readonly place: (remote: Remote) => Promise<Entry>;
+  /** Whether `found`, at the place, is what `place` makes. */
+  readonly isPlaced: (found: Entry) => boolean;
+  /** Of what takes the place, where it has one already. */
+  readonly id?: string;
+}
+
+interface Outcome {
+  readonly entry: Entry;
+  readonly relocation: Relocation;
+  /** Nothing waits beside its place any more. */
+  readonly isClear: boolean;
+}
+
 /**
  * The service never overwrites with a move or copy. So what is in the way steps aside under a hidden name
  * beside its place, noted durably before it does: whatever happens then, it is put back or has been replaced.
@@ -23,70 +39,74 @@ export class StepAside {
   ) {}
 
   /**
-   * Puts at the place of `old` what `place` makes there of `from`, and then removes `old` so that it can be recovered.
-   * When `place` fails, `old` is back. `isPlaced` tells whether what was found there is what `place` made.
+   * Puts at the place of `old` what `replacement` makes there of `from`, and then removes `old` so that it can be
+   * recovered. When that fails, `old` is back.
    */
-  async replace(
-    old: Entry,
-    from: Path,
-    place: (remote: Remote) => Promise<Entry>,
-    isPlaced: (found: Entry) => boolean,
-  ): Promise<Entry> {
-    const { remote, gaps } = this.parts;
-    return this.#noted(old.path, 'replace', async (waitingAt) => {
+  async replace(old: Entry, from: Path, replacement: Replacement): Promise<Entry> {
+    const { remote, gaps, state } = this.parts;
+    const { id } = replacement;
+    const purpose = { purpose: 'replace', ...(id !== undefined && { replacement: id }) } as const;
+    return this.#noted(old.path, purpose, async (relocation) => {
+      const { waitingAt } = relocation;
       const entry = await gaps.open([old.path, from], async () => {
         await this.#leave(old, waitingAt);
-        return this.#placeOrPutBack(old.path, waitingAt, () => place(remote), isPlaced);
+        return this.#placeOrPutBack(old.path, waitingAt, replacement);
       });
+      const replaced = { ...relocation, replacement: entry.id };
+      // Without this note a kill before `old` is removed leaves no proof that its replacement came.
+      if (id === undefined) await succeeds(state.relocations.note(replaced));
+      await succeeds(this.repairs.replaced(old.path, entry.id));
       // Failing here fails nothing: the old one is out of sight, and it is tried again.
-      const isClear = await discard(remote, waitingAt).then(
-        () => true,
-        () => false,
-      );
-      return { entry, isClear };
+      return { entry, relocation: replaced, isClear: await succeeds(discard(remote, waitingAt)) };
     });
   }
 
   /** Renames `entry` to `to`, which differs from its name in letter case only. */
   async renameCase(entry: Entry, to: Path): Promise<Entry> {
     const { remote, gaps } = this.parts;
-    const rename = async (waitingAt: Path) => {
+    const rename = async (relocation: Relocation) => {
+      const { waitingAt } = relocation;
       await remote.move(entry.path, waitingAt, undefined, entry.id);
       try {
-        return { entry: await remote.move(waitingAt, to, undefined, entry.id), isClear: true };
+        const renamed = await remote.move(waitingAt, to, undefined, entry.id);
+        return { entry: renamed, relocation, isClear: true };
       } catch (error) {
         await remote.move(waitingAt, entry.path, undefined, entry.id);
         throw error;
       }
     };
-    return this.#noted(to, 'rename', (waitingAt) => gaps.open([to], () => rename(waitingAt)));
+    const purpose = { purpose: 'rename' } as const;
+    return this.#noted(to, purpose, (relocation) => gaps.open([to], () => rename(relocation)));
   }
 
   async #noted(
     path: Path,
-    purpose: Relocation['purpose'],
-    work: (waitingAt: Path) => Promise<{ readonly entry: Entry; readonly isClear: boolean }>,
+    purpose: Pick<Relocation, 'purpose' | 'replacement'>,
+    work: (relocation: Relocation) => Promise<Outcome>,
   ): Promise<Entry> {
     const { relocations } = this.parts.state;
     const id = randomUUID();
     const waitingAt = join(parentOf(path), waitingName(id));
-    const relocation = { id, path, waitingAt, purpose };
+    const relocation: Relocation = { id, path, waitingAt, ...purpose };
     await relocations.note(relocation);
-    let isClear = false;
-    let isMissing = true;
     try {
-      const done = await work(waitingAt);
-      isClear = done.isClear;
-      isMissing = false;
+      const done = await work(relocation);
+      await this.#end(done.relocation, { isClear: done.isClear, isMissing: false });
       return done.entry;
     } catch (error) {
       // A refusal of the first step left nothing behind, of which the service is asked.
-      isClear = await this.#isNothingAt(waitingAt);
+      await this.#end(relocation, { isClear: await this.#isNothingAt(waitingAt), isMissing: true });
       throw error;
-    } finally {
-      if (isClear) await relocations.crossOut(id);
-      else this.repairs.add(relocation, { isMissing });
     }
+  }
+
+  /** Never throws: a note that cannot be crossed out now is later, and changes nothing of what was done. */
+  async #end(
+    relocation: Relocation,
+    { isClear, isMissing }: { readonly isClear: boolean; readonly isMissing: boolean },
+  ): Promise<void> {
+    const isDone = isClear && (await succeeds(this.parts.state.relocations.crossOut(relocation.id)));
+    if (!isDone) this.repairs.add(relocation, { isMissing: isMissing && !isClear });
   }
 
   /** When it is gone already nothing is in the way. */
@@ -98,15 +118,10 @@ export class StepAside {
     }
   }
 
-  async #placeOrPutBack(
-    path: Path,
-    waitingAt: Path,
-    place: () => Promise<Entry>,
-    isPlaced: (found: Entry) => boolean,
-  ): Promise<Entry> {
+  async #placeOrPutBack(path: Path, waitingAt: Path, { place, isPlaced }: Replacement): Promise<Entry> {
     const { remote, log } = this.parts;
     try {
-      return await place();
+      return await place(remote);
     } catch (error) {
       try {
         await remote.move(waitingAt, path);
@@ -131,4 +146,11 @@ export class StepAside {
 
 function isInTheWay(error: unknown): boolean {
   return isApiFailure(error, 'conflict-file', 'conflict-folder');
+}
+
+function succeeds(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
 }

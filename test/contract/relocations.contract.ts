@@ -14,10 +14,11 @@ export function relocationsContract(driver: string, open: () => Promise<Relocati
       expect(await relocations.all()).toEqual([]);
       for (const id of ['1', '2', '3']) await relocations.note(relocation(id));
       await relocations.note(relocation('3', 'rename'));
+      await relocations.note({ ...relocation('2'), replacement: 'id:New' });
       await relocations.crossOut('1');
       await relocations.crossOut('none');
       const all = [...(await relocations.all())].sort((a, b) => a.id.localeCompare(b.id));
-      expect(all).toEqual([relocation('2'), relocation('3', 'rename')]);
+      expect(all).toEqual([{ ...relocation('2'), replacement: 'id:New' }, relocation('3', 'rename')]);
     });
   });
 }

@@ -10,8 +10,8 @@ export function redisRelocations({ connection, key }: DriveStore): Relocations {
       const texts = textsOf(await connection.command('HVALS', relocations));
       return texts.map(relocationOf).sort((one, other) => (one.id < other.id ? -1 : 1));
     },
-    async note({ id, path, waitingAt, purpose }) {
-      const text = JSON.stringify({ id, path, waitingAt, purpose });
+    async note({ id, path, waitingAt, purpose, replacement }) {
+      const text = JSON.stringify({ id, path, waitingAt, purpose, replacement });
       await connection.command('HSET', relocations, id, text);
     },
     async crossOut(id) {

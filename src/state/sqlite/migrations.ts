@@ -97,4 +97,8 @@ export const MIGRATIONS: readonly string[] = [
   UPDATE OR IGNORE holds SET key = folded(path), parent_key = folded(parent_key) WHERE key <> folded(path);
   UPDATE OR IGNORE asides SET key = folded(path), parent_key = folded(parent_key) WHERE key <> folded(path);
   `,
+  `
+  -- NULL: it is not known what takes the place.
+  ALTER TABLE relocations ADD COLUMN replacement TEXT;
+  `,
 ];

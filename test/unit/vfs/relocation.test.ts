@@ -173,6 +173,20 @@ describe.each([
     expect(remote.trash).toHaveLength(1);
   });
 
+  test('whose place somebody else takes meanwhile keeps the old one beside it', async () => {
+    const aside = remote.holdNext('move', 'end');
+    const done = over();
+    await aside.reached;
+    remote.rename(at('/new'), at('/elsewhere'));
+    remote.putFile(at('/old'), 'theirs');
+    aside.release();
+    await expect(done).rejects.toMatchObject({ fault: expect.stringMatching('not-found|exists') });
+    while ((await noted()) > 0) await turn();
+    expect(remote.paths).toEqual(['/elsewhere', '/old', '/old (1)']);
+    expect([remote.text(at('/old')), remote.text(at('/old (1)'))]).toEqual(['theirs', 'old']);
+    expect(remote.trash).toEqual([]);
+  });
+
   test('something that came there meanwhile is replaced too', async () => {
     await drive.files.remove(at('/old'), { recoverable: true });
     remote.holdFeed();
@@ -223,6 +237,31 @@ describe('after a kill', () => {
     await killAt('placed');
     expect(remote.paths).toEqual(['/old']);
     expect(await drive.text(at('/old'))).toBe('new');
+    expect(remote.trash).toHaveLength(1);
+  });
+
+  test('of a COPY whose source was moved to its target by somebody else, the old target is kept beside it', async () => {
+    const gate = remote.holdNext('move', 'end');
+    void copyOver().catch(() => {});
+    await gate.reached;
+    drive.kill();
+    remote.rename(at('/new'), at('/old'));
+    await drive.start();
+    while ((await noted()) > 0) await turn();
+    expect(remote.paths).toEqual(['/old', '/old (1)']);
+    expect(remote.text(at('/old (1)'))).toBe('old');
+    expect(remote.trash).toEqual([]);
+  });
+
+  test('of a COPY that was done the old target goes, recoverably', async () => {
+    const gate = remote.holdNext('remove', 'begin');
+    void copyOver().catch(() => {});
+    await gate.reached;
+    drive.kill();
+    await drive.start();
+    while ((await noted()) > 0) await turn();
+    expect(remote.paths).toEqual(['/new', '/old']);
+    expect(remote.text(at('/old'))).toBe('new');
     expect(remote.trash).toHaveLength(1);
   });
 
