@@ -31,7 +31,7 @@ export interface ServiceOptions {
   readonly listen: { readonly host: string; readonly port: number };
   readonly clock: Clock;
   readonly log: Log;
-  /** Where shared links lead, if not to the listener itself: an origin like `https://files.example`. */
+  /** Where shared links lead, if not to the listener itself: `https://files.example`, perhaps with a path. */
   readonly publicUrl?: string;
   /** For tests of clients; all off when absent. */
   readonly faults?: FaultSettings;
@@ -63,6 +63,8 @@ export interface RunningService {
   addAccount(account: NewAccount): Account;
   /** An access token for an account, under the default account's app. */
   grant(request: GrantRequest): Promise<string>;
+  /** From now on links lead below `url`, which passes requests on to the service: `https://drive.example/.davgate`. */
+  leadLinksTo(url: string): void;
   /** Puts these faults in place of those that were on. Throws `FaultSettingError`. */
   setFaults(faults: FaultSettings): void;
   /** Lets requests under way finish, ends long polls, and closes what is open. */
@@ -74,8 +76,7 @@ export interface RunningService {
  * used, or an option is wrong; nothing stays open then.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { dataDirectory, clock, log, publicUrl, commitWaitMs } = options;
-  if (publicUrl !== undefined) checkOrigin(publicUrl);
+  const { dataDirectory, clock, log, commitWaitMs } = options;
   const faults = new Faults(options.faults ?? {}, clock);
   const waiting = commitWaitMs === undefined ? {} : { commitWaitMs };
   const storage = await openStorage({ dataDirectory, clock, log, ...waiting });
@@ -88,7 +89,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 }
 
 async function serve(options: ServiceOptions, storage: Storage, faults: Faults): Promise<RunningService> {
-  const { dataDirectory, clock, log, listen, publicUrl } = options;
+  const { dataDirectory, clock, log, listen } = options;
+  let publicUrl = options.publicUrl === undefined ? undefined : checkedPublicUrl(options.publicUrl);
   const database = openDatabase(dataDirectory);
   const registry = registryIn(database);
   const { accounts, tokens } = registry;
@@ -109,7 +111,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     clock,
     freeBytes: () => freeBytesOf(dataDirectory),
     accountWithId: (id) => withHome(accounts.withId(id)),
-    webUrl: () => (publicUrl === undefined ? (listener?.url ?? '') : new URL(publicUrl).origin),
+    webUrl: () => publicUrl ?? listener?.url ?? '',
     closing: closing.signal,
   };
   try {
@@ -154,6 +156,9 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
       const { appKey } = await provisionOnce();
       return tokens.grantAccess(clock.now(), { accountId, appKey, scopes }, expiresMs);
     },
+    leadLinksTo(url) {
+      publicUrl = checkedPublicUrl(url);
+    },
     setFaults: (settings) => faults.set(settings),
     close() {
       closed ??= shutDown();
@@ -162,10 +167,13 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   };
 }
 
-function checkOrigin(url: string): void {
-  const { origin, protocol } = URL.canParse(url) ? new URL(url) : { origin: '', protocol: '' };
-  if ((protocol !== 'http:' && protocol !== 'https:') || (url !== origin && url !== `${origin}/`))
-    throw new Error(`${JSON.stringify(url)} is no public address: give one like https://files.example`);
+/** Without a slash at the end. */
+function checkedPublicUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPublic = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !text.includes('@');
+  if (!isPublic)
+    throw new Error(`${JSON.stringify(text)} is no public address: give one like https://files.example`);
+  return url.href.replace(/\/+$/, '');
 }
 
 async function freeBytesOf(directory: string): Promise<number> {

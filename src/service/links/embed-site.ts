@@ -8,7 +8,7 @@ import type { Rooms } from '../route.ts';
 import { StorageError } from '../storage/storage.ts';
 import { filePageOf, folderPageOf, framePageUrl, linkPageUrl, viewOptions } from './pages.ts';
 import { openLink } from './sharing.ts';
-import { linkAddressIn } from './url.ts';
+import { linkAddressIn, webPath } from './url.ts';
 
 const SCRIPT_PATH = '/embed.js';
 const FRAME_PATH = '/embed';
@@ -63,10 +63,12 @@ async function frameAnswer({ query, signal }: Exchange, rooms: Rooms): Promise<A
   if (opened === 'not-found' || !address) return NOT_FOUND;
   if (opened.link.visibility === 'no_one') return CLOSED;
   const options = viewOptions(query);
+  const webUrl = rooms.webUrl();
+  const base = webPath(webUrl);
   if (opened.link.passwordHash)
-    return frame(403, lockedFrame(linkPageUrl(opened)(address.below, options.view)));
-  const pageUrl = framePageUrl(opened, options, rooms.webUrl());
-  const look = { opened, address, options, pageUrl, place: 'frame' } as const;
+    return frame(403, lockedFrame(linkPageUrl(opened, base)(address.below, options.view)));
+  const pageUrl = framePageUrl(opened, options, webUrl);
+  const look = { opened, address, options, pageUrl, base, place: 'frame' } as const;
   const { item } = opened;
   return item.kind === 'folder'
     ? frame(200, folderPage(folderPageOf(rooms, look, item)))

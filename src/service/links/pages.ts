@@ -7,7 +7,7 @@ import { mayHaveThumbnail } from '../thumbnails/thumbnail.ts';
 import type { Link } from './links.ts';
 import { filePreview } from './preview.ts';
 import { itemOf, type OpenLink } from './sharing.ts';
-import type { LinkAddress } from './url.ts';
+import { type LinkAddress, webPath } from './url.ts';
 
 /** One page of a folder; whoever has more to show makes smaller folders. */
 const FOLDER_PAGE_MAX_ITEMS = 2000;
@@ -39,6 +39,8 @@ export interface Look {
   readonly address: LinkAddress;
   readonly options: ViewOptions;
   readonly pageUrl: PageUrl;
+  /** The path below which the service's pages stand, as `webPath` says. */
+  readonly base: string;
   readonly place: 'page' | 'frame';
 }
 
@@ -49,7 +51,7 @@ export async function filePageOf(
   file: StoredFile,
   signal: AbortSignal,
 ): Promise<FilePage> {
-  const { opened, address, options } = look;
+  const { opened, options } = look;
   return {
     name: file.name,
     sizeBytes: file.sizeBytes,
@@ -58,14 +60,14 @@ export async function filePageOf(
     zoom: options.zoom,
     above: crumbs(rooms, look),
     ...frameOf(look),
-    showUrl: bytesUrl(address, opened, 'raw'),
-    ...(opened.link.allowDownload && { downloadUrl: bytesUrl(address, opened, 'dl') }),
+    showUrl: bytesUrl(look, 'raw'),
+    ...(opened.link.allowDownload && { downloadUrl: bytesUrl(look, 'dl') }),
   };
 }
 
 /** What the page of a linked folder shows. */
 export function folderPageOf(rooms: Rooms, look: Look, folder: StoredFolder): FolderPage {
-  const { opened, address, options, pageUrl } = look;
+  const { opened, address, options, pageUrl, base } = look;
   const { link, account } = opened;
   const owner = { namespace: account.namespace, account: account.id, app: '' };
   const scope = { path: folder.pathDisplay, recursive: false, includeDeleted: false };
@@ -77,7 +79,7 @@ export function folderPageOf(rooms: Rooms, look: Look, folder: StoredFolder): Fo
     if (entry.kind === 'folder') return [{ kind, name, url }];
     const { sizeBytes, clientModifiedMs: modifiedMs } = entry;
     const thumbnail = mayHaveThumbnail(entry) && {
-      thumbnailUrl: `${placeOf(link, [...address.below, name])}?rlkey=${link.rlkey}&thumb=1`,
+      thumbnailUrl: `${base}${placeOf(link, [...address.below, name])}?rlkey=${link.rlkey}&thumb=1`,
     };
     return [{ kind, name, url, sizeBytes, modifiedMs, ...thumbnail }];
   });
@@ -89,13 +91,13 @@ export function folderPageOf(rooms: Rooms, look: Look, folder: StoredFolder): Fo
     viewUrls: { list: pageUrl(address.below, 'list'), grid: pageUrl(address.below, 'grid') },
     above: crumbs(rooms, look),
     ...frameOf(look),
-    ...(link.allowDownload && { downloadUrl: bytesUrl(address, opened, 'dl') }),
+    ...(link.allowDownload && { downloadUrl: bytesUrl(look, 'dl') }),
   };
 }
 
-function frameOf({ place, opened, address, options }: Look): { readonly frame?: Frame } {
+function frameOf({ place, opened, address, options, base }: Look): { readonly frame?: Frame } {
   if (place === 'page') return {};
-  const pageUrl = linkPageUrl(opened)(address.below, options.view);
+  const pageUrl = linkPageUrl(opened, base)(address.below, options.view);
   return { frame: { headerSize: options.headerSize, pageUrl } };
 }
 
@@ -111,21 +113,22 @@ function crumbs(rooms: Rooms, { opened, address, options, pageUrl }: Look): Crum
 }
 
 /** The page at the link's own address. */
-export function linkPageUrl({ link }: OpenLink): PageUrl {
+export function linkPageUrl({ link }: OpenLink, base: string): PageUrl {
   return (below, view) =>
-    `${placeOf(link, below)}?rlkey=${link.rlkey}&dl=0${view === 'grid' ? '&view=grid' : ''}`;
+    `${base}${placeOf(link, below)}?rlkey=${link.rlkey}&dl=0${view === 'grid' ? '&view=grid' : ''}`;
 }
 
 /** The page in the frame of another site's page, which stays as that has asked for it. */
 export function framePageUrl(opened: OpenLink, { zoom, headerSize }: ViewOptions, webUrl: string): PageUrl {
-  const page = linkPageUrl(opened);
+  const page = linkPageUrl(opened, webUrl);
+  const frame = `${webPath(webUrl)}/embed`;
   return (below, view) =>
-    `/embed?${new URLSearchParams({ link: `${webUrl}${page(below, 'list')}`, zoom, view, headerSize })}`;
+    `${frame}?${new URLSearchParams({ link: page(below, 'list'), zoom, view, headerSize })}`;
 }
 
 /** The bytes to save (`dl`) or to look at (`raw`). */
-function bytesUrl({ below }: LinkAddress, { link }: OpenLink, as: 'dl' | 'raw'): string {
-  return `${placeOf(link, below)}?rlkey=${link.rlkey}&${as}=1`;
+function bytesUrl({ address, opened: { link }, base }: Look, as: 'dl' | 'raw'): string {
+  return `${base}${placeOf(link, address.below)}?rlkey=${link.rlkey}&${as}=1`;
 }
 
 function placeOf({ itemKind, token }: Link, below: readonly string[]): string {

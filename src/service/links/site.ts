@@ -15,7 +15,7 @@ import type { Link } from './links.ts';
 import { filePageOf, folderPageOf, linkPageUrl, viewOptions } from './pages.ts';
 import type { LinkPasswords } from './password.ts';
 import { type OpenLink, openLink } from './sharing.ts';
-import { type LinkAddress, parseLinkAddress } from './url.ts';
+import { type LinkAddress, parseLinkAddress, webPath } from './url.ts';
 
 /** A form with one password; more is no such form. */
 const FORM_MAX_BYTES = 16 * 1024;
@@ -63,11 +63,13 @@ async function show(
   const { link, item } = opened;
   const wantsDownload = exchange.query.get('dl') === '1';
   const wantsBytes = wantsDownload || exchange.query.get('raw') === '1';
+  const base = webPath(rooms.webUrl());
   const look = {
     opened,
     address,
     options: viewOptions(exchange.query),
-    pageUrl: linkPageUrl(opened),
+    pageUrl: linkPageUrl(opened, base),
+    base,
     place: 'page',
   } as const;
   if (item.kind === 'folder') {
@@ -117,7 +119,7 @@ async function tryPassword(exchange: Exchange, link: Link, rooms: Rooms): Promis
       'retry-after': String(GUESSES_WAIT_SECONDS),
     });
   if (verdict === 'wrong') return page(403, passwordPage('That is not the password.'));
-  const pass = { name: cookieName(link), value: passwords.pass(link), path: '/scl/' };
+  const pass = { name: cookieName(link), value: passwords.pass(link), path: `${webPath(rooms.webUrl())}/scl/` };
   return seeOther(exchange, setCookie(rooms, pass));
 }
 
@@ -127,7 +129,8 @@ function cookieName(link: Link): string {
 
 /** Back to the same address, to be asked for with GET. */
 function seeOther(exchange: Exchange, headers: Readonly<Record<string, string>> = {}): Answer {
-  const location = `${exchange.path}?${exchange.query}`;
+  // Relative: whoever passes requests on to the service may know it under another path.
+  const location = `?${exchange.query}`;
   return { status: 303, headers: { ...headers, location, 'cache-control': 'no-store' }, body: '' };
 }
 

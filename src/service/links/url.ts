@@ -8,6 +8,11 @@ export interface LinkAddress {
   readonly below: readonly string[];
 }
 
+/** The path below which links, their pages and previews stand: `''`, or as in `/.davgate`. */
+export function webPath(webUrl: string): string {
+  return new URL(webUrl).pathname.replace(/\/+$/, '');
+}
+
 /** `{webUrl}/scl/fi/TOKEN/NAME?rlkey=KEY&dl=0`, and `/scl/fo/TOKEN/h?…` for a folder. */
 export function linkUrl(webUrl: string, link: Link, name: string): string {
   const place =
@@ -27,11 +32,15 @@ export function parseLinkAddress(pathname: string, query: URLSearchParams): Link
   return { token, rlkey, below: kind === 'fo' ? rest.slice(1) : [] };
 }
 
-/** The same of a whole address. Whatever host it names: links made under an older address of the service stay good. */
+/**
+ * The same of a whole address, whatever host and folder it names: links made under an older address of the service stay
+ * good.
+ */
 export function linkAddressIn(url: string): LinkAddress | undefined {
   if (!URL.canParse(url)) return undefined;
   const { pathname, searchParams } = new URL(url);
-  return parseLinkAddress(pathname, searchParams);
+  const start = pathname.indexOf(PREFIX);
+  return start < 0 ? undefined : parseLinkAddress(pathname.slice(start), searchParams);
 }
 
 const PREFIX = '/scl/';

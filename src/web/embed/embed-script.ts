@@ -7,7 +7,7 @@
  */
 export const EMBED_SCRIPT = `(() => {
   'use strict';
-  const service = new URL(document.currentScript.src).origin;
+  const service = document.currentScript.src;
   const HEIGHT_MIN_PX = 64;
   const HEIGHT_MAX_PX = 800;
   const CHOICES = {
@@ -53,7 +53,7 @@ export const EMBED_SCRIPT = `(() => {
   function frameAddress({ link, file = {}, folder = {} } = {}) {
     if (typeof link !== 'string' || !URL.canParse(link, document.baseURI))
       throw new TypeError('DavgateEmbed.mount: "link" must be the address of a shared link');
-    const address = new URL('/embed', service);
+    const address = new URL('embed', service);
     address.searchParams.set('link', new URL(link, document.baseURI).href);
     const chosen = { zoom: file.zoom, view: folder.view, headerSize: folder.headerSize };
     for (const [name, value] of Object.entries(chosen)) {
