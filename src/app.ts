@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createRemote } from './api/client.ts';
 import { type MadeUpPassword, madeUpPassword } from './config/password-file.ts';
@@ -12,11 +13,13 @@ import { claimDrive } from './drive-owner.ts';
 import { startControl } from './http/control.ts';
 import type { User } from './http/credentials.ts';
 import type { Health } from './http/health.ts';
+import { LINKS_PATH, linkSite, type OpenSite } from './http/link-site.ts';
 import { type Listener, startListener } from './http/listener.ts';
 import { createMetrics, type DriveGauges, type Metrics } from './http/metrics.ts';
+import { bracketed } from './http/node-server.ts';
 import { hashPassword } from './http/passwords.ts';
 import { createLockKeeper } from './lock-keeper.ts';
-import { startEmbeddedService } from './service/embedded.ts';
+import { type EmbeddedService, startEmbeddedService } from './service/embedded.ts';
 import type { Journals } from './state/journal.ts';
 import { openSqliteJournals } from './state/sqlite/journal/journals.ts';
 import { openSqliteState } from './state/sqlite/state.ts';
@@ -90,9 +93,11 @@ export async function startGateway(config: Config, log: Log): Promise<Gateway> {
     const { users, madeUpPassword } = await loginsOf(config);
     const gauges = new Gauges();
     const metrics = createMetrics({ ...gauges, familyOf: (request) => clientOf(request).name });
-    const drives = await openDrives(config, { gauges, metrics, log, opened });
+    const { drives, embedded } = await openDrives(config, { gauges, metrics, log, opened });
     await openControl(config, drives, log, opened);
-    const listener = opened.add(await listen(config, { users, drives, gauges, metrics, log }));
+    const openSite = embedded && linkSite(embedded.url, log);
+    const listener = opened.add(await listen(config, { users, drives, gauges, metrics, log, openSite }));
+    embedded?.leadLinksTo(`${publicUrlOf(config, listener)}${LINKS_PATH}`);
     return { url: listener.url, madeUpPassword, close: () => opened.close() };
   } catch (error) {
     await opened.close();
@@ -108,7 +113,20 @@ interface Watchers {
   readonly opened: Opened;
 }
 
-async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyMap<string, Drive>> {
+/** The address that links begin with, without a slash at the end. */
+function publicUrlOf({ publicUrl, listen, tls }: Config, { port }: Listener): string {
+  if (publicUrl !== undefined) return publicUrl;
+  // 0.0.0.0 is an address to listen on, and none to go to.
+  const name = listen.host === '0.0.0.0' || listen.host === '::' ? hostname() : bracketed(listen.host);
+  return `${tls ? 'https' : 'http'}://${name}:${port}`;
+}
+
+interface OpenDrives {
+  readonly drives: ReadonlyMap<string, Drive>;
+  readonly embedded: EmbeddedService | undefined;
+}
+
+async function openDrives(config: Config, watchers: Watchers): Promise<OpenDrives> {
   const { gauges, metrics, log, opened } = watchers;
   const state = opened.add(await openState(config, log));
   const journals = await openJournals(config, { opened, log });
@@ -119,36 +137,31 @@ async function openDrives(config: Config, watchers: Watchers): Promise<ReadonlyM
   gauges.ofCache = () => blocks.diskBytes;
   const cache = meteredCache(blocks, metrics.meter);
   const spill = await openSpill({ directory: join(config.dataDirectory, 'spill'), clock: systemClock, log });
-  const serviceOf = await openServices(config, log, opened);
+  const embedded = await openEmbedded(config, log, opened);
   const drives = new Map<string, Drive>();
   for (const drive of config.drives) {
-    const service = serviceOf(drive);
+    const service = serviceOf(drive, embedded);
     const needs = { ...watchers, service, state, journals, writeMode, dataDirectory, cache, spill };
     drives.set(drive.name, await openOne(drive, needs));
   }
-  return drives;
+  return { drives, embedded };
 }
 
-/** Starts the embedded service if a drive needs it. Returns where each drive's files are. */
-async function openServices(
-  { drives, dataDirectory }: Config,
-  log: Log,
-  opened: Opened,
-): Promise<(drive: DriveConfig) => RemoteService> {
-  const embedded = embeddedDrives(drives);
-  const options = {
-    dataDirectory: join(dataDirectory, 'service'),
-    drives: embedded,
-    purpose: 'serve',
-  } as const;
-  const running = embedded.length > 0 ? opened.add(await startEmbeddedService(options, log)) : undefined;
-  return ({ name, service }) => {
-    if (service !== 'embedded') return service;
-    const token = running?.tokens.get(name);
-    if (!running || token === undefined) throw new Error(`the embedded service has no account for ${name}`);
-    const { url } = running;
-    return { apiUrl: url, contentUrl: url, notifyUrl: url, credentials: { token } };
-  };
+/** Starts the embedded service if a drive needs it. */
+async function openEmbedded(config: Config, log: Log, opened: Opened): Promise<EmbeddedService | undefined> {
+  const drives = embeddedDrives(config.drives);
+  if (drives.length === 0) return undefined;
+  const dataDirectory = join(config.dataDirectory, 'service');
+  return opened.add(await startEmbeddedService({ dataDirectory, drives, purpose: 'serve' }, log));
+}
+
+/** Where a drive's files are. */
+function serviceOf({ name, service }: DriveConfig, embedded: EmbeddedService | undefined): RemoteService {
+  if (service !== 'embedded') return service;
+  const token = embedded?.tokens.get(name);
+  if (!embedded || token === undefined) throw new Error(`the embedded service has no account for ${name}`);
+  const { url } = embedded;
+  return { apiUrl: url, contentUrl: url, notifyUrl: url, credentials: { token } };
 }
 
 async function openState({ redisUrl, dataDirectory }: Config, log: Log): Promise<State> {
@@ -242,9 +255,13 @@ interface ListenNeeds {
   readonly gauges: Gauges;
   readonly metrics: Metrics;
   readonly log: Log;
+  readonly openSite: OpenSite | undefined;
 }
 
-function listen(config: Config, { users, drives, gauges, metrics, log }: ListenNeeds): Promise<Listener> {
+function listen(
+  config: Config,
+  { users, drives, gauges, metrics, log, openSite }: ListenNeeds,
+): Promise<Listener> {
   const handle = createDavHandler({ clock: systemClock, log });
   const [sole] = drives.values();
   return startListener({
@@ -255,6 +272,7 @@ function listen(config: Config, { users, drives, gauges, metrics, log }: ListenN
     crossOrigins: config.crossOrigins,
     metrics,
     health: gauges.health,
+    openSite,
     log,
     handle: (exchange, { user }) => {
       const drive = user ? drives.get(user.drive) : sole;

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type Address, parseAddress } from './config/address.ts';
+import { type Address, parseAddress, parseUrl } from './config/address.ts';
 import type { ConfigFile, UserConfig } from './config/file.ts';
 import { type DriveConfig, driveOf, keptLogin } from './config/service.ts';
 import { ConfigError, DRIVE_SETTINGS, oneOf, type Setting, type Settings } from './config/settings.ts';
@@ -12,6 +12,8 @@ export interface Config {
   /** Web pages of these origins may use the drive. */
   readonly crossOrigins: readonly string[];
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** Without a slash at the end; `undefined`: the address that is listened on. */
+  readonly publicUrl: string | undefined;
   readonly dataDirectory: string;
   readonly cacheDirectory: string;
   /** When a write is acknowledged: when the service has it, or when it is in the journal in the data directory. */
@@ -40,6 +42,7 @@ export function resolveConfig(
     listen,
     crossOrigins: crossOriginsOf(settings.get('cors-origin')),
     tls: tlsOf(settings),
+    publicUrl: publicUrlOf(settings.get('public-url')),
     dataDirectory,
     cacheDirectory: resolve(
       settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot),
@@ -69,6 +72,10 @@ function defaultCacheDirectory(environment: NodeJS.ProcessEnv, packageRoot: stri
   } catch {
     return join(cacheHome(environment), 'davgate');
   }
+}
+
+function publicUrlOf(setting: Setting | undefined): string | undefined {
+  return setting && parseUrl(setting, 'https://drive.example.com');
 }
 
 /** `*` is refused: any page that somebody looks at could then try to log in. */

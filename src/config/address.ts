@@ -21,3 +21,14 @@ export function parseAddress({ text, origin }: Setting): Address {
     );
   return { host, port };
 }
+
+/** An http or https address without a login, a query and slashes at its end. Throws `ConfigError`. */
+export function parseUrl({ text, origin }: Setting, example: string): string {
+  // Not quoted: what stands before the @ may be a password.
+  if (text.includes('@'))
+    throw new ConfigError(`${origin}: an address like ${example} is wanted, without a login in it`);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
+    throw new ConfigError(`${origin}: "${text}" is not an address like ${example}`);
+  return text.replace(/\/+$/, '');
+}

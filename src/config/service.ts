@@ -1,3 +1,4 @@
+import { parseUrl } from './address.ts';
 import { loginFile, readLogin, type StoredLogin } from './login-file.ts';
 import { ConfigError, oneOf, type Setting, type Settings } from './settings.ts';
 
@@ -118,16 +119,8 @@ function serviceOfLogin(settings: Settings, login: KeptLogin): ServiceConfig {
 
 function urlOf(setting: Setting | undefined): string | undefined {
   if (!setting) return undefined;
+  const trimmed = parseUrl(setting, 'https://api.example.com');
   const { text, origin } = setting;
-  // Calls carry a token, and no user and password. They are not quoted.
-  if (text.includes('@'))
-    throw new ConfigError(
-      `${origin}: an address like https://api.example.com is wanted, without a login in it`,
-    );
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
-    throw new ConfigError(`${origin}: "${text}" is not an address like https://api.example.com`);
-  const trimmed = text.replace(/\/+$/, '');
   // As the documentation of the API has it, where functions are at /2/….
   if (trimmed.endsWith('/2'))
     throw new ConfigError(

@@ -112,6 +112,12 @@ export const OPTIONS = [
     help: "the certificate's private key (PEM)",
   },
   {
+    name: 'public-url',
+    variable: 'DAVGATE_PUBLIC_URL',
+    value: 'URL',
+    help: "the address under which people reach this davgate; shared links of the embedded service begin with it. Default: what it listens on, with this machine's name for 0.0.0.0",
+  },
+  {
     name: 'cors-origin',
     variable: 'DAVGATE_CORS_ORIGIN',
     value: 'ORIGIN',

@@ -3,6 +3,7 @@ import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.ts';
 import type { Exchange } from './exchange.ts';
 import { foreignNameRefusal } from './foreign-name.ts';
 import { answerHealth, HEALTH_PATH, type Health, isReserved } from './health.ts';
+import type { OpenSite } from './link-site.ts';
 import { answerMetrics, isLocal, METRICS_PATH, type Metrics } from './metrics.ts';
 import { type Refusal, refuse } from './refusal.ts';
 import { pathOfTarget } from './target.ts';
@@ -26,6 +27,8 @@ export interface AdmissionRules {
   readonly isDraining: () => boolean;
   readonly crossOrigins: readonly string[];
   readonly onlyLocalNames: boolean;
+  /** Addresses that need no login. */
+  readonly openSite: OpenSite | undefined;
 }
 
 /** Answers what is not the drive's, refuses who may not come in, and hands the rest to the drive. */
@@ -35,6 +38,8 @@ export async function admit(exchange: Exchange, rules: AdmissionRules): Promise<
   if (path === HEALTH_PATH && isRead) return answerHealth(response, rules.isDraining(), rules.health());
   const foreign = rules.onlyLocalNames ? foreignNameRefusal(request) : undefined;
   if (foreign) return refuse(exchange, foreign);
+  const opened = rules.openSite?.(exchange);
+  if (opened) return opened;
   const metrics = path === METRICS_PATH && isRead ? rules.metrics : undefined;
   if (metrics && isLocal(address, request)) return answerMetrics(response, metrics);
   if (isPreflight(request)) return answerPreflight(request, response, rules.crossOrigins);

@@ -6,6 +6,7 @@ import { Credentials, checkHashes, type User } from './credentials.ts';
 import type { Exchange } from './exchange.ts';
 import { HEALTH_PATH, type Health } from './health.ts';
 import { LISTENER_LIMITS, type ListenerLimits } from './limits.ts';
+import type { OpenSite } from './link-site.ts';
 import { METRICS_PATH, type Metrics } from './metrics.ts';
 import type { CertificateFiles } from './node-server.ts';
 import { startServer } from './server.ts';
@@ -28,6 +29,8 @@ export interface ListenerOptions {
   readonly crossOrigins?: readonly string[];
   /** For a drive without a login: whoever asks must call this machine `localhost` or by an address. */
   readonly onlyLocalNames?: boolean;
+  /** Serves addresses that need no login: shared links. */
+  readonly openSite?: OpenSite | undefined;
   readonly limits?: Partial<ListenerLimits>;
   readonly clock?: Clock;
 }
@@ -64,6 +67,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     isDraining: () => isDraining,
     crossOrigins: options.crossOrigins ?? [],
     onlyLocalNames: options.onlyLocalNames ?? false,
+    openSite: options.openSite,
   };
   const server = await startServer({
     host,

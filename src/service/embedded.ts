@@ -8,6 +8,8 @@ export interface EmbeddedService {
   readonly url: string;
   /** Access tokens by the drives' names. */
   readonly tokens: ReadonlyMap<string, string>;
+  /** From now on shared links lead below `url`, where the gateway passes requests on to the service. */
+  leadLinksTo(url: string): void;
   close(): Promise<void>;
 }
 
@@ -22,6 +24,9 @@ export interface ThreadOptions {
  * buffers wait for their collection as long as that takes to fill.
  */
 const NEW_OBJECTS_MB = 6;
+
+/** What the thread is told. */
+export type ToThread = { readonly kind: 'close' } | { readonly kind: 'lead-links'; readonly url: string };
 
 /** What the thread says. An error's class does not survive the way, its name does. */
 export type FromThread =
@@ -65,11 +70,13 @@ export async function startEmbeddedService(workerData: ThreadOptions, log: Log):
   // From here on a fault in the thread is a defect: without its service the gateway is of no use, and a
   // restart finds everything that was acknowledged.
   worker.removeAllListeners('error');
+  const tell = (message: ToThread) => worker.postMessage(message);
   return {
     url: started.url,
     tokens: started.tokens,
+    leadLinksTo: (url) => tell({ kind: 'lead-links', url }),
     async close() {
-      worker.postMessage('close');
+      tell({ kind: 'close' });
       await exited;
     },
   };

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../util/clock.ts';
 import type { LogFields } from '../util/log.ts';
-import type { FromThread, ThreadOptions } from './embedded.ts';
+import type { FromThread, ThreadOptions, ToThread } from './embedded.ts';
 import { type RunningService, startService } from './server.ts';
 
 /** The service's own thread: see `embedded.ts`, which starts it and talks to it. */
@@ -19,7 +19,8 @@ async function main(): Promise<void> {
     const running = await startService({ dataDirectory, listen, clock: systemClock, log });
     service = running;
     const tokens = await running.provisionDrives(drives, purpose);
-    port.once('message', async () => {
+    port.on('message', async (message: ToThread) => {
+      if (message.kind === 'lead-links') return running.leadLinksTo(message.url);
       await running.close();
       // Without the port nothing keeps the thread alive.
       port.close();

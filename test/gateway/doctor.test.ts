@@ -38,6 +38,7 @@ function configOf(
     listen: { host: '127.0.0.1', port: 0 },
     crossOrigins: [],
     tls: undefined,
+    publicUrl: undefined,
     dataDirectory: join(directory, 'data'),
     cacheDirectory: join(directory, 'cache'),
     redisUrl: undefined,

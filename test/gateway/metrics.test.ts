@@ -23,6 +23,7 @@ beforeEach(async () => {
       listen: { host: '127.0.0.1', port: 0 },
       crossOrigins: [],
       tls: undefined,
+      publicUrl: undefined,
       dataDirectory: join(directory, 'data'),
       cacheDirectory: join(directory, 'cache'),
       writeMode: 'through',

@@ -43,6 +43,7 @@ async function startOne(): Promise<void> {
     listen: { host: '127.0.0.1', port: 0 },
     crossOrigins: [],
     tls: undefined,
+    publicUrl: undefined,
     dataDirectory: join(own, 'data'),
     cacheDirectory: join(own, 'cache'),
     writeMode: 'through' as const,

@@ -119,7 +119,11 @@ async function tryPassword(exchange: Exchange, link: Link, rooms: Rooms): Promis
       'retry-after': String(GUESSES_WAIT_SECONDS),
     });
   if (verdict === 'wrong') return page(403, passwordPage('That is not the password.'));
-  const pass = { name: cookieName(link), value: passwords.pass(link), path: `${webPath(rooms.webUrl())}/scl/` };
+  const pass = {
+    name: cookieName(link),
+    value: passwords.pass(link),
+    path: `${webPath(rooms.webUrl())}/scl/`,
+  };
   return seeOther(exchange, setCookie(rooms, pass));
 }
 

@@ -322,12 +322,15 @@ test('links are made under publicUrl where one is set', async () => {
   }
 });
 
-test.each(['files.example', 'https://files.example/drive', 'ftp://files.example', ''])(
-  'publicUrl %j is refused, with a word on what is wanted',
-  async (publicUrl) => {
-    await expect(startTestService({ publicUrl })).rejects.toThrow(/no public address: give one like https:/);
-  },
-);
+test.each([
+  'files.example',
+  'https://files.example/?x',
+  'https://a:b@files.example',
+  'ftp://files.example',
+  '',
+])('publicUrl %j is refused, with a word on what is wanted', async (publicUrl) => {
+  await expect(startTestService({ publicUrl })).rejects.toThrow(/no public address: give one like https:/);
+});
 
 test('links outlive the service, and follow it to another port', async () => {
   const first = await startTestService();

@@ -1,0 +1,140 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { linkSite } from '../../../src/http/link-site.ts';
+import { silentLog } from '../../../src/util/log.ts';
+import { expectSoon } from '../../support/eventually.ts';
+import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
+
+// A gateway before a service that the test plays itself.
+
+const asked: IncomingMessage[] = [];
+let answer: (message: IncomingMessage, response: ServerResponse) => unknown;
+let service: ReturnType<typeof createServer>;
+
+beforeEach(async () => {
+  asked.length = 0;
+  answer = (_message, response) => void response.end('the page');
+  service = createServer((message, response) => {
+    asked.push(message);
+    void answer(message, response);
+  });
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+});
+afterEach(async () => {
+  service.closeAllConnections();
+  await new Promise((resolve) => service.close(resolve));
+});
+
+function gateway() {
+  const { port } = service.address() as AddressInfo;
+  return listening({ users: [ANN], openSite: linkSite(`http://127.0.0.1:${port}`, silentLog) });
+}
+
+const LINK = '/.davgate/scl/fi/token/name%20%C3%BC.txt?rlkey=key&dl=0';
+
+test('a link is asked for at the service with its path and query as they came', async () => {
+  const { connect } = await gateway();
+  expect(await connect(request('GET', LINK)).until('the page')).toMatch(/^HTTP\/1\.1 200 /);
+  expect(asked.map(({ method, url }) => [method, url])).toEqual([['GET', LINK.slice('/.davgate'.length)]]);
+  await connect(request('GET', 'http://any.example/.davgate/embed?link=x')).until('the page');
+  expect(asked[1]?.url).toBe('/embed?link=x');
+});
+
+test('the service is told neither the login of the drive nor cookies that are not a link’s', async () => {
+  const { connect } = await gateway();
+  const lines = `${ANN_HEADER}Cookie: session=s; link-abc=pass; other=o\r\nRange: bytes=1-2\r\nX-Forwarded-For: 10.0.0.1\r\n`;
+  await connect(request('GET', LINK, lines)).until('the page');
+  const { host: _, ...headers } = asked[0]?.headers ?? {};
+  expect(headers).toEqual({ cookie: 'link-abc=pass', range: 'bytes=1-2', connection: 'close' });
+});
+
+test('the answer has the service’s status, policies and length, and nothing of its connection', async () => {
+  answer = (_message, response) =>
+    void response
+      .writeHead(206, {
+        'content-length': 5,
+        'content-range': 'bytes 0-4/9',
+        'content-security-policy': 'sandbox',
+        'set-cookie': ['link-a=1', 'link-b=2'],
+        'x-dropbox-request-id': 'f'.repeat(32),
+        'keep-alive': 'timeout=75',
+      })
+      .end('bytes');
+  const { url } = await gateway();
+  const answered = await fetch(url.slice(0, -1) + LINK);
+  expect([answered.status, await answered.text()]).toEqual([206, 'bytes']);
+  expect(answered.headers.getSetCookie()).toEqual(['link-a=1', 'link-b=2']);
+  expect(answered.headers.get('content-security-policy')).toBe('sandbox');
+  expect(answered.headers.get('content-range')).toBe('bytes 0-4/9');
+  expect(answered.headers.get('x-dropbox-request-id')).toBeNull();
+});
+
+test('an answer that breaks off at the service breaks off at the client', async () => {
+  answer = (_message, response) => {
+    response.writeHead(200, { 'content-length': 1000 });
+    response.write('the beginning', () => response.destroy());
+  };
+  const { url } = await gateway();
+  await expect(fetch(url.slice(0, -1) + LINK).then((answered) => answered.text())).rejects.toThrow();
+});
+
+test('a client that goes away takes its request at the service with it', async () => {
+  let gone = false;
+  answer = (message, response) => {
+    message.socket.once('close', () => {
+      gone = true;
+    });
+    response.writeHead(200, { 'content-length': 1000 }).write('the beginning');
+  };
+  const { connect } = await gateway();
+  const connection = connect(request('GET', LINK));
+  await connection.until('the beginning');
+  connection.socket.destroy();
+  await expectSoon(() => gone).toBe(true);
+});
+
+test('while the service does not answer a link is 502, and says to try again', async () => {
+  const { url } = await gateway();
+  service.closeAllConnections();
+  await new Promise((resolve) => service.close(resolve));
+  const answered = await fetch(url.slice(0, -1) + LINK);
+  expect([answered.status, await answered.text()]).toEqual([
+    502,
+    'The storage service does not answer; try again later.\n',
+  ]);
+});
+
+test('a form with a password is passed on, and a longer body is refused unread', async () => {
+  const { connect } = await gateway();
+  let form = '';
+  answer = async (message, response) => {
+    for await (const chunk of message) form += chunk;
+    response.writeHead(303, { location: '?rlkey=key' }).end();
+  };
+  const typed = 'Content-Type: application/x-www-form-urlencoded\r\n';
+  const body = 'password=open';
+  const post = request('POST', LINK, `${typed}Content-Length: ${body.length}\r\n`, body);
+  expect(await connect(post).until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 303 [\s\S]*location: \?rlkey=key/i);
+  expect([form, asked[0]?.headers['content-type']]).toEqual([body, 'application/x-www-form-urlencoded']);
+  const long = request('POST', LINK, `${typed}Content-Length: 20000\r\n`, 'p'.repeat(20_000));
+  expect(await connect(long).until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 413 /);
+  expect(asked).toHaveLength(1);
+});
+
+test.each([
+  ['GET', '/.davgate/2/files/list_folder'],
+  ['GET', '/.davgate/scl'],
+  ['GET', '/.davgate/embed/x'],
+  ['GET', '/.Davgate/scl/x'],
+  ['GET', '//.davgate/scl/x'],
+  ['GET', '/%2Edavgate/scl/x'],
+  ['GET', '/.davgate//scl/x'],
+  ['GET', '/.davgatescl/x'],
+  ['PROPFIND', '/.davgate/scl/x'],
+  ['OPTIONS', '/.davgate/embed.js'],
+])('%s %s is not passed on, and asks for a login as ever', async (method, target) => {
+  const { connect } = await gateway();
+  expect(await connect(request(method, target)).until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 401 /);
+  expect(asked).toEqual([]);
+});
