@@ -48,6 +48,7 @@ async function deployment(mode: Mode): Promise<Deployment> {
         listen: { host: '127.0.0.1', port: 0 },
         crossOrigins: [],
         tls: undefined,
+        publicUrl: undefined,
         dataDirectory: join(directory.path, name, 'data'),
         cacheDirectory: join(directory.path, name, 'cache'),
         writeMode: mode === 'write-back' ? 'back' : 'through',
