@@ -121,6 +121,11 @@ function publicUrlOf({ publicUrl, listen, tls }: Config, { port }: Listener): st
   return `${tls ? 'https' : 'http'}://${name}:${port}`;
 }
 
+/** The host names under which people reach this gateway. */
+function ownNamesOf({ publicUrl, listen }: Config): readonly string[] {
+  return [listen.host.toLowerCase(), ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])];
+}
+
 interface OpenDrives {
   readonly drives: ReadonlyMap<string, Drive>;
   readonly embedded: EmbeddedService | undefined;
@@ -268,7 +273,8 @@ function listen(
     ...config.listen,
     tls: config.tls,
     users,
-    onlyLocalNames: !users,
+    ownNames: ownNamesOf(config),
+    trustedProxies: config.trustedProxies,
     crossOrigins: config.crossOrigins,
     metrics,
     health: gauges.health,

@@ -2,15 +2,19 @@ import { accessSync, constants } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Address, parseAddress, parseUrl } from './config/address.ts';
 import type { ConfigFile, UserConfig } from './config/file.ts';
+import { trustedProxiesOf } from './config/proxies.ts';
 import { type DriveConfig, driveOf, keptLogin } from './config/service.ts';
 import { ConfigError, DRIVE_SETTINGS, oneOf, type Setting, type Settings } from './config/settings.ts';
 import { DEFAULT_DRIVE, usersOf } from './config/users.ts';
 import { cacheHome, dataHome } from './config/xdg.ts';
+import type { Networks } from './util/networks.ts';
 
 export interface Config {
   readonly listen: Address;
   /** Web pages of these origins may use the drive. */
   readonly crossOrigins: readonly string[];
+  /** Proxies whose word on a client's address is taken. */
+  readonly trustedProxies: Networks;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   /** Without a slash at the end; `undefined`: the address that is listened on. */
   readonly publicUrl: string | undefined;
@@ -41,6 +45,7 @@ export function resolveConfig(
   return {
     listen,
     crossOrigins: crossOriginsOf(settings.get('cors-origin')),
+    trustedProxies: trustedProxiesOf(settings.get('trusted-proxy')),
     tls: tlsOf(settings),
     publicUrl: publicUrlOf(settings.get('public-url')),
     dataDirectory,

@@ -124,6 +124,12 @@ export const OPTIONS = [
     help: 'web pages from there may use the drive, as https://app.keeweb.info; several with commas between',
   },
   {
+    name: 'trusted-proxy',
+    variable: 'DAVGATE_TRUSTED_PROXY',
+    value: 'CIDR',
+    help: 'reverse proxies that say truly where a request comes from (Forwarded, X-Forwarded-For); several with commas between',
+  },
+  {
     name: 'cache-dir',
     variable: 'DAVGATE_CACHE_DIR',
     value: 'DIR',

@@ -1,7 +1,8 @@
 import type { Credentials, User } from './credentials.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.ts';
 import type { Exchange } from './exchange.ts';
-import { foreignNameRefusal } from './foreign-name.ts';
+import { crossSiteRefusal } from './fetch-metadata.ts';
+import { hasForeignName } from './foreign-name.ts';
 import { answerHealth, HEALTH_PATH, type Health, isReserved } from './health.ts';
 import type { OpenSite } from './link-site.ts';
 import { answerMetrics, isLocal, METRICS_PATH, type Metrics } from './metrics.ts';
@@ -26,32 +27,58 @@ export interface AdmissionRules {
   readonly metrics: Metrics | undefined;
   readonly isDraining: () => boolean;
   readonly crossOrigins: readonly string[];
-  readonly onlyLocalNames: boolean;
   /** Addresses that need no login. */
   readonly openSite: OpenSite | undefined;
+  /** Host names of this gateway, in lower case. */
+  readonly ownNames: readonly string[];
 }
 
 /** Answers what is not the drive's, refuses who may not come in, and hands the rest to the drive. */
 export async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
-  const { request, response, path, address } = exchange;
-  const isRead = request.method === 'GET' || request.method === 'HEAD';
-  if (path === HEALTH_PATH && isRead) return answerHealth(response, rules.isDraining(), rules.health());
-  const foreign = rules.onlyLocalNames ? foreignNameRefusal(request) : undefined;
-  if (foreign) return refuse(exchange, foreign);
+  const { request, response } = exchange;
+  const isForeign = hasForeignName(request, rules.ownNames);
+  if (isForeign && !rules.credentials) return refuse(exchange, FOREIGN_NAME);
   const opened = rules.openSite?.(exchange);
   if (opened) return opened;
-  const metrics = path === METRICS_PATH && isRead ? rules.metrics : undefined;
-  if (metrics && isLocal(address, request)) return answerMetrics(response, metrics);
   if (isPreflight(request)) return answerPreflight(request, response, rules.crossOrigins);
   allowOrigin(request, response, rules.crossOrigins);
+  const crossSite = crossSiteRefusal(request, rules.crossOrigins);
+  if (crossSite) return refuse(exchange, crossSite);
+  const watching = watchingAnswer(exchange, rules);
+  if (watching && !isForeign && watching.isOpen) return watching.send();
   const login = await loginOf(exchange, rules.credentials);
   if ('status' in login) return refuse(exchange, login);
   exchange.principal = login.user?.name;
-  if (metrics) return answerMetrics(response, metrics);
+  if (watching) return watching.send();
   const reserved = reservedRefusal(exchange);
   if (reserved) return refuse(exchange, reserved);
   await rules.handle(exchange, login);
 }
+
+interface WatchingAnswer {
+  /** By a name of this machine it needs no login. */
+  readonly isOpen: boolean;
+  readonly send: () => void | Promise<void>;
+}
+
+/** Health or metrics; `undefined` for any other request. */
+function watchingAnswer(
+  { request, response, path, address }: Exchange,
+  { isDraining, health, metrics }: AdmissionRules,
+): WatchingAnswer | undefined {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
+  if (path === HEALTH_PATH)
+    return { isOpen: true, send: () => answerHealth(response, isDraining(), health()) };
+  if (path !== METRICS_PATH || !metrics) return undefined;
+  return { isOpen: isLocal(address, request), send: () => answerMetrics(response, metrics) };
+}
+
+const FOREIGN_NAME: Refusal = {
+  status: 421,
+  text:
+    'Without a login (--no-auth) davgate answers to localhost and to IP addresses only, as any web page could use it ' +
+    'otherwise. Ask for one of these; a proxy should send one of them as Host.',
+};
 
 /** Who asks, or why they may not come in. */
 async function loginOf(

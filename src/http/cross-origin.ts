@@ -42,5 +42,6 @@ export function allowOrigin(
   if (origin === undefined || !origins.includes(origin)) return false;
   response.setHeader('Access-Control-Allow-Origin', origin);
   response.setHeader('Access-Control-Expose-Headers', READABLE_HEADERS);
+  response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
   return true;
 }

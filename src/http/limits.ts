@@ -10,7 +10,11 @@ export interface ListenerLimits {
   readonly answerIdleTimeoutMs: number;
   /** A connection between two requests: more than the 60 s after which Finder looks again. */
   readonly keepAliveTimeoutMs: number;
+  /** Without a byte of a request, on a connection on which nobody has shown valid credentials. */
+  readonly strangerIdleTimeoutMs: number;
   readonly connectionsMax: number;
+  /** Of one client: an IPv4 address, or a /64 of IPv6. */
+  readonly connectionsPerAddressMax: number;
   /** For running requests when the listener closes. */
   readonly drainGraceMs: number;
 }
@@ -22,7 +26,9 @@ export const LISTENER_LIMITS: ListenerLimits = {
   bodyIdleTimeoutMs: 120_000,
   answerIdleTimeoutMs: 30 * 60_000,
   keepAliveTimeoutMs: 120_000,
+  strangerIdleTimeoutMs: Number.POSITIVE_INFINITY,
   connectionsMax: 2_000,
+  connectionsPerAddressMax: 200,
   drainGraceMs: 30_000,
 };
 

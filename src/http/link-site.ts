@@ -25,9 +25,11 @@ export type OpenSite = (exchange: Exchange) => Promise<void> | undefined;
  */
 export function linkSite(serviceUrl: string, log: Log): OpenSite {
   return (exchange) => {
-    const { path, request } = exchange;
+    const { path, request, response } = exchange;
     const inner = path.startsWith(LINKS_PATH) ? path.slice(LINKS_PATH.length) : '';
     if (!SERVED.test(inner) || !METHODS.has(request.method ?? '')) return undefined;
+    // The service says itself what other sites may embed.
+    response.removeHeader('Cross-Origin-Resource-Policy');
     const query = queryOfTarget(request.url ?? '/');
     return passOn(exchange, `${serviceUrl}${inner}${query && `?${query}`}`, log);
   };
@@ -63,10 +65,11 @@ async function formOf(exchange: Exchange): Promise<Buffer | undefined> {
   return Buffer.concat(chunks);
 }
 
-function ask({ request, signal }: Exchange, url: string, form: Buffer): Promise<IncomingMessage> {
+function ask({ request, signal, address }: Exchange, url: string, form: Buffer): Promise<IncomingMessage> {
   const { method } = request;
   const headers = {
     ...askedHeaders(request.headers),
+    'x-forwarded-for': address,
     ...(method === 'POST' && { 'content-length': form.length }),
   };
   return new Promise((resolve, reject) => {

@@ -1,9 +1,11 @@
 import { type Clock, elapsedMs, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import { Networks } from '../util/networks.ts';
 import { logAccess } from './access-log.ts';
 import { type AdmissionRules, admit, type Handle } from './admission.ts';
 import { Credentials, checkHashes, type User } from './credentials.ts';
 import type { Exchange } from './exchange.ts';
+import { RESOURCE_POLICY } from './fetch-metadata.ts';
 import { HEALTH_PATH, type Health } from './health.ts';
 import { LISTENER_LIMITS, type ListenerLimits } from './limits.ts';
 import type { OpenSite } from './link-site.ts';
@@ -27,10 +29,12 @@ export interface ListenerOptions {
   readonly metrics?: Metrics;
   /** Web pages of these origins may use the drive, as in `https://app.example.org`. */
   readonly crossOrigins?: readonly string[];
-  /** For a drive without a login: whoever asks must call this machine `localhost` or by an address. */
-  readonly onlyLocalNames?: boolean;
   /** Serves addresses that need no login: shared links. */
   readonly openSite?: OpenSite | undefined;
+  /** Host names under which clients reach this gateway, beside `localhost` and IP addresses. */
+  readonly ownNames?: readonly string[];
+  /** Proxies whose `Forwarded` or `X-Forwarded-For` says where a request comes from. */
+  readonly trustedProxies?: Networks;
   readonly limits?: Partial<ListenerLimits>;
   readonly clock?: Clock;
 }
@@ -66,14 +70,16 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     metrics,
     isDraining: () => isDraining,
     crossOrigins: options.crossOrigins ?? [],
-    onlyLocalNames: options.onlyLocalNames ?? false,
     openSite: options.openSite,
+    ownNames: options.ownNames ?? [],
   };
   const server = await startServer({
     host,
     port,
     tls,
     limits: { ...LISTENER_LIMITS, ...options.limits },
+    proxies: options.trustedProxies ?? new Networks(),
+    headers: () => RESOURCE_POLICY,
     clock,
     log,
     handle: (exchange) => admit(exchange, rules),

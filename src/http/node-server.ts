@@ -29,7 +29,6 @@ export function createNodeServer(tls: CertificateFiles | undefined, limits: List
   const server = tls ? secureServer(options, tls, limits) : createServer(options);
   // Node drops the fields beyond this silently, and with them perhaps a condition; `wrongShape` refuses instead.
   server.maxHeadersCount = 0;
-  server.maxConnections = limits.connectionsMax;
   return server;
 }
 

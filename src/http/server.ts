@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Clock, type Instant, instantIn, LONG_AGO } from '../util/clock.ts';
+import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import type { Networks } from '../util/networks.ts';
+import { clientAddress } from './client-address.ts';
 import { Connections } from './connections.ts';
 import { Drain } from './drain.ts';
 import { Exchange, newRequestId } from './exchange.ts';
@@ -18,9 +20,6 @@ import { refuse } from './refusal.ts';
 import { wrongShape } from './request-shape.ts';
 import { cutStalls } from './stalls.ts';
 
-/** How long to wait between two lines of the log about connections over the limit: a flood must not flood the log. */
-const DROP_LOG_PAUSE_MS = 60_000;
-
 export interface ServerOptions {
   readonly host: string;
   /** 0 takes any that is free. */
@@ -28,6 +27,8 @@ export interface ServerOptions {
   /** Serves https with these. */
   readonly tls?: CertificateFiles | undefined;
   readonly limits: ListenerLimits;
+  /** Proxies whose word on a client's address is taken; many clients share theirs. */
+  readonly proxies: Networks;
   readonly clock: Clock;
   readonly log: Log;
   /** Header fields of every answer, also to a request that could not be read. */
@@ -58,18 +59,18 @@ export interface HttpServer {
 
 /** Listens, and hands each well-formed request to `handle`. Throws `ListenError` and `CertificateError`. */
 export async function startServer(options: ServerOptions): Promise<HttpServer> {
-  const { tls, limits, clock, log } = options;
+  const { tls, limits, proxies, clock, log } = options;
   const server = createNodeServer(tls, limits);
-  const connections = new Connections(server, tls !== undefined);
+  const connections = new Connections(server, { isTls: tls !== undefined, limits, proxies, clock, log });
   const headersOf = options.headers ?? ((): Readonly<Record<string, string>> => ({}));
   const drain = new Drain(server, connections, limits, { clock, log });
   const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
     const connection = connections.of(request.socket);
     if (!connection || connection.isGivenUp) return;
-    const { address } = connection;
+    const address = clientAddress(connection.address, request.headers, proxies);
     const exchange = new Exchange(request, response, { address, expectsContinue, clock });
-    for (const [name, value] of Object.entries(headersOf(exchange.requestId)))
-      response.setHeader(name, value);
+    const headers = new Map(Object.entries(headersOf(exchange.requestId)));
+    response.setHeaders(headers);
     const wrong = wrongShape(request);
     if (wrong) connection.isGivenUp = true;
     if (wrong || drain.isOn) response.shouldKeepAlive = false;
@@ -78,7 +79,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       await (wrong ? refuse(exchange, wrong) : options.handle(exchange));
     } catch (error) {
       log.error('a request failed unexpectedly', { error: String(error), method: request.method });
-      await answerFailure(exchange);
+      await answerFailure(exchange, headers);
     }
     await exchange.ended;
     options.handled?.(exchange);
@@ -89,9 +90,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   server.on('checkContinue', (request, response) => void serve(request, response, true));
   server.on('checkExpectation', (request, response) => void serve(request, response, true));
   const { headerBytesMax } = limits;
-  const headers = () => headersOf(newRequestId());
-  refuseMalformed(server, connections, { clock, log, headerBytesMax, headers });
-  logDrops(server, { clock, log });
+  const newHeaders = () => headersOf(newRequestId());
+  refuseMalformed(server, connections, { clock, log, headerBytesMax, headers: newHeaders });
   server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.connected?.(socket));
   const port = await listen(server, options.host, options.port);
   void cutStalls(connections, limits, { clock, log }, drain.signal);
@@ -105,27 +105,15 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
 }
 
 /** A defect of ours: the client is told so, or, in the middle of an answer, sees it break off. */
-async function answerFailure(exchange: Exchange): Promise<void> {
+async function answerFailure(exchange: Exchange, headers: Map<string, string>): Promise<void> {
   const { response, requestId } = exchange;
   if (response.headersSent) return exchange.drop();
   for (const name of response.getHeaderNames()) response.removeHeader(name);
+  response.setHeaders(headers);
   await refuse(exchange, { status: 500, text: `internal error; see davgate's log (request ${requestId})` });
 }
 
 function urlOf(host: string, port: number, isSecure: boolean): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : bracketed(host);
   return `${isSecure ? 'https' : 'http'}://${name}:${port}/`;
-}
-
-/** Says so in the log, now and then, when there are too many connections. */
-function logDrops(
-  server: ReturnType<typeof createNodeServer>,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-): void {
-  let silentUntil: Instant = LONG_AGO;
-  server.on('drop', () => {
-    if (clock.instant() < silentUntil) return;
-    silentUntil = instantIn(clock, DROP_LOG_PAUSE_MS);
-    log.warn('connections over the limit are refused', { limit: server.maxConnections });
-  });
 }

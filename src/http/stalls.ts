@@ -1,10 +1,10 @@
-import { type Clock, type Instant, msBetween } from '../util/clock.ts';
+import { type Clock, elapsedMs, type Instant, msBetween } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Connections } from './connections.ts';
 import type { Exchange } from './exchange.ts';
 import type { ListenerLimits } from './limits.ts';
 
-/** How often in the shortest waiting time the exchanges are looked at. */
+/** How often in the shortest waiting time the connections are looked at. */
 const LOOKS = 4;
 
 interface Seen {
@@ -13,27 +13,35 @@ interface Seen {
 }
 
 /**
- * Cuts exchanges in which the client stands still: it owes us bytes of its body, or does not take ours. One
- * look at all exchanges now and then, so that a request costs no timer. Resolves when `signal` is aborted.
+ * Cuts connections on which the client stands still: it owes us bytes of a body, or does not take ours, or is a stranger
+ * who asks for nothing. One look at all of them now and then, so that a request costs no timer. Resolves when `signal` is
+ * aborted.
  */
 export async function cutStalls(
-  { running }: Connections,
+  connections: Connections,
   limits: ListenerLimits,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   signal: AbortSignal,
 ): Promise<void> {
   const received = new WeakMap<Exchange, Seen>();
   const sent = new WeakMap<Exchange, Seen>();
-  const pauseMs = Math.ceil(Math.min(limits.bodyIdleTimeoutMs, limits.answerIdleTimeoutMs) / LOOKS);
-  while (await sleepUnlessAborted(clock, pauseMs, signal)) {
-    for (const exchange of running) {
+  const { bodyIdleTimeoutMs, answerIdleTimeoutMs, strangerIdleTimeoutMs } = limits;
+  const shortestMs = Math.min(bodyIdleTimeoutMs, answerIdleTimeoutMs, strangerIdleTimeoutMs);
+  while (await sleepUnlessAborted(clock, Math.ceil(shortestMs / LOOKS), signal)) {
+    for (const exchange of connections.running) {
       const { socket } = exchange.request;
       const owedMs = idleMs(received, exchange, owesBody(exchange), socket.bytesRead, clock.instant());
       const takenBytes = socket.bytesWritten - socket.writableLength;
       const refusedMs = idleMs(sent, exchange, socket.writableLength > 0, takenBytes, clock.instant());
-      if (owedMs < limits.bodyIdleTimeoutMs && refusedMs < limits.answerIdleTimeoutMs) continue;
+      const isStranger = exchange.principal === undefined && !connections.of(socket)?.isAuthenticated;
+      const owedMaxMs = isStranger ? Math.min(bodyIdleTimeoutMs, strangerIdleTimeoutMs) : bodyIdleTimeoutMs;
+      if (owedMs < owedMaxMs && refusedMs < answerIdleTimeoutMs) continue;
       log.warn('a client stood still and was cut off', { address: exchange.address, path: exchange.path });
       socket.destroy();
+    }
+    for (const connection of connections.silent) {
+      if (elapsedMs(clock, connection.silentSince) < strangerIdleTimeoutMs) break;
+      if (!connection.isAuthenticated) connection.destroy();
     }
   }
 }

@@ -41,6 +41,7 @@ export async function callFunction(exchange: Exchange, rooms: Rooms): Promise<An
 async function callRoute(exchange: Exchange, rooms: Rooms, route: Route): Promise<Answer> {
   const { request, query } = exchange;
   const caller = authorize(request, query, route, rooms);
+  if (route.auth !== 'none') exchange.principal = caller?.account.id ?? 'app';
   if (caller) checkPathRoot(request, caller.account);
   const given =
     route.style === 'rpc'

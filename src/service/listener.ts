@@ -4,6 +4,7 @@ import type { ListenerLimits } from '../http/limits.ts';
 import { startServer } from '../http/server.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import { Networks } from '../util/networks.ts';
 import { faultAnswer } from './answers.ts';
 
 const LIMITS: ListenerLimits = {
@@ -14,7 +15,9 @@ const LIMITS: ListenerLimits = {
   answerIdleTimeoutMs: 600_000,
   // Longer than clients keep idle connections, so that they rarely meet one being closed.
   keepAliveTimeoutMs: 75_000,
+  strangerIdleTimeoutMs: 60_000,
   connectionsMax: 10_000,
+  connectionsPerAddressMax: 200,
   drainGraceMs: 30_000,
 };
 
@@ -29,6 +32,8 @@ export interface ListenerOptions {
   readonly listen: { readonly host: string; readonly port: number };
   readonly clock: Clock;
   readonly log: Log;
+  readonly limits?: Partial<ListenerLimits> | undefined;
+  readonly trustedProxies?: Networks | undefined;
   /** Throws nothing but `ClientGone`, where there is no one to answer. */
   readonly answer: (exchange: Exchange) => Promise<Answer>;
 }
@@ -38,7 +43,8 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   const { listen, clock, log } = options;
   const server = await startServer({
     ...listen,
-    limits: LIMITS,
+    limits: { ...LIMITS, ...options.limits },
+    proxies: options.trustedProxies ?? new Networks(),
     clock,
     log,
     headers: (requestId) => ({ 'X-Dropbox-Request-Id': requestId }),

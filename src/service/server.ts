@@ -1,6 +1,8 @@
 import { statfs } from 'node:fs/promises';
+import type { ListenerLimits } from '../http/limits.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import type { Networks } from '../util/networks.ts';
 import type { Account, NewAccount } from './accounts/accounts.ts';
 import { type DrivePurpose, type EmbeddedDrive, provisionDrives } from './accounts/drive-accounts.ts';
 import { homesIn, homesOfDrives } from './accounts/homes.ts';
@@ -35,6 +37,10 @@ export interface ServiceOptions {
   readonly publicUrl?: string;
   /** For tests of clients; all off when absent. */
   readonly faults?: FaultSettings;
+  /** How much it takes of clients, and how long it waits for them, where that differs from the default. */
+  readonly limits?: Partial<ListenerLimits>;
+  /** Proxies whose word on a client's address is taken. */
+  readonly trustedProxies?: Networks;
   /** How long a commit may wait for those before it; a second if left out, as at the real service. */
   readonly commitWaitMs?: number;
   /** The built program that renders previews, if it is not beside this module. */
@@ -89,7 +95,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 }
 
 async function serve(options: ServiceOptions, storage: Storage, faults: Faults): Promise<RunningService> {
-  const { dataDirectory, clock, log, listen } = options;
+  const { dataDirectory, clock, log, listen, limits, trustedProxies } = options;
   let publicUrl = options.publicUrl === undefined ? undefined : checkedPublicUrl(options.publicUrl);
   const database = openDatabase(dataDirectory);
   const registry = registryIn(database);
@@ -116,7 +122,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   };
   try {
     const answer = frontOf(roomsUnderFaults(rooms, faults), faults, log);
-    listener = await startListener({ listen, clock, log, answer });
+    listener = await startListener({ listen, limits, trustedProxies, clock, log, answer });
   } catch (error) {
     database.close();
     throw error;

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../util/clock.ts';
 import type { LogFields } from '../util/log.ts';
+import { Networks } from '../util/networks.ts';
 import type { FromThread, ThreadOptions, ToThread } from './embedded.ts';
 import { type RunningService, startService } from './server.ts';
 
@@ -16,7 +17,9 @@ async function main(): Promise<void> {
   let service: RunningService | undefined;
   try {
     const listen = { host: '127.0.0.1', port: 0 };
-    const running = await startService({ dataDirectory, listen, clock: systemClock, log });
+    // Only the gateway comes; for visitors of links it says who they are.
+    const trustedProxies = new Networks(['127.0.0.1']);
+    const running = await startService({ dataDirectory, listen, trustedProxies, clock: systemClock, log });
     service = running;
     const tokens = await running.provisionDrives(drives, purpose);
     port.on('message', async (message: ToThread) => {

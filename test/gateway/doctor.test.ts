@@ -11,6 +11,7 @@ import type { Config } from '../../src/config.ts';
 import { SCOPES, type Scope } from '../../src/service/accounts/scopes.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
+import { Networks } from '../../src/util/networks.ts';
 import { freePort } from '../support/redis.ts';
 import { lose, ScriptedService } from '../support/scripted-service.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -37,6 +38,7 @@ function configOf(
   return {
     listen: { host: '127.0.0.1', port: 0 },
     crossOrigins: [],
+    trustedProxies: new Networks(),
     tls: undefined,
     publicUrl: undefined,
     dataDirectory: join(directory, 'data'),

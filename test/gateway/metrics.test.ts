@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../../src/app.ts';
 import { silentLog } from '../../src/util/log.ts';
+import { Networks } from '../../src/util/networks.ts';
 import { parseExposition, type Scrape } from '../support/exposition.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -22,6 +23,7 @@ beforeEach(async () => {
     {
       listen: { host: '127.0.0.1', port: 0 },
       crossOrigins: [],
+      trustedProxies: new Networks(),
       tls: undefined,
       publicUrl: undefined,
       dataDirectory: join(directory, 'data'),

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
 import { startGateway } from '../../src/app.ts';
 import { silentLog } from '../../src/util/log.ts';
+import { Networks } from '../../src/util/networks.ts';
 import { eventually } from '../support/eventually.ts';
 import { type GatedService, startGatedService } from '../support/gated-service.ts';
 import { temporaryDirectory } from '../support/program.ts';
@@ -47,6 +48,7 @@ async function deployment(mode: Mode): Promise<Deployment> {
       {
         listen: { host: '127.0.0.1', port: 0 },
         crossOrigins: [],
+        trustedProxies: new Networks(),
         tls: undefined,
         publicUrl: undefined,
         dataDirectory: join(directory.path, name, 'data'),

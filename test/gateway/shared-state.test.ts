@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../../src/app.ts';
 import { type LogFields, silentLog } from '../../src/util/log.ts';
+import { Networks } from '../../src/util/networks.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryDirectory } from '../support/program.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
@@ -42,6 +43,7 @@ async function startOne(): Promise<void> {
   const config = {
     listen: { host: '127.0.0.1', port: 0 },
     crossOrigins: [],
+    trustedProxies: new Networks(),
     tls: undefined,
     publicUrl: undefined,
     dataDirectory: join(own, 'data'),

@@ -74,6 +74,7 @@ export async function startDav(
     host: '127.0.0.1',
     port: 0,
     users: undefined,
+    ownNames: ['dav.example', 'inner', 'x'],
     log: silentLog,
     handle: (exchange) => {
       const { request, response } = exchange;

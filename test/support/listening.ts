@@ -23,6 +23,9 @@ export const ANN = {
 };
 export const ANN_HEADER = `Authorization: Basic ${Buffer.from('ann:secret').toString('base64')}\r\n`;
 
+/** What requests call the listener. */
+const HOST = 'x';
+
 const closers: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -49,6 +52,7 @@ export async function listening({
     host: '127.0.0.1',
     port: 0,
     users: undefined,
+    ownNames: [HOST],
     handle: ({ request: message, response, signal }, access) => handle(message, response, access, signal),
     log: { info: note, warn: note, error: note },
     ...options,
@@ -72,5 +76,5 @@ export async function listening({
 
 /** A request as text; `lines` each end with CR LF. */
 export function request(method: string, target: string, lines = '', body = ''): string {
-  return `${method} ${target} HTTP/1.1\r\nHost: x\r\n${lines}\r\n${body}`;
+  return `${method} ${target} HTTP/1.1\r\nHost: ${HOST}\r\n${lines}\r\n${body}`;
 }

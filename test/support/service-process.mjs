@@ -12,6 +12,8 @@ const service = await startService({
   clock: systemClock,
   // On a busy machine no commit is refused for having waited too long.
   commitWaitMs: Number.POSITIVE_INFINITY,
+  // Thousands of clients of a test have one address.
+  limits: { connectionsPerAddressMax: Number.POSITIVE_INFINITY },
   // Links keep their address though the port changes.
   publicUrl: 'https://files.example',
   log: { info() {}, warn: complain, error: complain },

@@ -7,6 +7,7 @@ import { serviceDirectory } from '../../../src/cli/service-directory.ts';
 import { readConfigFile } from '../../../src/config/file.ts';
 import { ConfigError, OPTIONS, optionsHelp, settingsOfEnvironment } from '../../../src/config/settings.ts';
 import { type Config, resolveConfig } from '../../../src/config.ts';
+import { Networks } from '../../../src/util/networks.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -32,6 +33,7 @@ describe('defaults', () => {
     expect(configOf()).toEqual({
       listen: { host: '127.0.0.1', port: 8765 },
       crossOrigins: [],
+      trustedProxies: new Networks(),
       tls: undefined,
       dataDirectory: '/x/data/davgate',
       cacheDirectory: '/x/cache/davgate',
@@ -40,6 +42,15 @@ describe('defaults', () => {
       drives: [{ name: 'default', service: 'embedded', root: '', deletePolicy: 'auto' }],
       users: [{ name: 'davgate', drive: 'default' }],
     });
+  });
+
+  test('--trusted-proxy names networks and addresses with commas between', () => {
+    const { trustedProxies } = configOf('--trusted-proxy', '10.0.0.0/8, ::1');
+    expect(['10.1.2.3', '::1', '192.0.2.1'].map((address) => trustedProxies.has(address))).toEqual([
+      true,
+      true,
+      false,
+    ]);
   });
 
   test('with a token alone: the public service', () => {
@@ -160,6 +171,11 @@ describe('what cannot be used is refused with its name and the mend', () => {
     [['--cors-origin', '*'], /^--cors-origin: "\*" is not an origin of web pages; write https:\/\/HOST/],
     [['--cors-origin', 'https://a.example/page'], /^--cors-origin: /],
     [['--cors-origin', 'https://a.example,'], /^--cors-origin: "" is not/],
+    [
+      ['--trusted-proxy', '10.0.0.0/8,proxy'],
+      /^--trusted-proxy: "proxy" is neither a network nor an address; write/,
+    ],
+    [['--trusted-proxy', '10.0.0.0/33'], /^--trusted-proxy: "10\.0\.0\.0\/33" is neither/],
     [['--redis', 'localhost:6379'], /^--redis: not an address of a Redis; write redis:\/\/HOST:PORT or/],
     [['--redis', 'http://localhost:6379'], /^--redis: /],
     [['--redis', 'redis://'], /^--redis: /],

@@ -59,6 +59,7 @@ test('pipelined downloads that nobody reads are over when their connections brea
     host: '127.0.0.1',
     port: 0,
     users: undefined,
+    ownNames: ['x'],
     log: silentLog,
     clock,
     async handle(exchange) {

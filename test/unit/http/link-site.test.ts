@@ -46,7 +46,21 @@ test('the service is told neither the login of the drive nor cookies that are no
   const lines = `${ANN_HEADER}Cookie: session=s; link-abc=pass; other=o\r\nRange: bytes=1-2\r\nX-Forwarded-For: 10.0.0.1\r\n`;
   await connect(request('GET', LINK, lines)).until('the page');
   const { host: _, ...headers } = asked[0]?.headers ?? {};
-  expect(headers).toEqual({ cookie: 'link-abc=pass', range: 'bytes=1-2', connection: 'close' });
+  expect(headers).toEqual({
+    cookie: 'link-abc=pass',
+    range: 'bytes=1-2',
+    connection: 'close',
+    // The visitor, so that guesses at passwords of links are counted by address; not what the visitor says.
+    'x-forwarded-for': '127.0.0.1',
+  });
+});
+
+test('another site may embed what the service lets it: the gateway adds no resource policy and refuses nothing', async () => {
+  const { connect } = await gateway();
+  const lines = 'Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: script\r\n';
+  const answered = await connect(request('GET', '/.davgate/embed.js', lines)).until('the page');
+  expect(answered).toMatch(/^HTTP\/1\.1 200 /);
+  expect(answered).not.toContain('Resource-Policy');
 });
 
 test('the answer has the service’s status, policies and length, and nothing of its connection', async () => {

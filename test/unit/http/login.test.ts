@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Access } from '../../../src/http/admission.ts';
+import { createMetrics } from '../../../src/http/metrics.ts';
 import { ATTEMPTS_MAX } from '../../../src/http/throttle.ts';
 import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/http/unread-body.ts';
+import { Networks } from '../../../src/util/networks.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -106,7 +108,7 @@ describe('a listener with users', () => {
 });
 
 describe('a listener without users that a browser of this machine can reach', () => {
-  const open = () => listening({ onlyLocalNames: true });
+  const open = () => listening({ ownNames: [] });
   const get = (host: string) => `GET /a HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
 
   test.each(['evil.example', 'evil.example:8765', 'localhost.evil.example', '127.0.0.1.evil.example', 'x'])(
@@ -133,12 +135,40 @@ describe('a listener without users that a browser of this machine can reach', ()
     expect(await connect(get(host)).closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*handled/);
   });
 
-  test('tells its health by any name, and answers HTTP/1.0 without one', async () => {
+  test('answers HTTP/1.0 without a name', async () => {
     const { connect } = await open();
-    const health = 'GET /.davgate/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
-    expect(await connect(health).closed()).toMatch(/^HTTP\/1\.1 200 /);
     expect(await connect('GET /a HTTP/1.0\r\n\r\n').closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*handled/);
   });
+
+  test('answers to a name of its own', async () => {
+    const { connect } = await listening({ ownNames: ['drive.example'] });
+    expect(await connect(get('Drive.example:8765')).closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*handled/);
+  });
+});
+
+describe('what needs no login', () => {
+  const metrics = createMetrics({ familyOf: () => 'x', drives: () => [], blockCacheBytes: () => 0 });
+  const get = (path: string, host: string, lines = '') =>
+    `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${lines}\r\n`;
+
+  test.each(['/.davgate/healthz', '/.davgate/metrics'])(
+    '%s needs a login under a foreign name, which a page could have led here (DNS rebinding)',
+    async (path) => {
+      const { connect } = await listening({ users: [ANN], metrics, ownNames: ['drive.example'] });
+      expect(await connect(get(path, '127.0.0.1')).closed()).toMatch(/^HTTP\/1\.1 200 /);
+      expect(await connect(get(path, 'drive.example')).closed()).toMatch(/^HTTP\/1\.1 200 /);
+      expect(await connect(get(path, 'evil.example')).closed()).toMatch(/^HTTP\/1\.1 401 /);
+      expect(await connect(get(path, 'evil.example', ANN_HEADER)).closed()).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
+
+  test.each(['/.davgate/healthz', '/.davgate/metrics'])(
+    '%s of a gateway without a login answers 421 to a foreign name',
+    async (path) => {
+      const { connect } = await listening({ metrics, ownNames: [] });
+      expect(await connect(get(path, 'evil.example')).closed()).toMatch(/^HTTP\/1\.1 421 /);
+    },
+  );
 });
 
 describe('the log of requests', () => {
@@ -168,6 +198,16 @@ describe('the log of requests', () => {
       },
     ]);
     expect(lines[0]?.fields['sentBytes']).toBeGreaterThan(5);
+  });
+
+  test('takes the client’s address from a trusted proxy only', async () => {
+    const header = 'X-Forwarded-For: 198.51.100.9, 192.0.2.7\r\nConnection: close\r\n';
+    const trusting = await listening({ trustedProxies: new Networks(['127.0.0.0/8']) });
+    await trusting.connect(request('GET', '/', header)).closed();
+    expect(trusting.lines[0]?.fields['address']).toBe('192.0.2.7');
+    const other = await listening({ trustedProxies: new Networks(['10.0.0.0/8']) });
+    await other.connect(request('GET', '/', header)).closed();
+    expect(other.lines[0]?.fields['address']).toBe('127.0.0.1');
   });
 
   test('knows no address but that of the connection', async () => {

@@ -130,6 +130,60 @@ describe('pages from elsewhere', () => {
   });
 });
 
+describe('a page of another site', () => {
+  const fetched = (site: string, mode: string, dest: string) =>
+    `Sec-Fetch-Site: ${site}\r\nSec-Fetch-Mode: ${mode}\r\nSec-Fetch-Dest: ${dest}\r\n`;
+
+  test.each([
+    ['a script', 'GET', fetched('cross-site', 'no-cors', 'script')],
+    ['an image of a neighbor', 'GET', fetched('same-site', 'no-cors', 'image')],
+    ['a frame', 'GET', fetched('cross-site', 'navigate', 'iframe')],
+    ['a form', 'POST', fetched('cross-site', 'navigate', 'document')],
+    ['a fetch', 'GET', `Origin: https://evil.example\r\n${fetched('cross-site', 'cors', 'empty')}`],
+  ])('is refused %s', async (_, method, lines) => {
+    const { connect } = await listening({ crossOrigins: ['https://app.example.org'] });
+    const answer = await connect(request(method, '/s.js', `${lines}Connection: close\r\n`)).closed();
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /);
+    expect(answer).not.toContain('handled');
+  });
+
+  test.each([
+    ['a link to a file that opens in a window', fetched('cross-site', 'navigate', 'document')],
+    ['an address that somebody typed', fetched('none', 'navigate', 'document')],
+    ['a page of the gateway', fetched('same-origin', 'no-cors', 'image')],
+    ['an allowed origin', `Origin: https://app.example.org\r\n${fetched('cross-site', 'cors', 'empty')}`],
+    ['a program that is no browser', ''],
+  ])('does not get in the way of %s', async (_, lines) => {
+    const { connect } = await listening({ crossOrigins: ['https://app.example.org'] });
+    expect(await connect(request('GET', '/s.js', lines)).until('handled')).toContain('200 OK');
+  });
+
+  test.each([
+    ['a file', request('GET', '/')],
+    ['a refused login', request('PROPFIND', '/')],
+    ['health', request('GET', '/.davgate/healthz')],
+    ['a request without a host', 'GET / HTTP/1.1\r\n\r\n'],
+    ['a request that cannot be read', 'nonsense\r\n\r\n'],
+    ['a handler that failed', request('GET', '/fail')],
+  ])('cannot embed %s: the answer is for this origin only', async (_, text) => {
+    const { connect } = await listening({
+      ...(text.startsWith('PROPFIND') && { users: [ANN] }),
+      handle: async ({ url }, response) => {
+        if (url === '/fail') throw new Error('inner reasons');
+        response.end('handled');
+      },
+    });
+    const answer = await connect(text).until('\r\n\r\n');
+    expect(answer).toContain('\r\nCross-Origin-Resource-Policy: same-origin\r\n');
+  });
+
+  test('of an allowed origin may embed what it is answered', async () => {
+    const { connect } = await listening({ crossOrigins: ['https://app.example.org'] });
+    const connection = connect(request('GET', '/', 'Origin: https://app.example.org\r\n'));
+    expect(await connection.until('handled')).toContain('Cross-Origin-Resource-Policy: cross-origin\r\n');
+  });
+});
+
 describe('https', () => {
   const file = (name: string) => join(import.meta.dirname, '../../support/certificates', name);
   const files = () => ({ certFile: file('one.pem'), keyFile: file('one.key') });

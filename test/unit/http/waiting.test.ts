@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -177,18 +178,20 @@ describe('a client that takes its time', () => {
     expect(await connect(request('GET', '/')).closed()).toContain('handled');
   });
 
-  test('connections over the limit are refused until there is room', async () => {
+  test('with too many connections, the one that has been silent longest is closed for a new one', async () => {
     const { connect, lines } = await listening({ limits: { connectionsMax: 2 } });
     const [first, second] = [connect(request('GET', '/')), connect(request('GET', '/'))];
     await first.until('handled');
     await second.until('handled');
-    expect(await connect(request('GET', '/')).closed()).toBe('');
-    expect(await connect(request('GET', '/')).closed()).toBe('');
-    const refused = lines.filter(({ event }) => event === 'connections over the limit are refused');
-    expect(refused).toHaveLength(1);
-    first.send(request('GET', '/', 'Connection: close\r\n'));
-    await first.closed();
+    first.send(request('GET', '/again'));
+    await eventually(() => expect(lines.map(({ fields }) => fields['path'])).toContain('/again'));
     expect(await connect(request('GET', '/')).until('handled')).toContain('200 OK');
+    await second.closed();
+    expect(first.socket.destroyed).toBe(false);
+    expect(await connect(request('GET', '/')).until('handled')).toContain('200 OK');
+    await first.closed();
+    const refused = lines.filter(({ event }) => event === 'connections over the limit are closed');
+    expect(refused).toHaveLength(1);
   });
 });
 

@@ -1,0 +1,38 @@
+import { BlockList, isIP } from 'node:net';
+
+/** A set of IP addresses, given as networks: `10.0.0.0/8`, `2001:db8::/32`, or single addresses. */
+export class Networks {
+  readonly #list = new BlockList();
+
+  /** Throws `RangeError`, whose message is the text that is no network. */
+  constructor(cidrs: readonly string[] = []) {
+    for (const cidr of cidrs) {
+      const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(cidr) ?? [];
+      const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+      const length = prefix === undefined ? bits : Number(prefix);
+      if (bits < 0 || length > bits) throw new RangeError(cidr);
+      this.#list.addSubnet(address, length, bits === 32 ? 'ipv4' : 'ipv6');
+    }
+  }
+
+  has(address: string): boolean {
+    const version = isIP(address);
+    return version !== 0 && this.#list.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  }
+}
+
+/** An IPv4 address as such where a socket for both versions writes `::ffff:192.0.2.1`. */
+export function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}
+
+/** What one client can choose its address from: an IPv4 address alone, of an IPv6 address its /64. */
+export function neighborhoodOf(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');
+  const before = head === '' ? [] : head.split(':');
+  const after = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? [] : Array.from({ length: 8 - before.length - after.length }, () => '0');
+  const groups = [...before, ...zeros, ...after].slice(0, 4).map((group) => group.replace(/^0+(?=.)/, ''));
+  return `${groups.join(':')}::/64`;
+}

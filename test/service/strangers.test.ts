@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { connectRaw, type RawConnection } from '../support/raw-http.ts';
+import { startTestService } from '../support/service.ts';
+
+test('the service closes a connection without a login after a minute of silence, and keeps one with a login', async () => {
+  const clock = new ManualClock();
+  const service = await startTestService({ clock });
+  const port = Number(new URL(service.url).port);
+  const call = (authorization: string) =>
+    `POST /2/check/user HTTP/1.1\r\nHost: service\r\n${authorization}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
+  const known = connectRaw(port, call(`Authorization: Bearer ${service.token}\r\n`));
+  await known.until('200 OK');
+  const stranger = connectRaw(port, call(''));
+  await stranger.until('400 Bad Request');
+  const wrong = connectRaw(port, call('Authorization: Bearer nonsense\r\n'));
+  await wrong.until('401 Unauthorized');
+  const uploading = connectRaw(
+    port,
+    'POST /2/files/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc',
+  );
+  await uploading.until('400 Bad Request');
+  await clock.advance(80_000);
+  await Promise.all([stranger, wrong, uploading].map((connection) => connection.closed()));
+  expect(known.socket.destroyed).toBe(false);
+  await service.close();
+});
+
+test('the service takes 200 connections of one address, and for another closes the one that was silent longest', async () => {
+  const service = await startTestService();
+  const port = Number(new URL(service.url).port);
+  const connections: RawConnection[] = [];
+  for (let count = 0; count < 205; count++) {
+    const connection = connectRaw(port);
+    await once(connection.socket, 'connect');
+    connections.push(connection);
+  }
+  const closed = () => connections.map(({ socket }) => socket.destroyed);
+  await eventually(() => expect(closed().filter(Boolean)).toHaveLength(5));
+  expect(closed().slice(0, 5)).toEqual([true, true, true, true, true]);
+  for (const { socket } of connections) socket.destroy();
+  await service.close();
+});

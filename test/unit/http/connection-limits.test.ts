@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Networks } from '../../../src/util/networks.ts';
+import { eventually } from '../../support/eventually.ts';
+import { listening, request } from '../../support/listening.ts';
+import type { RawConnection } from '../../support/raw-http.ts';
+
+const closed = ({ socket }: RawConnection) => socket.destroyed;
+
+test('a client with too many connections loses the one that has been silent longest, and one that asks is kept', async () => {
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const { connect, lines } = await listening({
+    limits: { connectionsPerAddressMax: 3 },
+    handle: async ({ url }, response) => {
+      if (url === '/slow') {
+        response.write('begun');
+        await released;
+      }
+      response.end('handled');
+    },
+  });
+  const busy = connect(request('GET', '/slow'));
+  await busy.until('begun');
+  const [first, second] = [connect(), connect()];
+  await Promise.all([first, second].map(({ socket }) => once(socket, 'connect')));
+  second.send(request('GET', '/'));
+  await second.until('handled');
+  first.send(request('GET', '/'));
+  await first.until('handled');
+  const next = connect(request('GET', '/'));
+  expect(await next.until('handled')).toContain('200 OK');
+  await second.closed();
+  expect([busy, first, next].map(closed)).toEqual([false, false, false]);
+  release();
+  expect(await busy.until('handled')).toContain('begun');
+  expect(lines).toContainEqual({
+    event: 'connections over the limit are closed',
+    fields: { address: '127.0.0.1', limit: 3 },
+  });
+});
+
+test('a new connection is refused where a request runs on each of a client’s others', async () => {
+  const { connect, close } = await listening({
+    limits: { connectionsPerAddressMax: 2 },
+    handle: async (_message, response, _access, signal) => {
+      response.write('begun');
+      await once(signal, 'abort');
+    },
+  });
+  const busy = [connect(request('GET', '/')), connect(request('GET', '/'))];
+  for (const connection of busy) await connection.until('begun');
+  expect(await connect(request('GET', '/')).closed()).toBe('');
+  expect(busy.map(closed)).toEqual([false, false]);
+  for (const { socket } of busy) socket.destroy();
+  await close();
+});
+
+test('the address of a trusted proxy may have any number of connections', async () => {
+  const { connect } = await listening({
+    limits: { connectionsPerAddressMax: 1 },
+    trustedProxies: new Networks(['127.0.0.1']),
+  });
+  const all = [connect(), connect(), connect()];
+  for (const connection of all) {
+    connection.send(request('GET', '/'));
+    expect(await connection.until('handled')).toContain('200 OK');
+  }
+  expect(all.map(closed)).toEqual([false, false, false]);
+});
+
+test('2,100 silent connections do not keep an honest one out', async () => {
+  const { connect } = await listening();
+  const flood: RawConnection[] = [];
+  // Not all at once: what the system's own queue does not take is not there for us.
+  while (flood.length < 2_100) {
+    const batch = Array.from({ length: 100 }, () => connect());
+    await Promise.all(batch.map(({ socket }) => once(socket, 'connect')));
+    flood.push(...batch);
+  }
+  expect(await connect(request('GET', '/')).until('handled')).toContain('200 OK');
+  // 200 is the default for one address, and one more has come.
+  await eventually(() => expect(flood.filter((connection) => !closed(connection))).toHaveLength(199));
+});
+
+test('a handshake that does not end counts, and goes first', async () => {
+  const file = (name: string) => join(import.meta.dirname, '../../support/certificates', name);
+  const { connect } = await listening({
+    tls: { certFile: file('one.pem'), keyFile: file('one.key') },
+    limits: { connectionsMax: 2 },
+  });
+  const all = [connect(), connect(), connect()];
+  await all[0]?.closed();
+  expect(all.map(closed)).toEqual([true, false, false]);
+});
