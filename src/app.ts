@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createRemote } from './api/client.ts';
+import { settingsForNextStart, usersOfRunningDrives } from './app/next-start.ts';
 import { type MadeUpPassword, madeUpPassword } from './config/password-file.ts';
 import { type DriveConfig, embeddedDrives, type RemoteService } from './config/service.ts';
 import { ConfigError } from './config/settings.ts';
@@ -44,6 +45,11 @@ export interface Gateway {
   readonly url: string;
   /** Of the one user, where the configuration says none. */
   readonly madeUpPassword: MadeUpPassword | undefined;
+  /**
+   * Takes the users and the certificate of `config` without ending a connection. Returns the settings that differ and
+   * wait for the next start. Throws as `startGateway` does, and then nothing has changed.
+   */
+  reload(config: Config): Promise<readonly string[]>;
   /** Drains: takes no new requests, lets running ones finish, commits held files. */
   close(): Promise<void>;
 }
@@ -98,11 +104,27 @@ export async function startGateway(config: Config, log: Log): Promise<Gateway> {
     const openSite = embedded && linkSite(embedded.url, log);
     const listener = opened.add(await listen(config, { users, drives, gauges, metrics, log, openSite }));
     embedded?.leadLinksTo(`${publicUrlOf(config, listener)}${LINKS_PATH}`);
-    return { url: listener.url, madeUpPassword, close: () => opened.close() };
+    return {
+      url: listener.url,
+      madeUpPassword,
+      reload: (next) => reload(listener, config, next),
+      close: () => opened.close(),
+    };
   } catch (error) {
     await opened.close();
     throw error;
   }
+}
+
+/** A user whose drive does not run would see none, so such a user is left out until the next start. */
+async function reload(listener: Listener, running: Config, next: Config): Promise<readonly string[]> {
+  const waiting = settingsForNextStart(running, next);
+  const { users } = await loginsOf({ ...next, dataDirectory: running.dataDirectory });
+  listener.reload({
+    ...(running.users && users && { users: usersOfRunningDrives(users, running) }),
+    ...(running.tls && next.tls && { tls: next.tls }),
+  });
+  return waiting;
 }
 
 /** What the parts of a gateway report to. */

@@ -26,9 +26,12 @@ ${optionsHelp()}
 const HELP_WORDS: ReadonlySet<string> = new Set(['help', '--help', '-h']);
 const VERSION_WORDS: ReadonlySet<string> = new Set(['version', '--version', '-V']);
 
-// The reader may be gone, as `davgate login | head` is after some lines. What is under way goes on.
+/** Standard output is a pipe that nobody reads, as in `davgate login | head`, or a terminal that was closed. */
+const NOBODY_READS: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
+
+// What is under way goes on.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
+  if (!NOBODY_READS.has(error.code)) throw error;
 });
 
 /** Returns the exit code. */

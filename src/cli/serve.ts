@@ -13,21 +13,49 @@ import { startWarnings } from './start-warnings.ts';
 /** `davgate [serve]`: serves the drive until it is told to stop; resolves when all is drained. */
 export async function serve(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   const flags = settingsOfArguments(args);
-  const { settings, file } = loadSettings(flags, environment);
-  const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
+  const read = () => {
+    const { settings, file } = loadSettings(flags, environment);
+    return { config: resolveConfig(settings, file, environment, PACKAGE_ROOT), file };
+  };
+  const { config, file } = read();
   const gateway = await startGateway(config, terminalLog);
   // Listened for before anybody can read that it serves: who stops it then wants a drain too.
-  const stopped = untilAskedToStop();
+  const stopped = untilAskedToStop(reloading(gateway, () => read().config));
   for (const warning of startWarnings(flags, config)) terminalLog.warn(warning);
   console.log(mountHelp({ ...placesOf(config, gateway), entry: entryOf(config, gateway, file?.origin) }));
   await stopped;
   await gateway.close();
 }
 
-function placesOf({ listen, tls }: Config, { url }: Gateway) {
+/** Reads the configuration again and takes what can change; one reload after the other. */
+function reloading(gateway: Gateway, read: () => Config): () => void {
+  let last = Promise.resolve();
+  return () => {
+    last = last.then(() => reload(gateway, read));
+  };
+}
+
+/** A configuration that cannot be used is no reason to end: the one before goes on. */
+async function reload(gateway: Gateway, read: () => Config): Promise<void> {
+  try {
+    const waiting = await gateway.reload(read());
+    terminalLog.info('the configuration is reloaded');
+    if (waiting.length > 0)
+      terminalLog.warn('some settings change only when davgate is started again', {
+        settings: waiting.join(', '),
+      });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    terminalLog.error('the configuration is not reloaded, the one before stays', { reason });
+  }
+}
+
+function placesOf({ listen, publicUrl, tls }: Config, { url: listening }: Gateway) {
+  const others = urlsForOthers(listen.host, listening);
+  const url = publicUrl === undefined ? listening : `${publicUrl}/`;
   return {
     url,
-    otherUrls: urlsForOthers(listen.host, url),
+    otherUrls: url === listening ? others : [listening, ...others],
     certificateNames: tls ? namesOfCertificate(tls.certFile, url) : [],
   };
 }

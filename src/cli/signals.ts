@@ -1,14 +1,37 @@
+import { closeSync, openSync } from 'node:fs';
+
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
 /**
- * Resolves at the first SIGTERM or SIGINT. A second one ends the process at once: whoever sends it does not
- * want to wait for the drain, and all that was acknowledged is safe by then.
+ * Resolves at the first SIGTERM or SIGINT, and when the terminal goes. A second signal ends the process at once: a
+ * person who sends it does not want to wait for the drain, and all that was acknowledged is safe by then. Any other
+ * SIGHUP, as service managers send it, calls `reload`; without `reload` it stops like SIGTERM.
  */
-export function untilAskedToStop(): Promise<void> {
+export function untilAskedToStop(reload?: () => void): Promise<void> {
+  const hadTerminal = process.stdin.isTTY || process.stdout.isTTY;
   return new Promise((resolve) => {
+    let isStopping = false;
     const stop = () => {
+      if (isStopping) return;
+      isStopping = true;
       resolve();
-      for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => process.exit(1));
+      for (const signal of STOP_SIGNALS) process.once(signal, () => process.exit(1));
     };
-    process.once('SIGTERM', stop);
-    process.once('SIGINT', stop);
+    for (const signal of STOP_SIGNALS) process.once(signal, stop);
+    process.on('SIGHUP', () => {
+      if (isStopping) return;
+      if (reload && !(hadTerminal && isTerminalGone())) reload();
+      else stop();
+    });
   });
+}
+
+/** The system tells a program with SIGHUP as well that its terminal was closed. */
+function isTerminalGone(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return false;
+  } catch {
+    return true;
+  }
 }

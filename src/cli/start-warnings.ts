@@ -2,8 +2,11 @@ import { isLoopback } from '../config/address.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Config } from '../config.ts';
 
+/** How the outside reaches davgate. */
+type Surface = Pick<Config, 'listen' | 'tls' | 'trustedProxies'>;
+
 /** What works, but lets others read secrets: one line each for the log. */
-export function startWarnings(flags: Settings, config: Pick<Config, 'listen' | 'tls'>): readonly string[] {
+export function startWarnings(flags: Settings, config: Surface): readonly string[] {
   return [...secretsInFlags(flags), ...clearText(config)];
 }
 
@@ -18,9 +21,9 @@ function secretsInFlags(flags: Settings): readonly string[] {
     );
 }
 
-function clearText({ listen: { host }, tls }: Pick<Config, 'listen' | 'tls'>): readonly string[] {
-  if (tls || isLoopback(host)) return [];
+function clearText({ listen: { host }, tls, trustedProxies }: Surface): readonly string[] {
+  if (tls || isLoopback(host) || trustedProxies.cidrs.length > 0) return [];
   return [
-    `${host} can be reached from outside, and passwords and files cross the network in clear; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with https`,
+    `${host} can be reached from outside, and passwords and files cross the network in clear; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with https, or name the proxy with --trusted-proxy`,
   ];
 }

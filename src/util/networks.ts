@@ -5,7 +5,7 @@ export class Networks {
   readonly #list = new BlockList();
 
   /** Throws `RangeError`, whose message is the text that is no network. */
-  constructor(cidrs: readonly string[] = []) {
+  constructor(readonly cidrs: readonly string[] = []) {
     for (const cidr of cidrs) {
       const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(cidr) ?? [];
       const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;

@@ -11,17 +11,18 @@ export interface TerminalProgram {
   /** Resolves with what `pattern` finds on the screen, as soon as it is there. */
   shows(pattern: RegExp): Promise<string>;
   type(text: string): void;
+  /** Closes the terminal, as closing its window does. */
+  close(): void;
   /** Resolves with the exit code. */
   ended(): Promise<number | null>;
 }
 
 /** Runs `davgate` on a pseudo-terminal, which util-linux's `script` makes. */
-export function onTerminal(args: readonly string[], environment: NodeJS.ProcessEnv = {}): TerminalProgram {
+export function onTerminal(args: readonly string[]): TerminalProgram {
   const words = [process.execPath, join(PROJECT_ROOT, 'dist/cli/main.js'), ...args];
   const line = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
   const child: ChildProcess = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...process.env, ...environment },
   });
   let screen = '';
   for (const stream of [child.stdout, child.stderr])
@@ -33,6 +34,7 @@ export function onTerminal(args: readonly string[], environment: NodeJS.ProcessE
     output: () => screen,
     shows: (pattern) => matchOutput(child, () => screen, pattern),
     type: (text) => void child.stdin?.write(text),
+    close: () => void child.kill('SIGKILL'),
     async ended() {
       await closed;
       return child.exitCode;

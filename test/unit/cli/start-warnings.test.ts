@@ -1,10 +1,17 @@
 import { expect, test } from 'vitest';
 import { settingsOfArguments } from '../../../src/cli/arguments.ts';
 import { startWarnings } from '../../../src/cli/start-warnings.ts';
+import { Networks } from '../../../src/util/networks.ts';
 
 const tls = { certFile: 'cert.pem', keyFile: 'key.pem' };
-const warnings = (args: readonly string[], host = '127.0.0.1', files?: typeof tls) =>
-  startWarnings(settingsOfArguments(args), { listen: { host, port: 8765 }, tls: files });
+const trustedProxies = new Networks();
+const warnings = (args: readonly string[], host = '127.0.0.1', more = {}) =>
+  startWarnings(settingsOfArguments(args), {
+    listen: { host, port: 8765 },
+    tls: undefined,
+    trustedProxies,
+    ...more,
+  });
 
 test.each(['0.0.0.0', '::', '192.0.2.7', 'nas.local'])(
   'a start on %s without TLS warns of clear text',
@@ -14,7 +21,8 @@ test.each(['0.0.0.0', '::', '192.0.2.7', 'nas.local'])(
         /^\S+ can be reached from outside, and passwords and files cross the network in clear; give --tls-cert/,
       ),
     ]);
-    expect(warnings([], host, tls)).toEqual([]);
+    expect(warnings([], host, { tls })).toEqual([]);
+    expect(warnings([], host, { trustedProxies: new Networks(['192.0.2.1']) })).toEqual([]);
   },
 );
 

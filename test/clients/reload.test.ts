@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { copyFile, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { connect } from 'node:tls';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { openSqliteState } from '../../src/state/sqlite/state.ts';
+import { PROJECT_ROOT } from '../support/build.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { eventually } from '../support/eventually.ts';
+import { matchOutput, spawnProgram, temporaryDirectory } from '../support/program.ts';
+import { onTerminal } from '../support/terminal.ts';
+
+let home: Awaited<ReturnType<typeof temporaryDirectory>>;
+beforeAll(async () => {
+  home = await temporaryDirectory();
+});
+afterAll(() => home.remove());
+
+const file = (name: string) => join(home.path, name);
+const CONFIG = () => file('davgate.json');
+
+/** Each user's password is the name with `s word` behind it. */
+async function configure(users: readonly string[], more: object = {}): Promise<void> {
+  const rows = users.map((name) => ({ name, password: `${name}s word`, drive: 'one' }));
+  const tls = { 'tls-cert': file('cert.pem'), 'tls-key': file('key.pem') };
+  await writeFile(CONFIG(), JSON.stringify({ drives: { one: {} }, users: rows, ...tls, ...more }));
+}
+
+async function useCertificate(name: 'one' | 'other'): Promise<void> {
+  const from = (kind: string) => join(PROJECT_ROOT, 'test/support/certificates', `${name}.${kind}`);
+  await copyFile(from('pem'), file('cert.pem'));
+  await copyFile(from('key'), file('key.pem'));
+}
+
+let program: ReturnType<typeof spawnProgram>;
+let port: number;
+const agents: Agent[] = [];
+beforeEach(async () => {
+  await useCertificate('one');
+  await configure(['ann', 'bob']);
+  const place = ['--listen', '127.0.0.1:0', '--data-dir', file('data'), '--cache-dir', file('cache')];
+  program = spawnProgram(['--config', CONFIG(), ...place]);
+  await matchOutput(program.child, program.output, /Ctrl\+C/);
+  port = Number(/https:\/\/127\.0\.0\.1:(\d+)/.exec(program.output())?.[1]);
+});
+afterEach(async () => {
+  for (const agent of agents.splice(0)) agent.destroy();
+  program.child.kill('SIGTERM');
+  if (program.child.exitCode === null) await once(program.child, 'close');
+});
+
+/** A client that keeps its one connection. */
+function client(user: string) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
+  agents.push(agent);
+  const authorization = `Basic ${Buffer.from(`${user}:${user}s word`).toString('base64')}`;
+  return async (method: string, path: string, body?: Buffer): Promise<IncomingMessage> => {
+    const outgoing = request({ host: '127.0.0.1', port, path, method, agent, headers: { authorization } });
+    outgoing.end(body);
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]; // 'response' hands it on
+    return answer;
+  };
+}
+
+async function statusOf(ask: ReturnType<typeof client>, path = '/'): Promise<number | undefined> {
+  const answer = await ask('GET', path);
+  await buffer(answer);
+  return answer.statusCode;
+}
+
+/** The fingerprint of the certificate that a new connection is shown. */
+async function shownCertificate(): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { fingerprint256 } = socket.getPeerCertificate();
+  socket.destroy();
+  return fingerprint256;
+}
+
+/** Resolves when the log has `pattern` once more than before. */
+async function hangUp(pattern: RegExp): Promise<void> {
+  const count = () => program.output().split(pattern).length;
+  const before = count();
+  program.child.kill('SIGHUP');
+  await eventually(() => expect(count()).toBeGreaterThan(before));
+}
+
+const RELOADED = /the configuration is reloaded/;
+const KEPT = /the configuration is not reloaded, the one before stays/;
+
+test('SIGHUP takes users and certificate anew while a download goes on', async () => {
+  const ann = client('ann');
+  const bob = client('bob');
+  const bytes = pseudoRandomBytes(24 * 2 ** 20, 7);
+  expect((await ann('PUT', '/film', bytes)).resume().statusCode).toBe(201);
+  expect(await statusOf(bob)).toBe(200);
+  const before = await shownCertificate();
+
+  const download = await client('ann')('GET', '/film');
+  await once(download, 'readable');
+  await useCertificate('other');
+  await configure(['ann', 'carol']);
+  await hangUp(RELOADED);
+
+  expect(await statusOf(client('carol'))).toBe(200);
+  // Also on the connection that was known as his.
+  expect(await statusOf(bob)).toBe(401);
+  expect(await statusOf(ann)).toBe(200);
+  expect(await shownCertificate()).not.toBe(before);
+  expect((await buffer(download)).equals(bytes)).toBe(true);
+});
+
+test('SIGHUP with a changed password refuses the old one at the next request', async () => {
+  const ann = client('ann');
+  expect(await statusOf(ann)).toBe(200);
+  await configure([], { users: [{ name: 'ann', password: 'another', drive: 'one' }] });
+  await hangUp(RELOADED);
+  expect(await statusOf(ann)).toBe(401);
+});
+
+test.each([
+  ['a broken configuration file', () => writeFile(CONFIG(), '{'), /reason="--config: .* is not JSON/],
+  ['a certificate without its key', () => writeFile(file('key.pem'), ''), /reason="cannot serve https with/],
+  [
+    'a user without a usable hash',
+    () => configure([], { users: [{ name: 'eve', 'password-hash': 'x', drive: 'one' }] }),
+    /reason="user eve: not a password hash/,
+  ],
+])('SIGHUP with %s changes nothing and logs why', async (_what, spoil, reason) => {
+  const before = await shownCertificate();
+  await configure(['carol']);
+  await spoil();
+  await hangUp(KEPT);
+  expect(program.output()).toMatch(reason);
+  expect(await statusOf(client('bob'))).toBe(200);
+  expect(await statusOf(client('carol'))).toBe(401);
+  expect(await shownCertificate()).toBe(before);
+});
+
+test('SIGHUP names the settings that wait for the next start, and leaves out users whose drive does not run', async () => {
+  const users = ['one', 'two'].map((drive) => ({ name: drive, password: `${drive}s word`, drive }));
+  await configure([], { users, drives: { one: {}, two: {} }, 'write-mode': 'back' });
+  await hangUp(RELOADED);
+  await eventually(() =>
+    expect(program.output()).toMatch(/only when davgate is started again settings="write-mode, drive two"/),
+  );
+  expect(await statusOf(client('one'))).toBe(200);
+  expect(await statusOf(client('two'))).toBe(401);
+});
+
+test('closing the terminal drains davgate and ends it', async () => {
+  const data = file('closed');
+  const terminal = onTerminal(['--listen', '127.0.0.1:0', '--data-dir', data, '--cache-dir', file('cache')]);
+  await terminal.shows(/Ctrl\+C/);
+  // A davgate that is killed leaves it.
+  const socket = join(data, 'state/control.sock');
+  expect(existsSync(socket)).toBe(true);
+  terminal.close();
+  await eventually(() => expect(existsSync(socket)).toBe(false));
+  // What is closed last.
+  await eventually(() => openSqliteState({ directory: join(data, 'state') }).close());
+});
