@@ -15,7 +15,7 @@ Usage: davgate [serve] [options]       serve the drive
        davgate service check [--data]  look for damage in its files (davgate service check --help)
        davgate login [--remove]        connect an account of the service, or let it go (davgate login --help)
        davgate doctor [options]        test the configuration against the live service (davgate doctor --help)
-       davgate locks [remove TOKEN]    the locks that clients hold (davgate locks --help)
+       davgate locks [remove …]        the locks that clients hold (davgate locks --help)
        davgate hash-password           hash a password, read from standard input, for a configuration file
        davgate --help | --version
 

@@ -6,8 +6,8 @@ import type { Log } from '../util/log.ts';
 /** What the owner of a data directory may ask of the davgate that runs with it. */
 export interface ControlCommands {
   locks(): Promise<readonly object[]>;
-  /** The lock that it was; `undefined`: there is none of this token. */
-  removeLock(token: string): Promise<object | undefined>;
+  /** Ends the locks that fit all that is given, and returns them. */
+  removeLocks(choice: Readonly<Record<string, string>>): Promise<readonly object[]>;
 }
 
 export interface ControlOptions {
@@ -69,8 +69,7 @@ async function answer(
     if (pathname !== '/locks') return say(response, 404, undefined);
     if (method === 'GET') return say(response, 200, await commands.locks());
     if (method !== 'DELETE') return say(response, 405, undefined);
-    const removed = await commands.removeLock(searchParams.get('token') ?? '');
-    return say(response, removed ? 200 : 404, removed);
+    return say(response, 200, await commands.removeLocks(Object.fromEntries(searchParams)));
   } catch (error) {
     log.error('a command failed', { method, reason: String(error) });
     return say(response, 500, undefined);

@@ -14,6 +14,14 @@ export interface Lock {
   readonly expiresMs: number;
 }
 
+/** Maximum number of locks that protect one resource; only shared ones can be more than one. */
+export const LOCKS_ON_RESOURCE_MAX = 32;
+/** Maximum number of locks that one user holds on one drive. */
+export const LOCKS_OF_USER_MAX = 1_000;
+
+/** What has as many locks as it may have. */
+export type LocksFull = 'resource' | 'user';
+
 /** A resource that a running request changes; with depth infinity, all below it too. */
 export interface Claim {
   readonly root: Path;
@@ -50,12 +58,14 @@ export interface Locks {
   /**
    * Takes the lock, or says what is in its way: another lock, or a claim. Two locks conflict when either is
    * exclusive and one of them protects the other's root; a claim conflicts with every lock that would protect
-   * what it names. Atomic.
+   * what it names. `full`: nothing is in its way, but there are too many already. Atomic.
    */
   create(
     nowMs: number,
     wanted: Lock,
-  ): Promise<Lock | { readonly conflict: Lock } | { readonly claim: RunningClaim }>;
+  ): Promise<
+    Lock | { readonly conflict: Lock } | { readonly claim: RunningClaim } | { readonly full: LocksFull }
+  >;
   /**
    * Keeps new locks away from what `claims` name until `endClaims`, and returns the locks that are there already.
    * One atomic step with that look: a lock is either among those returned or refused. Claims do not exclude each

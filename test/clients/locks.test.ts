@@ -42,6 +42,23 @@ test('are listed and removed while davgate runs, and the file can be written aga
   expect(await program.stop()).toBe(0);
 });
 
+test('locks remove ends the locks of a user, and those at and below a path, while davgate runs', async () => {
+  const program = await startProgram({ dataDirectory: data.path });
+  const { authorization } = program;
+  for (const name of ['a', 'b', 'c']) await take(`${program.url}${name}.txt`, authorization);
+  const path = await locks('remove', '--user', 'tester', '--path=/B.txt');
+  expect([path.code, path.output]).toEqual([0, 'The lock on /b.txt is removed.\n']);
+  const nobody = await locks('remove', '--user', 'nobody');
+  expect([nobody.code, nobody.output]).toEqual([1, expect.stringContaining('no such lock')]);
+  const user = await locks('remove', '--user', 'tester');
+  expect([user.code, user.output]).toEqual([
+    0,
+    'The lock on /a.txt is removed.\nThe lock on /c.txt is removed.\n',
+  ]);
+  expect((await locks()).output).toBe('No locks.\n');
+  await program.stop();
+});
+
 test('a file that only a lock had made is there after the lock is removed', async () => {
   const program = await startProgram({ dataDirectory: data.path });
   const { authorization } = program;
@@ -79,8 +96,10 @@ test('in a Redis are listed and removed beside the gateways', async () => {
 });
 
 test.each([
-  [['remove'], /^davgate: locks remove: a token is missing/],
-  [['remove', '--data-dir', 'x'], /^davgate: locks remove: a token is missing/],
+  [['remove'], /^davgate: locks remove: say which locks/],
+  [['remove', '--data-dir', 'x'], /^davgate: locks remove: say which locks/],
+  [['remove', '--user'], /^davgate: locks remove: --user needs a value/],
+  [['remove', '--path=', '--data-dir', 'x'], /^davgate: locks remove: --path needs a value/],
   [['--delete', 'never'], /^davgate: --delete: "never"/],
 ])('%j: exit code 2', async (words, message) => {
   const { code, output } = await runProgram(['locks', ...words]);

@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Claim, Claimed, Lock, Locks } from '../../src/state/locks.ts';
+import {
+  type Claim,
+  type Claimed,
+  LOCKS_OF_USER_MAX,
+  LOCKS_ON_RESOURCE_MAX,
+  type Lock,
+  type Locks,
+} from '../../src/state/locks.ts';
 import { isWithin, keyOf, type Path, pathOf, ROOT } from '../../src/util/path.ts';
 import { path } from '../support/paths.ts';
 
@@ -187,6 +194,34 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       await waiting;
       await locks.claimsEnd(id, patient);
       expect(await locks.create(NOW_MS, lockOn('/a'))).toHaveProperty('token');
+    });
+
+    test('a resource has at most 32 shared locks, those above it included, until one ends', async () => {
+      const locks = await open();
+      const shared = (root: string, principal: string) => lockOn(root, { scope: 'shared', principal });
+      const above = shared('/a', 'ann');
+      await locks.create(NOW_MS, above);
+      for (let count = 1; count < LOCKS_ON_RESOURCE_MAX; count++)
+        expect(await locks.create(NOW_MS, shared('/a/b', `user${count}`))).toHaveProperty('token');
+      expect(await locks.create(NOW_MS, shared('/a/b', 'ben'))).toEqual({ full: 'resource' });
+      expect(await locks.create(NOW_MS, shared('/a/c', 'ben'))).toHaveProperty('token');
+      await locks.release(above.token);
+      expect(await locks.create(NOW_MS, shared('/a/b', 'ben'))).toHaveProperty('token');
+    });
+
+    test('a user has at most 1,000 locks: one that ends or runs out makes room, and others have their own', async () => {
+      const locks = await open();
+      const taken = Array.from({ length: LOCKS_OF_USER_MAX }, (_, index) =>
+        lockOn(`/${index}`, index === 1 ? { expiresMs: NOW_MS + 1 } : {}),
+      );
+      await Promise.all(taken.map((lock) => locks.create(NOW_MS, lock)));
+      expect(await locks.all(NOW_MS)).toHaveLength(LOCKS_OF_USER_MAX);
+      expect(await locks.create(NOW_MS, lockOn('/more'))).toEqual({ full: 'user' });
+      expect(await locks.create(NOW_MS, lockOn('/other', { principal: 'ann ' }))).toHaveProperty('token');
+      await locks.release(taken[0]?.token ?? '');
+      expect(await locks.create(NOW_MS, lockOn('/more'))).toHaveProperty('token');
+      expect(await locks.create(NOW_MS + 1, lockOn('/again'))).toHaveProperty('token');
+      expect(await locks.create(NOW_MS + 1, lockOn('/last'))).toEqual({ full: 'user' });
     });
 
     test('after any steps, no two locks conflict and all questions are answered as by a plain list', async () => {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../config/settings.ts';
 import { type Config, controlSocketIn, resolveConfig } from '../../config.ts';
-import { createLockKeeper, type LockKeeper } from '../../lock-keeper.ts';
+import { createLockKeeper, type LockChoice, type LockKeeper } from '../../lock-keeper.ts';
 import { StateInUse } from '../../state/errors.ts';
 import { openRedisState } from '../../state/redis/state.ts';
 import { openSqliteState } from '../../state/sqlite/state.ts';
@@ -15,13 +15,17 @@ import { PACKAGE_ROOT } from '../package.ts';
 import { asPlainText, lockTable } from './lock-table.ts';
 import { askRunningDavgate } from './running-davgate.ts';
 
-const HELP = `The locks that clients hold, and an end to those that nobody will release.
+const HELP = `Lists the locks that clients hold, and ends those that nobody will release.
 
 Usage: davgate locks [options of serve]
        davgate locks remove TOKEN [options of serve]
+       davgate locks remove [--user NAME] [--path PATH] [options of serve]
 
-It reads the data directory (--data-dir) or the Redis that serve uses, whether davgate is running or not. Who worked
-under a lock that is removed is told so at the next save.
+--user NAME   locks that this user took
+--path PATH   locks on this path of the drive and below it; with --user, only those of the user
+
+It reads the data directory (--data-dir) or the Redis that serve uses, whether davgate is running or not. A
+client whose lock was removed is told so at its next save.
 `;
 
 /** `davgate locks`: lists them, or removes one. Returns the exit code. */
@@ -30,13 +34,42 @@ export async function locksCommand(args: readonly string[], environment: NodeJS.
     console.log(HELP);
     return 0;
   }
-  const isRemoval = args[0] === 'remove';
-  const token = isRemoval ? args[1] : undefined;
-  if (isRemoval && (token === undefined || token.startsWith('--')))
-    throw new ConfigError('locks remove: a token is missing; davgate locks lists them');
-  const { settings, file } = loadSettings(settingsOfArguments(args.slice(isRemoval ? 2 : 0)), environment);
+  const { choice, rest } = args[0] === 'remove' ? choiceIn(args.slice(1)) : { choice: undefined, rest: args };
+  const { settings, file } = loadSettings(settingsOfArguments(rest), environment);
   const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
-  return withKeeper(config, (keeper) => (token === undefined ? list(keeper) : remove(keeper, token)));
+  return withKeeper(config, (keeper) => (choice ? remove(keeper, choice) : list(keeper)));
+}
+
+/** Which locks the words after `remove` name, and the options of serve that follow. Throws `ConfigError`. */
+function choiceIn(words: readonly string[]): {
+  readonly choice: LockChoice;
+  readonly rest: readonly string[];
+} {
+  const [token, ...others] = words;
+  // As in a Lock-Token header, where it may have been copied from.
+  if (token !== undefined && !token.startsWith('--'))
+    return { choice: { token: token.replace(/^<|>$/g, '') }, rest: others };
+  const choice: { user?: string; path?: string } = {};
+  let rest = words;
+  // Only at the front: among the options of serve, --user is the name of the login.
+  for (let part = partIn(rest); part && choice[part.name] === undefined; part = partIn(rest)) {
+    choice[part.name] = part.value;
+    rest = part.rest;
+  }
+  if (choice.user === undefined && choice.path === undefined)
+    throw new ConfigError(
+      'locks remove: say which locks: a token that davgate locks lists, --user NAME or --path PATH',
+    );
+  return { choice, rest };
+}
+
+/** `--user NAME`, `--path PATH`, or the same with "=", at the front of `words`. */
+function partIn(words: readonly string[]) {
+  const [, name, joined] = /^--(user|path)(?:=(.*))?$/s.exec(words[0] ?? '') ?? [];
+  if (name !== 'user' && name !== 'path') return undefined;
+  const value = joined ?? words[1];
+  if (value === undefined || value === '') throw new ConfigError(`locks remove: --${name} needs a value`);
+  return { name, value, rest: words.slice(joined === undefined ? 2 : 1) } as const;
 }
 
 async function list(keeper: LockKeeper): Promise<number> {
@@ -44,14 +77,14 @@ async function list(keeper: LockKeeper): Promise<number> {
   return 0;
 }
 
-async function remove(keeper: LockKeeper, token: string): Promise<number> {
-  // As in a Lock-Token header, where it may have been copied from.
-  const lock = await keeper.removeLock(token.replace(/^<|>$/g, ''));
-  if (!lock) {
-    process.stderr.write('davgate: no lock has this token; davgate locks lists them\n');
+async function remove(keeper: LockKeeper, choice: LockChoice): Promise<number> {
+  const removed = await keeper.removeLocks(choice);
+  if (removed.length === 0) {
+    const what = choice.token === undefined ? 'no such lock' : 'no lock has this token';
+    process.stderr.write(`davgate: ${what}; davgate locks lists them\n`);
     return 1;
   }
-  console.log(`The lock on ${asPlainText(lock.root)} is removed.`);
+  for (const { root } of removed) console.log(`The lock on ${asPlainText(root)} is removed.`);
   return 0;
 }
 

@@ -16,16 +16,15 @@ export function askRunningDavgate(socketPath: string, dataDirectory: string): Lo
       outgoing.end();
     });
   const checked = ({ status, value }: { readonly status: number; readonly value: unknown }) => {
-    if (status !== 200 && status !== 404)
-      throw new Error(`the running davgate answered ${status}; its log says why`);
-    return status === 200 ? value : undefined;
+    if (status !== 200) throw new Error(`the running davgate answered ${status}; its log says why`);
+    return value;
   };
   return {
     // It is a davgate, and tells what its lock keeper says.
     locks: async () => checked(await ask('GET', '/locks')) as readonly ListedLock[],
-    async removeLock(token) {
-      const path = `/locks?${new URLSearchParams({ token })}`;
-      return checked(await ask('DELETE', path)) as ListedLock | undefined;
+    async removeLocks(choice) {
+      const path = `/locks?${new URLSearchParams({ ...choice })}`;
+      return checked(await ask('DELETE', path)) as readonly ListedLock[];
     },
   };
 }

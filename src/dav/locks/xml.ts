@@ -3,8 +3,11 @@ import { DavError } from '../errors.ts';
 import { childrenOf, davChild, isDav, type XmlElement } from '../xml/element.ts';
 import { escapeText, standaloneContent } from '../xml/write.ts';
 
-/** An owner is shown with each lock of each row; real ones are a name or an address. */
-const OWNER_LENGTH_MAX = 8 * 1024;
+/** Maximum size of an owner, in bytes. It is shown with each lock of each row; real ones are a name or an address. */
+const OWNER_BYTES_MAX = 1024;
+
+/** Maximum size of the locks of one row, in bytes: a listing repeats those of its folder in each row. */
+const LOCKS_BYTES_MAX = 64 * 1024;
 
 /**
  * What a LOCK body asks for (RFC 4918 §14.11). `ownerXml` is the inside of `owner` as XML that stands by
@@ -37,8 +40,8 @@ function scopeIn(root: XmlElement): 'exclusive' | 'shared' {
 function ownerIn(root: XmlElement): string {
   const owner = davChild(root, 'owner');
   const xml = owner ? standaloneContent(owner).trim() : '';
-  if (xml.length > OWNER_LENGTH_MAX)
-    throw new DavError(400, `the DAV:owner of a lock may have ${OWNER_LENGTH_MAX} characters`);
+  if (Buffer.byteLength(xml) > OWNER_BYTES_MAX)
+    throw new DavError(400, `the DAV:owner of a lock may have ${OWNER_BYTES_MAX} bytes`);
   return xml;
 }
 
@@ -58,15 +61,22 @@ export function activeLockXml(lock: Lock, href: string, secondsLeft = lock.timeo
 }
 
 /**
- * The inside of `DAV:lockdiscovery`: all of these locks at `nowMs` (milliseconds since 1970). `hrefOf` says
- * where a lock's root is.
+ * The inside of `DAV:lockdiscovery`: these locks at `nowMs` (milliseconds since 1970), the first of them when all are
+ * too long. `hrefOf` says where a lock's root is.
  */
 export function lockDiscoveryXml(
   locks: readonly Lock[],
   hrefOf: (lock: Lock) => string,
   nowMs: number,
 ): string {
-  return locks
-    .map((lock) => activeLockXml(lock, hrefOf(lock), Math.max(0, Math.ceil((lock.expiresMs - nowMs) / 1000))))
-    .join('');
+  let shown = '';
+  let bytes = 0;
+  for (const lock of locks) {
+    const secondsLeft = Math.max(0, Math.ceil((lock.expiresMs - nowMs) / 1000));
+    const xml = activeLockXml(lock, hrefOf(lock), secondsLeft);
+    bytes += Buffer.byteLength(xml);
+    if (bytes > LOCKS_BYTES_MAX) break;
+    shown += xml;
+  }
+  return shown;
 }

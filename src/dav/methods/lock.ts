@@ -1,4 +1,11 @@
-import type { Claim, Lock, RunningClaim } from '../../state/locks.ts';
+import {
+  type Claim,
+  LOCKS_OF_USER_MAX,
+  LOCKS_ON_RESOURCE_MAX,
+  type Lock,
+  type LocksFull,
+  type RunningClaim,
+} from '../../state/locks.ts';
 import { isWithin, keyOf, parentOf } from '../../util/path.ts';
 import type { Entry } from '../../vfs/files.ts';
 import { answerXml } from '../answers/answer.ts';
@@ -75,8 +82,19 @@ async function attemptAt(context: Context, entry: Entry | undefined, wanted: Loc
 async function create(context: Context, entry: Entry | undefined, wanted: Lock): Promise<Attempt> {
   const { drive, clock } = context;
   const taken = await drive.state.locks.create(clock.now(), wanted);
+  if ('full' in taken) throw tooMany(context, taken.full);
   if (!('token' in taken)) return taken;
   return { taken, created: await makeFile(context, entry, taken) };
+}
+
+/** 507 and not 423: no other lock is in the way, and none of those that are there would let this one in. */
+function tooMany({ path }: Context, full: LocksFull): DavError {
+  return new DavError(
+    507,
+    full === 'resource'
+      ? `${path} has ${LOCKS_ON_RESOURCE_MAX} locks, which is the most it may have; wait until one ends`
+      : `you hold ${LOCKS_OF_USER_MAX} locks, which is the most a user may have; release some`,
+  );
 }
 
 /** An empty file is kept back for as long as it is locked; whether it was made now. */

@@ -4,7 +4,8 @@ import { PATHS_LUA } from './paths-script.ts';
  * KEYS: 1 a hash with, of each token, the `lock` that was given, its `span` of time and its `place`; 2 the places,
  * all with score 0, so that they sort as texts: `key NUL scope depth NUL token`, scope and depth by their first
  * letters; 3 the tokens by the time of their end; 4 a hash with the claims of each request as JSON; 5 their places,
- * `key NUL depth NUL id NUL number`; 6 the requests' ids by the end of their lease, in ms by the clock of Redis.
+ * `key NUL depth NUL id NUL number`; 6 the requests' ids by the end of their lease, in ms by the clock of Redis;
+ * 7 the locks of each user, `principal NUL token`, all with score 0.
  */
 const LOCKS_LUA = `${PATHS_LUA}
 local function fact(what, token)
@@ -65,6 +66,7 @@ end
 local function drop(token)
   local place = fact('place', token)
   if not place then return 0 end
+  redis.call('ZREM', KEYS[7], cjson.decode(fact('lock', token)).principal .. '\\0' .. token)
   redis.call('HDEL', KEYS[1], 'lock ' .. token, 'span ' .. token, 'place ' .. token)
   redis.call('ZREM', KEYS[2], place)
   redis.call('ZREM', KEYS[3], token)
@@ -114,8 +116,8 @@ end
 `;
 
 /**
- * ARGV: now, token, scope, depth, end, lock, span, key of the path. What is in the way: a lock and its span, or a
- * claim alone; nothing when the lock was taken.
+ * ARGV: now, token, scope, depth, end, lock, span, key of the path, user, and how many locks a resource and a user may
+ * have. `taken`; or `conflict`, a lock and its span; or `claim` and that; or `full` and what is.
  */
 export const CREATE = `${LOCKS_LUA}
 local now, token, ends, lock, span, key = ARGV[1], ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
@@ -125,15 +127,20 @@ if fact('place', token) then return redis.error_reply('DAVGATE there is a lock w
 local met = places_covering(KEYS[2], key)
 if depth == 'i' then append(met, below(KEYS[2], key)) end
 for _, place in ipairs(met) do
-  if scope == 'e' or scope_of(place) == 'e' then return told({place}) end
+  if scope == 'e' or scope_of(place) == 'e' then return append({'conflict'}, told({place})) end
 end
 local claim = claim_in_the_way(key, depth)
-if claim then return {claim} end
+if claim then return {'claim', claim} end
+local user = ARGV[9]
+if #places_covering(KEYS[2], key) >= tonumber(ARGV[10]) then return {'full', 'resource'} end
+local held = redis.call('ZLEXCOUNT', KEYS[7], '[' .. user .. '\\0', '(' .. user .. '\\1')
+if held >= tonumber(ARGV[11]) then return {'full', 'user'} end
 local place = key .. '\\0' .. scope .. depth .. '\\0' .. token
 redis.call('HSET', KEYS[1], 'lock ' .. token, lock, 'span ' .. token, span, 'place ' .. token, place)
 redis.call('ZADD', KEYS[2], 0, place)
 redis.call('ZADD', KEYS[3], ends, token)
-return {}`;
+redis.call('ZADD', KEYS[7], 0, user .. '\\0' .. token)
+return {'taken'}`;
 
 /** ARGV: id, claims, lease in ms. For each claim, the locks that cover it and those within it. */
 export const CLAIM = `${LOCKS_LUA}

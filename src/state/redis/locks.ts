@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { keyOf, type Path, ROOT } from '../../util/path.ts';
-import type { Claim, Lock, Locks, Protection, RunningClaim } from '../locks.ts';
+import {
+  type Claim,
+  LOCKS_OF_USER_MAX,
+  LOCKS_ON_RESOURCE_MAX,
+  type Lock,
+  type Locks,
+  type Protection,
+  type RunningClaim,
+} from '../locks.ts';
 import { listOf, numberOf, textOrNothing, textsOf } from './answers.ts';
 import { ClaimLeases } from './claim-leases.ts';
 import type { DriveStore } from './drive-keys.ts';
@@ -24,7 +32,7 @@ export function redisLocks(
 ): Locks {
   const keys = [
     ...[key('locks'), key('lock-places'), key('lock-ends')],
-    ...[key('claims'), key('claim-places'), key('claim-ends')],
+    ...[key('claims'), key('claim-places'), key('claim-ends'), key('lock-principals')],
   ];
   const run = (text: string, ...words: string[]) => connection.script(text, keys, words);
   const within = async (nowMs: number, path: Path) =>
@@ -40,16 +48,19 @@ export function redisLocks(
   return {
     async create(nowMs, wanted) {
       const { timeoutSeconds, expiresMs, ...lasting } = wanted;
-      const [inTheWay, span] = textsOf(
+      const [outcome, what = '', span = ''] = textsOf(
         await run(
           CREATE,
           ...[String(nowMs), wanted.token, wanted.scope, wanted.depth, String(expiresMs)],
           ...[JSON.stringify(lasting), JSON.stringify({ timeoutSeconds, expiresMs })],
-          keyOf(wanted.root),
+          ...[keyOf(wanted.root), wanted.principal],
+          ...[String(LOCKS_ON_RESOURCE_MAX), String(LOCKS_OF_USER_MAX)],
         ),
       );
-      if (inTheWay === undefined) return wanted;
-      return span === undefined ? { claim: claimOf(inTheWay) } : { conflict: lockOf(inTheWay, span) };
+      if (outcome === 'conflict') return { conflict: lockOf(what, span) };
+      if (outcome === 'claim') return { claim: claimOf(what) };
+      if (outcome === 'full') return { full: what === 'user' ? 'user' : 'resource' };
+      return wanted;
     },
     async claim(nowMs, claims) {
       const id = randomUUID();

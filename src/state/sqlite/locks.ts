@@ -1,5 +1,12 @@
 import { isWithin, keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
-import type { Claim, Lock, Locks } from '../locks.ts';
+import {
+  type Claim,
+  LOCKS_OF_USER_MAX,
+  LOCKS_ON_RESOURCE_MAX,
+  type Lock,
+  type Locks,
+  type LocksFull,
+} from '../locks.ts';
 import { RunningClaims } from '../running-claims.ts';
 import type { Commits } from './commits.ts';
 import type { SqliteDatabase } from './database.ts';
@@ -19,7 +26,8 @@ const OUTLIVES = 'kill';
 
 /**
  * Locks are few and asked for with each request: all are in memory, and the table only outlives it. None waits for
- * the disk: a client whose lock a power cut took away is told so when it names it, and has lost nothing.
+ * the disk, which took 7 ms a lock instead of 0.1 ms where it was measured: a client whose lock a power cut took away
+ * is told so when it names it, and has lost nothing.
  */
 export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Commits): Locks {
   const statements = prepare(database, drive);
@@ -50,6 +58,8 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
         if (conflict) return { conflict };
         const claim = claims.inTheWayOf(wanted);
         if (claim) return { claim };
+        const full = table.full(wanted);
+        if (full) return { full };
         statements.insert(wanted);
         table.put(wanted);
         return wanted;
@@ -147,6 +157,14 @@ class LockTable {
     return [...this.covering(wanted.root), ...below].find(
       (lock) => lock.scope === 'exclusive' || wanted.scope === 'exclusive',
     );
+  }
+
+  /** What has no room for `wanted`; expired ones must be gone. */
+  full({ root, principal }: Lock): LocksFull | undefined {
+    if (this.covering(root).length >= LOCKS_ON_RESOURCE_MAX) return 'resource';
+    let held = 0;
+    for (const lock of this.#byToken.values()) if (lock.principal === principal) held += 1;
+    return held >= LOCKS_OF_USER_MAX ? 'user' : undefined;
   }
 
   #at(path: Path): readonly Lock[] {

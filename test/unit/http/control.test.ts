@@ -31,7 +31,7 @@ async function open(commands: Partial<Parameters<typeof startControl>[0]['comman
     socketPath,
     commands: {
       locks: async () => [{ token: 'a' }],
-      removeLock: async (token) => (token === 'a b&c' ? { token } : undefined),
+      removeLocks: async (choice) => [choice],
       ...commands,
     },
     log,
@@ -51,9 +51,9 @@ test('lists and removes, for the owner of the data alone', async () => {
   await open();
   expect((await stat(socketPath)).mode & 0o777).toBe(0o600);
   expect(await ask('GET', '/locks')).toEqual([200, [{ token: 'a' }]]);
-  expect(await ask('DELETE', '/locks?token=a+b%26c')).toEqual([200, { token: 'a b&c' }]);
-  expect(await ask('DELETE', '/locks?token=other')).toEqual([404, null]);
-  expect(await ask('DELETE', '/locks')).toEqual([404, null]);
+  expect(await ask('DELETE', '/locks?token=a+b%26c')).toEqual([200, [{ token: 'a b&c' }]]);
+  expect(await ask('DELETE', '/locks?user=ann&path=%2Fa')).toEqual([200, [{ user: 'ann', path: '/a' }]]);
+  expect(await ask('DELETE', '/locks')).toEqual([200, [{}]]);
   expect(await ask('POST', '/locks')).toEqual([405, null]);
   expect(await ask('GET', '/else')).toEqual([404, null]);
 });
@@ -74,7 +74,7 @@ test('a command that fails is logged and told; the next one works', async () => 
   });
   expect(await ask('GET', '/locks')).toEqual([500, null]);
   expect(lines).toEqual(['a command failed']);
-  expect(await ask('DELETE', '/locks?token=other')).toEqual([404, null]);
+  expect(await ask('DELETE', '/locks?token=other')).toEqual([200, [{ token: 'other' }]]);
 });
 
 test('where there can be no socket the gateway runs all the same', async () => {

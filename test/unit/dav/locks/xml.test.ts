@@ -44,7 +44,7 @@ test.each([
   ['both scopes', lockInfo(`${WRITE}<D:lockscope><D:shared/><D:exclusive/></D:lockscope>`), 400, /lockscope/],
   ['no type', lockInfo(EXCLUSIVE), 400, /locktype/],
   ['another type', lockInfo(`${EXCLUSIVE}<D:locktype><D:read/></D:locktype>`), 422, /DAV:write/],
-  ['a huge owner', lockInfo(`${EXCLUSIVE}${WRITE}<D:owner>${'x'.repeat(9_000)}</D:owner>`), 400, /8192/],
+  ['a huge owner', lockInfo(`${EXCLUSIVE}${WRITE}<D:owner>${'é'.repeat(513)}</D:owner>`), 400, /1024 bytes/],
 ])('refuses %s', async (_, body, status, message) => {
   await expect(parse(body)).rejects.toMatchObject({ status, message });
 });
@@ -66,4 +66,22 @@ test('an active lock says all that RFC 4918 §14.1 asks, well-formed with any hr
 test('lockdiscovery tells the time that is left', () => {
   const xml = lockDiscoveryXml([lock], () => '/a', 590_500);
   expect(xml).toContain('<D:timeout>Second-10</D:timeout>');
+});
+
+test('the locks of one row take at most 64 KiB, the first of them whole', () => {
+  const locks = Array.from({ length: 96 }, (_, index) => ({
+    ...lock,
+    token: `urn:uuid:${index}`,
+    ownerXml: 'é'.repeat(512),
+  }));
+  const xml = lockDiscoveryXml(locks, () => '/a', 0);
+  const shown = xml.split('</D:activelock>').length - 1;
+  expect(Buffer.byteLength(xml)).toBeLessThanOrEqual(64 * 1024);
+  expect(shown).toBeGreaterThan(40);
+  expect(xml).toBe(
+    locks
+      .slice(0, shown)
+      .map((one) => activeLockXml(one, '/a'))
+      .join(''),
+  );
 });
