@@ -1,3 +1,4 @@
+import { largest } from '../util/extremes.ts';
 /** A setting that cannot be used; `message` is one line that names it and says what to do. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -240,7 +241,7 @@ export function optionsHelp(): string {
       help: flag ? `${option.help} [${option.variable}]` : option.help,
     };
   });
-  const width = Math.max(...rows.map((row) => row.flag.length));
+  const width = largest(rows.map((row) => row.flag.length));
   return rows.map((row) => `  ${row.flag.padEnd(width)}  ${row.help}`).join('\n');
 }
 

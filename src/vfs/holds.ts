@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Hold, Holds } from '../state/holds.ts';
 import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../util/clock.ts';
+import { smallest } from '../util/extremes.ts';
 import type { Log } from '../util/log.ts';
 import { keyOf, nameOf, type Path, ROOT, relocate } from '../util/path.ts';
 import type { FileEntry } from './files.ts';
@@ -170,7 +171,7 @@ export class HeldFiles {
         await Promise.all(due.map(({ path }) => this.settle(path).catch(() => {})));
         continue;
       }
-      const leftMs = Math.min(...waiting.map(({ until }) => remainingMs(clock, until)));
+      const leftMs = smallest(waiting.map(({ until }) => remainingMs(clock, until)));
       await this.#sleep(leftMs, this.#alarm.signal);
     }
   }

@@ -49,7 +49,7 @@ export class Reading {
       // One recursive listing for all of them; what is too large for that is listed folder by folder.
       if (mayFetch && folders.filter((folder) => this.#isCold(folder)).length > 1)
         mayFetch = await subtrees.fetch(listing.folder, { ahead: false }, signal);
-      pending.push(...folders.reverse());
+      for (const folder of folders.reverse()) pending.push(folder);
     }
   }
 

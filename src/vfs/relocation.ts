@@ -198,7 +198,8 @@ export class Relocating {
     // Else all below the source is listed, which may cost calls.
     if (noProperties && noTimes) return copy;
     const kept = await this.#withKept([source]);
-    if (source.kind === 'folder' && !isShallow) kept.push(...(await this.#keptBelow(source.path)));
+    if (source.kind === 'folder' && !isShallow)
+      for (const original of await this.#keptBelow(source.path)) kept.push(original);
     for (const original of kept) {
       const isTop = original.path === source.path;
       const its = isTop ? copy : await metadata.stat(relocate(original.path, source.path, copy.path));
@@ -214,7 +215,7 @@ export class Relocating {
   async #keptBelow(folder: Path): Promise<Entry[]> {
     const kept: Entry[] = [];
     for await (const { children } of this.reading.walk(folder))
-      kept.push(...(await this.#withKept(children)));
+      for (const original of await this.#withKept(children)) kept.push(original);
     return kept;
   }
 

@@ -60,6 +60,6 @@ export class SpareSessions {
         return session_ids;
       },
     });
-    this.#stock.push(...ids.map((id) => ({ session: { id }, asked })));
+    for (const id of ids) this.#stock.push({ session: { id }, asked });
   }
 }

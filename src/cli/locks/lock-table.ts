@@ -1,4 +1,5 @@
 import type { ListedLock } from '../../lock-keeper.ts';
+import { largest } from '../../util/extremes.ts';
 
 const HEAD = ['path', 'user', 'owner', 'scope', 'depth', 'runs out', 'token'];
 
@@ -21,7 +22,7 @@ export function lockTable(locks: readonly ListedLock[], nowMs: number): string {
     asPlainText(lock.token),
   ]);
   const all = [[...(hasDrives ? ['drive'] : []), ...HEAD], ...rows];
-  const widths = all[0]?.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0))) ?? [];
+  const widths = all[0]?.map((_, column) => largest(all.map((row) => row[column]?.length ?? 0))) ?? [];
   const lineOf = (row: readonly string[]) =>
     row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(GAP);
   return all.map((row) => lineOf(row).trimEnd()).join('\n');

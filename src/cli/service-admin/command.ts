@@ -1,5 +1,6 @@
 import type { ParseArgsConfig } from 'node:util';
 import type { Registry } from '../../service/accounts/registry.ts';
+import { largest } from '../../util/extremes.ts';
 import type { Values } from './values.ts';
 
 /** Who gives a command. */
@@ -34,7 +35,7 @@ export interface AdminCommand {
 
 /** Columns of text, each as wide as its widest cell. */
 export function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = (rows[0] ?? []).map((_, column) => largest(rows.map((row) => row[column]?.length ?? 0)));
   return rows
     .map((row) =>
       row

@@ -1,3 +1,5 @@
+import { largest } from '../../util/extremes.ts';
+
 interface Switch {
   readonly max: number;
   readonly help: string;
@@ -80,7 +82,7 @@ export function parseFaults(texts: readonly string[]): FaultSettings {
 /** The list of faults in `davgate service --help`. */
 export function faultsHelp(): string {
   const names = Object.keys(SWITCHES);
-  const width = Math.max(...names.map((name) => name.length));
+  const width = largest(names.map((name) => name.length));
   return Object.entries(SWITCHES)
     .map(([name, { help }]) => `  ${name.padEnd(width)}  ${help}`)
     .join('\n');

@@ -36,7 +36,7 @@ export async function inChunks<E, P, T>(
   for (let start = 0; start < entries.length; start += CHUNK_ENTRIES) {
     closing.throwIfAborted();
     const chunk = entries.slice(start, start + CHUNK_ENTRIES);
-    outcomes.push(...(await outcomesOf(chunk, steps)));
+    for (const outcome of await outcomesOf(chunk, steps)) outcomes.push(outcome);
   }
   return outcomes;
 }

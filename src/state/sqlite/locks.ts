@@ -140,7 +140,7 @@ class LockTable {
     const found = this.#at(path).slice();
     for (let folder = path; folder !== ROOT; ) {
       folder = parentOf(folder);
-      found.push(...this.#at(folder).filter((lock) => lock.depth === 'infinity'));
+      for (const lock of this.#at(folder)) if (lock.depth === 'infinity') found.push(lock);
     }
     return found;
   }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { FileEntry } from '../../api/remote.ts';
 import { BLOCK_BYTES } from '../../util/content-hash.ts';
+import { smallest } from '../../util/extremes.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { BlockBuffers } from './block-buffers.ts';
 import type { BlockFlight } from './block-flight.ts';
@@ -191,7 +192,7 @@ export class BlockSource implements RunKeeper {
     const block = rangeOfBlock(file, index);
     const comes = this.#flights.get(flightKey(file, index))?.map(({ start }) => start) ?? [];
     const isThere = this.cache.partAfter(blockKey(file, index), at) ?? block.end;
-    return block.start + Math.min(isThere, block.end - block.start, ...comes.filter((start) => start > at));
+    return block.start + smallest([isThere, block.end - block.start, ...comes.filter((start) => start > at)]);
   }
 
   /** The end of the blocks from `index` on that are missing and hold bytes before `end`. */

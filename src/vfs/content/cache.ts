@@ -2,6 +2,7 @@ import { open, readdir, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../util/clock.ts';
+import { smallest } from '../../util/extremes.ts';
 import type { Log } from '../../util/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
 import type { Lease } from './block-buffers.ts';
@@ -148,7 +149,7 @@ class DiskCache implements BlockCache {
 
   partAfter(block: BlockKey, at: number): number | undefined {
     const later = this.parts.of(block).filter((part) => part.from > at && this.#isThere(part));
-    return later.length > 0 ? Math.min(...later.map(({ from }) => from)) : undefined;
+    return later.length > 0 ? smallest(later.map(({ from }) => from)) : undefined;
   }
 
   async read(block: BlockKey, start: number, end: number, into?: Buffer): Promise<Uint8Array | undefined> {

@@ -147,7 +147,8 @@ export class PendingFiles {
   /** All at `path` and below. */
   within(path: Path): PendingFile[] {
     const found: PendingFile[] = [];
-    for (const [key, queue] of this.#places) if (isWithin(key as Path, path)) found.push(...queue);
+    for (const [key, queue] of this.#places)
+      if (isWithin(key as Path, path)) for (const file of queue) found.push(file);
     return found;
   }
 

@@ -35,7 +35,7 @@ export class KeyTree {
     const pending = [key];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       if (this.#members.has(next)) found.push(next);
-      pending.push(...(this.#below.get(next) ?? []));
+      for (const child of this.#below.get(next) ?? []) pending.push(child);
     }
     return found;
   }

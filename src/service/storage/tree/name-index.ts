@@ -68,7 +68,7 @@ export class NameIndex {
     let found: FoundRow[] = [];
     let read = 0;
     for (const piece of this.#pieces(scope, lookup, matches)) {
-      found.push(...piece.found);
+      for (const row of piece.found) found.push(row);
       read += piece.read;
       if (read < PIECE_ROWS) continue;
       yield found;

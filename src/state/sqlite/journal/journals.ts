@@ -204,7 +204,7 @@ class SqliteJournal implements Journal {
 
   /** What cannot be removed now is removed at the next start. */
   async #removeBodies(files: readonly string[]): Promise<void> {
-    this.#gone.push(...(await this.parts.bodies.remove(files)));
+    for (const file of await this.parts.bodies.remove(files)) this.#gone.push(file);
   }
 
   #read<T>(query: () => T): T {

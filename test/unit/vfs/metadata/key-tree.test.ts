@@ -23,6 +23,12 @@ test('what lies at or below a key is found, whatever was added and deleted befor
   );
 });
 
+test('all of half a million keys directly below one are found', () => {
+  const tree = new KeyTree();
+  for (let index = 0; index < 500_000; index++) tree.add(`/${index}`);
+  expect(tree.within('/')).toHaveLength(500_000);
+});
+
 function firstBelow(each: string, top: string): string {
   const prefix = top === '/' ? '/' : `${top}/`;
   return prefix + (each.slice(prefix.length).split('/')[0] ?? '');
