@@ -25,6 +25,12 @@ const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file:
     pattern: /\bDate\.now\(|\bnew Date\(\)|\bperformance\.now\(|(?<![.\w])setTimeout\(/,
     file: /^util\/clock\.ts$/,
   },
+  {
+    // What must survive a power cut is made by `makeFolder`; the service's disk syncs its own, the caches may go.
+    what: 'makes folders that no power cut takes back',
+    pattern: /\bmkdir(Sync)?\(/,
+    file: /^(util\/make-folder|service\/storage\/blocks\/disk|vfs\/(content\/block-writer|upload\/spill))\.ts$/,
+  },
   { what: 'joins signals', pattern: /\bAbortSignal\.any\b/, file: /^util\/linked-signal\.ts$/ },
 ];
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { StateUnavailable, StateUnwritable } from '../state/errors.ts';
+import { JournalFull } from '../state/journal.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { FileError } from '../vfs/errors.ts';
@@ -117,21 +118,29 @@ async function answerFailure(
 function refusalFor(error: unknown, client: Client): DavError {
   if (error instanceof DavError) return withAllow(error);
   if (error instanceof FileError) return withAllow(refusalOf(error, client));
-  if (error instanceof StateUnavailable) return refusalOf(stateAway(error), client);
-  if (error instanceof StateUnwritable)
-    return new DavError(507, 'davgate cannot store its locks and properties now; its log says why', {
-      cause: error,
-    });
+  const ofState = stateFailure(error);
+  if (ofState) return refusalOf(ofState, client);
   return new DavError(client.statusWhenBroken, 'davgate made a mistake; its log says which', {
     cause: error,
   });
 }
 
-/** To a client it is the same as a service that is away: it waits and asks again. */
-function stateAway(cause: StateUnavailable): FileError {
-  return new FileError('offline', 'davgate cannot reach its locks and properties now; its log says why', {
-    cause,
-  });
+/** What fails in the state or in the journal, in the words of a file system; their own messages name this machine. */
+function stateFailure(cause: unknown): FileError | undefined {
+  // To a client it is the same as a service that is away: it waits and asks again.
+  if (cause instanceof StateUnavailable)
+    return new FileError('offline', 'davgate cannot reach its locks and properties now; its log says why', {
+      cause,
+    });
+  if (cause instanceof StateUnwritable)
+    return new FileError('no-space', 'davgate cannot store its locks and properties now; its log says why', {
+      cause,
+    });
+  if (cause instanceof JournalFull)
+    return new FileError('no-space', 'davgate has no room to keep this on its disk; free some space there', {
+      cause,
+    });
+  return undefined;
 }
 
 /** RFC 9110 §15.5.6 wants one with each 405. */

@@ -1,8 +1,8 @@
-import { closeSync, fsyncSync, openSync, renameSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { renameSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { type Log, silentLog } from '../../util/log.ts';
-import { makeFolder } from '../../util/make-folder.ts';
+import { makeFolder, syncNames } from '../../util/make-folder.ts';
 import { foldName } from '../../util/path.ts';
 import { Sqlite } from '../../util/sqlite.ts';
 import { StateInUse, StateUnwritable } from '../errors.ts';
@@ -33,7 +33,8 @@ export function openDatabase(
     database = new Sqlite(join(directory, FILE_NAME), { timeout: 0 });
     seize(database);
     migrate(database, directory, migrations);
-    syncDirectory(directory);
+    // A file that is new is only safe when its directory is on disk too.
+    syncNames(directory);
     return database;
   } catch (error) {
     database?.close();
@@ -81,7 +82,7 @@ const SYSTEM_REASONS: Readonly<Record<string, string>> = {
 function makeDirectory(directory: string): void {
   try {
     // Locks tell who works on what, and set-aside files are users' data: not for other users of the machine.
-    for (const made of makeFolder(directory)) syncDirectory(dirname(made));
+    makeFolder(directory);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     throw new StateUnwritable(directory, SYSTEM_REASONS[code] ?? `the system says ${code || error}`, error);
@@ -99,16 +100,6 @@ function keepOrphanedLog(directory: string, log: Log): void {
   const keptAt = `${walPath}.kept-${wal.mtime.toISOString().replace(/[-:]|\.\d+/g, '')}`;
   renameSync(walPath, keptAt);
   log.error('a write-ahead log without its database was found: it is kept under another name', { keptAt });
-}
-
-/** A file that is new is only safe when its directory is on disk too. */
-function syncDirectory(directory: string): void {
-  const descriptor = openSync(directory, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 function seize(database: SqliteDatabase): void {

@@ -61,13 +61,18 @@ export class Accepting {
     const whole = announced(body, options.sizeBytes, signal);
     return room.during(whole, options.sizeBytes, async (counted) => {
       const staged = await journal.stage(counted).catch(asFileError);
-      try {
-        return await turns.open([path], () => this.#accept(path, staged, options));
-      } catch (error) {
-        await journal.discard(staged);
-        throw asFileError(error);
-      }
+      return this.#orDiscard(staged, () => turns.open([path], () => this.#accept(path, staged, options)));
     });
+  }
+
+  /** A body that was not accepted would stay on the disk. */
+  async #orDiscard(staged: StagedBody, accept: () => Promise<Written>): Promise<Written> {
+    try {
+      return await accept();
+    } catch (error) {
+      await this.parts.journal.discard(staged);
+      throw asFileError(error);
+    }
   }
 
   /** As `Files.hold`. */
@@ -86,8 +91,8 @@ export class Accepting {
       }
       const original = await base.stat(path);
       if (original) return { entry: shown.of(original), created: false };
-      const staged = await journal.stage(nothing());
-      return this.#accept(path, staged, { mode: { if: 'any' } }, holdMs);
+      const staged = await journal.stage(nothing()).catch(asFileError);
+      return this.#orDiscard(staged, () => this.#accept(path, staged, { mode: { if: 'any' } }, holdMs));
     });
   }
 

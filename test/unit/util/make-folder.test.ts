@@ -18,6 +18,16 @@ test('what is missing is made, for this user alone, and told from the top down',
   expect(makeFolder(join(top, 'a', 'b', 'd', '..', 'e'))).toEqual([join(top, 'a/b/e')]);
 });
 
+test('the folder above each one that was made is synced, so that no power cut takes it back', async () => {
+  const top = await temporaryFolder();
+  await mkdir(join(top, 'a'));
+  const synced: string[] = [];
+  makeFolder(join(top, 'a', 'b', 'c'), (folder) => void synced.push(folder));
+  expect(synced).toEqual([join(top, 'a'), join(top, 'a/b')]);
+  makeFolder(join(top, 'a', 'b', 'c'), (folder) => void synced.push(folder));
+  expect(synced).toHaveLength(2);
+});
+
 test('what is there stays as it is', async () => {
   const top = await temporaryFolder();
   await mkdir(join(top, 'a'), { mode: 0o755 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { type FileHandle, open, rename, rm, statfs } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { ContentHasher } from '../../../util/content-hash.ts';
 import { makeFolder } from '../../../util/make-folder.ts';
 import type { ByteRange } from '../../../util/ranges.ts';
@@ -57,7 +57,7 @@ export class Bodies {
   }
 
   static async open(directory: string): Promise<Bodies> {
-    for (const made of makeFolder(directory)) await new DirectorySync(dirname(made)).run();
+    makeFolder(directory);
     return new Bodies(directory);
   }
 

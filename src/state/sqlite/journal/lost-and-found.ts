@@ -1,5 +1,6 @@
-import { copyFile, link, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { copyFile, link, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '../../../util/make-folder.ts';
 import { nameOf } from '../../../util/path.ts';
 import type { PendingWrite } from '../../journal.ts';
 import { DirectorySync } from './directory-sync.ts';
@@ -26,7 +27,7 @@ export class LostAndFound {
   }
 
   static async open(directory: string): Promise<LostAndFound> {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory);
     const names = await readdir(directory);
     return new LostAndFound(
       directory,

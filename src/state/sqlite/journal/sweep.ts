@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readdir, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Log } from '../../../util/log.ts';
 import { makeFolder } from '../../../util/make-folder.ts';
 import type { SqliteDatabase } from '../database.ts';
@@ -60,7 +60,7 @@ export async function sweepBodies(parts: SweepParts): Promise<void> {
 async function placeInDriveFolders(bodies: string, named: readonly BodyRow[]): Promise<void> {
   for (const { drive, file } of named.filter((row) => existsSync(join(bodies, row.file)))) {
     const folder = join(bodies, folderName(drive));
-    for (const made of makeFolder(folder)) await new DirectorySync(dirname(made)).run();
+    makeFolder(folder);
     await rename(join(bodies, file), join(folder, file));
     await new DirectorySync(folder).run();
   }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { StateUnwritable } from '../../../../src/state/errors.ts';
+import { JournalFull } from '../../../../src/state/journal.ts';
 import { FileError } from '../../../../src/vfs/errors.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { type DavServer, startDav } from '../../../support/dav.ts';
@@ -292,3 +294,16 @@ async function untilFailed({ files }: DavServer): Promise<void> {
 function tick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+test.each([
+  ['PUT', 'write', new JournalFull('the disk is full')],
+  ['PUT', 'write', new StateUnwritable('/state', 'the disk is full')],
+  ['MKCOL', 'createFolder', new StateUnwritable('/state', 'the disk is full')],
+  ['LOCK', 'hold', new JournalFull('the disk is full')],
+] as const)('%s, for which this machine has no room, answers 507 (%s: %s)', async (method, call, error) => {
+  dav.files.failNext(call, error);
+  const lock =
+    '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';
+  const body = { PUT: 'text', MKCOL: '', LOCK: lock }[method];
+  expect((await dav.send(method, '/full', { body })).status).toBe(507);
+});
