@@ -66,6 +66,8 @@ export interface CodeExchange {
 export interface Grant {
   readonly refreshToken: string;
   readonly accountId: string;
+  /** `undefined`: the service does not say. */
+  readonly scopes: readonly string[] | undefined;
 }
 
 /** What a session with the authorization server needs. */
@@ -118,14 +120,15 @@ function grantIn(answer: HttpAnswer): Grant {
   } catch {
     result = null;
   }
-  const { refresh_token: refreshToken, account_id: accountId } = result ?? {};
+  const { refresh_token: refreshToken, account_id: accountId, scope } = result ?? {};
   if (
     typeof refreshToken !== 'string' ||
     !/^[\x21-\x7e]+$/.test(refreshToken) ||
     typeof accountId !== 'string'
   )
     throw new ApiError('unavailable', 'the storage service answered the code without a refresh token');
-  return { refreshToken, accountId };
+  const scopes = typeof scope === 'string' ? scope.split(' ').filter((word) => word !== '') : undefined;
+  return { refreshToken, accountId, scopes };
 }
 
 /**

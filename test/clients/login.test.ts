@@ -109,6 +109,19 @@ async function connect(appKey: string, person: { email: string; password: string
   return ended();
 }
 
+test('a login tells the scopes that it was given, and what does not work without the others', async () => {
+  const scopes = ['account_info.read', 'files.metadata.read', 'files.content.read'] as const;
+  const { app } = addApp(service, { scopes: [...scopes] });
+  const { code, output } = await connect(app.key);
+  expect(code).toBe(0);
+  expect(output).toMatch(
+    /^Scopes granted: account_info\.read, files\.metadata\.read, files\.content\.read$/m,
+  );
+  const missing = [...output.matchAll(/^ {2}(\S+) +to /gm)].map(([, scope]) => scope);
+  expect(missing).toEqual(['files.content.write', 'sharing.read', 'sharing.write', 'files.permanent_delete']);
+  expect(JSON.parse(await loginText())).not.toHaveProperty('scopes');
+});
+
 test('who is connected can log in again, and nobody else can', async () => {
   const { app } = addApp(service);
   expect((await connect(app.key)).code).toBe(0);

@@ -27,6 +27,7 @@ import { wordsOf } from '../words.ts';
 import { LoginError } from './login-error.ts';
 import { refusePendingWrites } from './pending-writes.ts';
 import { openRedirect } from './redirect.ts';
+import { scopesText } from './scopes.ts';
 
 const HELP = `Connects an account of the storage service: davgate then serves it in place of the embedded service.
 
@@ -86,14 +87,15 @@ async function logIn(
   // Before anybody is sent anywhere: a code is good once.
   await prepareForLogin(dataDirectory);
   if (!before) await refusePendingWrites(dataDirectory, loaded.settings);
-  const login: StoredLogin = { ...addresses, appKey, ...(await ask(addresses, appKey, redirectUri)) };
+  const { scopes, ...grant } = await ask(addresses, appKey, redirectUri);
+  const login: StoredLogin = { ...addresses, appKey, ...grant };
   if (before) await refuseOther(before, login);
   await writeLogin(dataDirectory, login);
   // Of no use to anybody any more; a service that is away now may keep it.
   if (before) await revokeLogin(serverAt(before.apiUrl), before).catch(() => undefined);
   console.log(`
 Connected: ${await whose(login)}
-The login is in ${loginFile(dataDirectory)}. davgate serve uses it from its next start; davgate doctor tests it.`);
+${scopes ? `${scopesText(scopes)}\n` : ''}The login is in ${loginFile(dataDirectory)}. davgate serve uses it from its next start; davgate doctor tests it.`);
 }
 
 /** A login that has run out is renewed; what waits to be sent is still for its account. */

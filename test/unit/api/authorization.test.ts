@@ -26,6 +26,7 @@ const granted = {
   expires_in: 14_400,
   refresh_token: 'the-refresh-token',
   account_id: 'dbid:one',
+  scope: 'files.content.read sharing.read',
 };
 
 describe('the page', () => {
@@ -62,7 +63,11 @@ describe('the code', () => {
   test('is exchanged with its verifier, and no secret', async () => {
     service.on(TOKEN, ok(granted));
     const grant = await exchangeCode(server(), { ...exchange, redirectUri: 'http://localhost:1/' });
-    expect(grant).toEqual({ refreshToken: 'the-refresh-token', accountId: 'dbid:one' });
+    expect(grant).toEqual({
+      refreshToken: 'the-refresh-token',
+      accountId: 'dbid:one',
+      scopes: ['files.content.read', 'sharing.read'],
+    });
     const [call] = service.calls;
     expect(call?.headers['content-type']).toBe('application/x-www-form-urlencoded');
     expect(Object.fromEntries(new URLSearchParams(call?.body.toString()))).toEqual({

@@ -1,0 +1,21 @@
+/** The scopes that davgate uses, and what it cannot do without each. */
+const USES = {
+  'account_info.read': 'tell free space, and notice a change of the account',
+  'files.metadata.read': 'list folders',
+  'files.content.read': 'read files',
+  'files.content.write': 'write files',
+  'sharing.read': 'show shared links',
+  'sharing.write': 'make shared links',
+  'files.permanent_delete': 'delete for good (DELETE goes to the trash without it)',
+} as const;
+
+/** Tells which scopes a login was given, and what does not work without those that are missing. */
+export function scopesText(granted: readonly string[]): string {
+  const missing = Object.entries(USES).filter(([scope]) => !granted.includes(scope));
+  const lines = [`Scopes granted: ${granted.join(', ')}`];
+  if (missing.length > 0) {
+    lines.push('Scopes missing (choose them for the app in the developer console, then log in again):');
+    for (const [scope, use] of missing) lines.push(`  ${scope.padEnd(22)}  to ${use}`);
+  }
+  return lines.join('\n');
+}
