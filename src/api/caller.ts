@@ -15,6 +15,12 @@ import type { CommitFlight } from './upload/side-by-side.ts';
 /** Tries that may follow at once on one that met another commit of ours. */
 const COLLISIONS_MAX = 3;
 
+/** How long the last try may go on after the deadline; and the least time that any try is given. */
+const LAST_TRY_MS = { max: 25_000, min: 5_000 };
+
+/** A body of this size may take longer to send than the deadline is long: trouble begins when the try has failed. */
+const LONG_BODY_BYTES = 256 * 1024;
+
 /** What a call needs of the world. */
 export interface CallerWorld {
   readonly http: Http;
@@ -25,13 +31,16 @@ export interface CallerWorld {
   readonly meter: Meter;
   /** In [0, 1). */
   readonly random: () => number;
-  /** How long after its first failure a call is still tried again. */
+  /** How long after its trouble began a call is still tried again. */
   readonly deadlineMs: number;
   /** Aborted when the client closes. */
   readonly signal: AbortSignal;
 }
 
-/** The trouble that a call is in, since it first failed or was held back; those made to find out how it ended share it, and with it the deadline. */
+/**
+ * The trouble that a call is in, since the try began that failed first, or since it was held back. Calls made to find
+ * out how it ended share it, and with it the deadline.
+ */
 export interface Trouble {
   since?: Instant;
 }
@@ -142,7 +151,7 @@ export class Caller {
     let outcomeUnknown = false;
     for (let number = 1; ; number += 1) {
       const flight = { overlapped: false };
-      const outcome = await this.#try(call, signal, send, flight);
+      const outcome = await this.#try({ ...call, trouble }, signal, send, flight);
       if (!(outcome instanceof CallFailure)) return outcome.result;
       outcomeUnknown ||= outcome.outcomeUnknown;
       if (flight.overlapped && outcome.reason === 'contention') {
@@ -164,8 +173,7 @@ export class Caller {
     at: { readonly number: number; readonly trouble: Trouble; readonly signal: AbortSignal },
   ): Promise<Verdict> {
     const { clock, queue, log, meter, random, deadlineMs } = this.world;
-    at.trouble.since ??= clock.instant();
-    const troubleMs = elapsedMs(clock, at.trouble.since);
+    const troubleMs = at.trouble.since === undefined ? 0 : elapsedMs(clock, at.trouble.since);
     const verdict = retryVerdict(failure, { number: at.number, elapsedMs: troubleMs, deadlineMs }, random());
     const { lane, request } = call;
     if (lane && failure.reason === 'rate-limited') queue.limited(lane);
@@ -174,6 +182,8 @@ export class Caller {
     if (!verdict.retry) {
       if (failure.reason !== 'refused')
         log.warn('a call of the storage service failed', { ...fields, requestId });
+      if (lane && (failure.reason === 'lost' || failure.reason === 'server'))
+        queue.refuseLongWaiting(failure.error);
       if (lane && verdict.retryAfterMs !== undefined) queue.pause(verdict.retryAfterMs);
       return verdict;
     }
@@ -207,25 +217,41 @@ export class Caller {
 
   /** One try, in its turn. What another try could change comes back; all else is thrown. */
   async #try<T>(
-    call: Omit<Call<T>, 'read'>,
+    call: Pick<Call<T>, 'lane' | 'request'> & { readonly trouble: Trouble },
     signal: AbortSignal,
     send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
     flight: CommitFlight,
   ): Promise<{ readonly result: T } | CallFailure> {
-    const { lane, request } = call;
+    const { lane, request, trouble } = call;
+    const { clock } = this.world;
+    let began = clock.instant();
     const sendCounted = (authorized: CallRequest) =>
       counted(this.world, request.route, signal, () => send(authorized, signal));
-    const job = lane ? () => this.#authorized(request, signal, sendCounted) : () => sendCounted(request);
+    const inTurn = () => {
+      began = clock.instant();
+      return this.#authorized(this.#limited(request, trouble), signal, sendCounted);
+    };
+    const job = lane ? inTurn : () => sendCounted(request);
     try {
       const result = await (lane ? this.world.queue.run(lane, job, signal, flight) : job());
       if (lane) this.world.queue.succeeded(lane, flight);
       return { result };
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
-      if (cause instanceof LostConnection) return failureOfLoss(cause, request.route);
-      if (cause instanceof CallFailure) return cause;
-      throw cause;
+      const failure = cause instanceof LostConnection ? failureOfLoss(cause, request.route) : cause;
+      if (!(failure instanceof CallFailure)) throw failure;
+      trouble.since ??= sizeOf(request) > LONG_BODY_BYTES ? clock.instant() : began;
+      return failure;
     }
+  }
+
+  /** The request with what is left of the call's time for its answer. */
+  #limited(request: CallRequest, { since }: Trouble): CallRequest {
+    if (request.answerTimeout === 'slow') return request;
+    const { clock, deadlineMs } = this.world;
+    const leftMs = deadlineMs + LAST_TRY_MS.max - (since === undefined ? 0 : elapsedMs(clock, since));
+    const wholeAnswerMs = Math.max(LAST_TRY_MS.min, leftMs);
+    return { ...(since === undefined && { answerTimeout: 'first' as const }), ...request, wholeAnswerMs };
   }
 
   /** One request with the token of the moment, and once more if that has just expired. */
@@ -275,6 +301,10 @@ const UNREACHABLE: ReadonlySet<ApiFailure> = new Set([
 ]);
 
 const BEARER = 'Bearer ';
+
+function sizeOf({ body }: CallRequest): number {
+  return body?.length ?? 0;
+}
 
 function withToken(request: CallRequest, token: string): CallRequest {
   return { ...request, headers: { ...request.headers, authorization: BEARER + token } };

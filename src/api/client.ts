@@ -34,6 +34,8 @@ export interface RemoteOptions {
   /** How long after its first failure a call is still tried again. */
   readonly deadlineMs?: number;
   readonly timeouts?: HttpTimeouts;
+  /** By which answers are late; without it the machine's, whatever `clock` is: connections are real. */
+  readonly httpClock?: Clock;
   /**
    * Hears once, before the first call of all, whose the login is. While it has not resolved no call is made; throws
    * `ApiError`, which is then what every call throws.
@@ -71,7 +73,7 @@ export function createRemote(options: RemoteOptions): HttpRemote {
   const closing = new AbortController();
   const { signal } = closing;
   const urls = { base: options.apiUrl, content: options.contentUrl, notify: options.notifyUrl };
-  const http = new Http(urls, options.timeouts);
+  const http = new Http(urls, options.timeouts, options.httpClock);
   const world: TokenWorld = { send: (request, aborted) => http.send(request, aborted), clock, meter, signal };
   const issued = createTokens(options.credentials, world);
   const tokens = options.admit ? new AdmittedTokens(issued, world, options.admit) : issued;

@@ -1,5 +1,9 @@
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
+import { type Clock, systemClock } from '../util/clock.ts';
+import { linkedSignal } from '../util/linked-signal.ts';
+import { AnswerDeadline } from './answer-deadline.ts';
+import { inSteadyProgress } from './progress.ts';
 
 /** The service's hosts by what they serve. */
 export type Host = 'base' | 'content' | 'notify';
@@ -10,8 +14,13 @@ export interface HttpRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** How long the head of the answer may take once the body is sent; `slow`, as long as a big commit takes. */
-  readonly answerTimeout?: { readonly ms: number } | 'slow';
+  /**
+   * How long the head of the answer may take once the body is sent. `first`: another try can follow, over another
+   * connection. `slow`: as long as a change of a big tree takes.
+   */
+  readonly answerTimeout?: { readonly ms: number } | 'first' | 'slow';
+  /** How long an answer that is read whole may take once the body is sent; without it, twice as long as its head. */
+  readonly wholeAnswerMs?: number;
 }
 
 export interface HttpHead {
@@ -50,17 +59,20 @@ export interface HttpTimeouts {
   readonly connectMs: number;
   /** From the end of the request to the head of the answer. */
   readonly answerMs: number;
-  /** The same of calls that move or commit much at once; the real service may take a minute. */
+  /** The same of a first try. */
+  readonly firstAnswerMs: number;
+  /** The same of calls that move or remove many files at once; the real service may take a minute. */
   readonly slowAnswerMs: number;
-  /** Between two pieces of an answer's body. */
+  /** An answer's body that brings next to nothing for this long is given up. */
   readonly silenceMs: number;
 }
 
 export const HTTP_TIMEOUTS: HttpTimeouts = {
   connectMs: 10_000,
-  answerMs: 30_000,
+  answerMs: 25_000,
+  firstAnswerMs: 15_000,
   slowAnswerMs: 100_000,
-  silenceMs: 60_000,
+  silenceMs: 10_000,
 };
 
 /** How long an idle connection is kept for the next call; the service may ask for less. */
@@ -87,11 +99,13 @@ export class Http {
   constructor(
     urls: Readonly<Record<Host, string>>,
     private readonly timeouts: HttpTimeouts = HTTP_TIMEOUTS,
+    private readonly clock: Clock = systemClock,
   ) {
     const open = (url: string) => {
       const { origin, pathname } = new URL(url);
       const pool = new Pool(origin, {
         connect: { timeout: timeouts.connectMs },
+        headersTimeout: 0,
         bodyTimeout: timeouts.silenceMs,
         keepAliveTimeout: IDLE_MS,
         maxHeaderSize: HEADER_BYTES_MAX,
@@ -103,16 +117,27 @@ export class Http {
 
   /** The whole answer. */
   async send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
-    const { head, body } = await this.#open(request, signal);
-    return { ...head, text: await this.#readText(body, signal) };
+    const life = this.#life(request, signal);
+    try {
+      const { head, body } = await this.#open(request, life);
+      return { ...head, text: await this.#readText(body, life.signal) };
+    } finally {
+      life.release();
+    }
   }
 
   /** An answer whose body is yet to be read; one that is not 200 or 206 comes whole. */
   async open(request: HttpRequest, signal: AbortSignal): Promise<HttpStream | HttpAnswer> {
-    const { head, body } = await this.#open(request, signal);
-    if (head.status !== 200 && head.status !== 206)
-      return { ...head, text: await this.#readText(body, signal) };
-    return { ...head, body: this.#pieces(body, signal), cancel: () => void body.destroy() };
+    const life = this.#life(request, signal);
+    try {
+      const { head, body } = await this.#open(request, life);
+      if (head.status !== 200 && head.status !== 206)
+        return { ...head, text: await this.#readText(body, life.signal) };
+      return { ...head, body: this.#pieces(body, signal), cancel: () => void body.destroy() };
+    } finally {
+      // Of a long body only the silences are limited.
+      life.deadline.release();
+    }
   }
 
   /** Bytes of bodies, since the start. */
@@ -125,22 +150,39 @@ export class Http {
     await Promise.all(Object.values(this.#pools).map(({ pool }) => pool.destroy()));
   }
 
-  #answerMs({ answerTimeout }: HttpRequest): number {
+  #headMs({ answerTimeout }: HttpRequest): number {
     if (answerTimeout === 'slow') return this.timeouts.slowAnswerMs;
+    if (answerTimeout === 'first') return this.timeouts.firstAnswerMs;
     return answerTimeout?.ms ?? this.timeouts.answerMs;
   }
 
-  async #open(request: HttpRequest, signal: AbortSignal) {
+  /** Ended by `signal`, or when the answer comes too late. */
+  #life(request: HttpRequest, signal: AbortSignal): Life {
+    const wholeMs = request.wholeAnswerMs ?? 2 * this.#headMs(request);
+    const limits = { headMs: Math.min(wholeMs, this.#headMs(request)), wholeMs };
+    const deadline = new AnswerDeadline(this.clock, limits, lateBy);
+    const { signal: either, release } = linkedSignal(signal, deadline.signal);
+    return {
+      signal: either,
+      deadline,
+      release() {
+        deadline.release();
+        release();
+      },
+    };
+  }
+
+  async #open(request: HttpRequest, { signal, deadline }: Life) {
     const { pool, prefix } = this.#pools[request.host];
     try {
       const answer = await pool.request({
         path: prefix + request.path,
         method: 'POST',
         headers: { ...request.headers, ...lengthOf(request.body) },
-        body: this.#outgoing(request.body),
+        body: this.#outgoing(request.body, deadline),
         signal,
-        headersTimeout: this.#answerMs(request),
       });
+      deadline.headCame();
       // An error that arrives when nobody reads any more would end the process.
       answer.body.on('error', () => {});
       const { headers } = answer;
@@ -151,19 +193,23 @@ export class Http {
     }
   }
 
-  #outgoing(body: string | Uint8Array | undefined): string | Uint8Array | Readable | null {
+  #outgoing(
+    body: string | Uint8Array | undefined,
+    deadline: AnswerDeadline,
+  ): string | Uint8Array | Readable | null {
     if (body === undefined) return null;
     if (typeof body !== 'string' && body.length > PIECE_BYTES)
-      return Readable.from(this.#cut(body), { objectMode: false });
+      return Readable.from(this.#cut(body, deadline), { objectMode: false });
     this.#sentBytes += typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     return body;
   }
 
-  *#cut(body: Uint8Array): Generator<Uint8Array> {
+  *#cut(body: Uint8Array, deadline: AnswerDeadline): Generator<Uint8Array> {
     for (let start = 0; start < body.length; start += PIECE_BYTES) {
       const piece = body.subarray(start, start + PIECE_BYTES);
       this.#sentBytes += piece.length;
       yield piece;
+      deadline.sent();
     }
   }
 
@@ -180,7 +226,7 @@ export class Http {
 
   async *#pieces(body: Body, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     try {
-      for await (const chunk of body) {
+      for await (const chunk of inSteadyProgress(body, this.clock, this.timeouts.silenceMs)) {
         this.#receivedBytes += chunk.length;
         yield chunk;
       }
@@ -194,6 +240,17 @@ export class Http {
 }
 
 type Body = Dispatcher.ResponseData['body'];
+
+interface Life {
+  readonly signal: AbortSignal;
+  readonly deadline: AnswerDeadline;
+  readonly release: () => void;
+}
+
+/** The service has the request: it took all of it, and then did not answer. */
+function lateBy(limitMs: number): LostConnection {
+  return new LostConnection(`no whole answer within ${limitMs / 1000} s`, true, true, undefined);
+}
 
 function lengthOf(body: string | Uint8Array | undefined): Record<string, string> {
   if (body === undefined) return {};

@@ -1,5 +1,13 @@
 import PQueue from 'p-queue';
-import { type Clock, type Instant, instantIn, LONG_AGO, laterOf, remainingMs } from '../util/clock.ts';
+import {
+  type Clock,
+  elapsedMs,
+  type Instant,
+  instantIn,
+  LONG_AGO,
+  laterOf,
+  remainingMs,
+} from '../util/clock.ts';
 import { ApiError } from './errors.ts';
 import { type CommitFlight, SideBySide } from './upload/side-by-side.ts';
 
@@ -62,7 +70,7 @@ export class CallQueue {
     session: new PQueue({ concurrency: CONTENT_LANES.session.max }),
     prefetch: new PQueue({ concurrency: CONTENT_LANES.prefetch.max }),
   };
-  readonly #waiting = new Set<AbortController>();
+  readonly #waiting = new Map<AbortController, Instant>();
   readonly #depths: Record<Lane, { waiting: number; running: number }> = {
     metadata: { waiting: 0, running: 0 },
     read: { waiting: 0, running: 0 },
@@ -74,6 +82,7 @@ export class CallQueue {
   };
   #pausedUntil: Instant = LONG_AGO;
   #nextShrink: Instant = LONG_AGO;
+  #lastSuccess: Instant = LONG_AGO;
   #paused = false;
 
   readonly #sideBySide: SideBySide;
@@ -97,7 +106,7 @@ export class CallQueue {
     const waiting = new AbortController();
     const stop = () => waiting.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
-    this.#waiting.add(waiting);
+    this.#waiting.set(waiting, this.world.clock.instant());
     const depth = this.#depths[lane];
     let place: keyof LaneDepth = 'waiting';
     depth[place] += 1;
@@ -119,6 +128,7 @@ export class CallQueue {
 
   /** The service took a call: there may be slightly more of them. */
   succeeded(lane: Lane, flight: CommitFlight = { overlapped: false }): void {
+    this.#lastSuccess = this.world.clock.instant();
     this.#shared(lane).grow();
     this.#sideBySide.succeeded(flight);
     this.#tuneUploads();
@@ -149,12 +159,24 @@ export class CallQueue {
   pause(ms: number): void {
     this.#pausedUntil = laterOf(this.#pausedUntil, instantIn(this.world.clock, ms));
     const refusal = this.#longPause();
-    if (refusal) for (const waiting of [...this.#waiting]) waiting.abort(refusal);
+    if (refusal) for (const waiting of [...this.#waiting.keys()]) waiting.abort(refusal);
     if (this.#paused) return;
     this.#paused = true;
     this.#metadata.queue.pause();
     this.#content.queue.pause();
     void this.#resume();
+  }
+
+  /**
+   * The service was not to be had for a call as long as that was tried. Those that have waited as long for their turn
+   * fail too: one after the other, the last of them would wait for many minutes.
+   */
+  refuseLongWaiting(reason: ApiError): void {
+    const { clock, patienceMs } = this.world;
+    // One call that fails while others go well says nothing of these.
+    if (elapsedMs(clock, this.#lastSuccess) < patienceMs) return;
+    for (const [waiting, since] of [...this.#waiting])
+      if (elapsedMs(clock, since) >= patienceMs) waiting.abort(reason);
   }
 
   /** Whether calls are held back for now. */

@@ -19,10 +19,13 @@ export function rpcRequest(route: string, arg: unknown, host: Host = 'base'): Ca
   };
 }
 
-/** RPC style, for a call that may have much to do. */
+/** RPC style, for a call that may move or remove many files. */
 export function slowRpcRequest(route: string, arg: unknown): CallRequest {
   return { ...rpcRequest(route, arg), answerTimeout: 'slow' };
 }
+
+/** The commit of a large file, or of many: more than an entry takes, and less than a client waits for. */
+export const COMMIT_TIMEOUT = { ms: 50_000 };
 
 /** Content-upload style: the argument is a header, the body the bytes. */
 export function uploadRequest(route: string, arg: unknown, bytes: Uint8Array): CallRequest {
@@ -32,7 +35,6 @@ export function uploadRequest(route: string, arg: unknown, bytes: Uint8Array): C
     path: pathOfRoute(route),
     headers: { 'content-type': 'application/octet-stream', 'dropbox-api-arg': headerJson(arg) },
     body: bytes,
-    answerTimeout: 'slow',
   };
 }
 

@@ -5,7 +5,7 @@ import type { Client } from './context.ts';
 import { copiedTo } from './copied.ts';
 import { statOf } from './listing.ts';
 import type { Entry, FolderEntry, Remote } from './remote.ts';
-import { parsed, readNull, slowRpcRequest } from './request.ts';
+import { parsed, readNull, rpcRequest, slowRpcRequest } from './request.ts';
 import type {
   CreateFolderArg,
   CreateFolderResult,
@@ -37,7 +37,7 @@ async function createFolder(client: Client, path: Path, signal: Signal): Promise
   const { caller, root } = client;
   const arg: CreateFolderArg = { path: root.belowRoot(path), autorename: false };
   return caller.call({
-    request: slowRpcRequest('files/create_folder_v2', arg),
+    request: rpcRequest('files/create_folder_v2', arg),
     lane: 'commit',
     signal,
     read: ({ text }) => root.folder(parsed<CreateFolderResult>(text).metadata),

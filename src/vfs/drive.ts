@@ -81,6 +81,9 @@ const HOLD_MS = 5_000;
 /** As long as clients keep a listing themselves. */
 const STALE_MS = 10_000;
 
+/** How long the end waits for calls under way, as the journal does for what it sends. */
+const CLOSE_GRACE_MS = 10_000;
+
 /** What others change is to be seen within a second, and asking takes a moment too. */
 const FEED_EVERY_MS = 600;
 
@@ -171,11 +174,29 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     status: () => ({ isFeedAlive: feed.isAlive, heldFiles: held.count, metadataBytes: known.sizeBytes }),
     async close() {
       await writeBack?.close();
-      await tree.idle();
-      await held.close();
-      await repairs.close();
+      const finish = async () => {
+        await tree.idle();
+        await held.close();
+        await repairs.close();
+      };
+      await withinGrace(finish(), { clock, log });
       await metadata.subtrees.close();
       await feed.close();
     },
   };
+}
+
+/** Waits for `work`, which depends on the service, but not for ever: what is kept on this machine goes on at the next start. */
+async function withinGrace(
+  work: Promise<void>,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Promise<void> {
+  const ended = new AbortController();
+  const isOver = clock.sleep(CLOSE_GRACE_MS, ended.signal).then(
+    () => true,
+    () => false,
+  );
+  const isLate = await Promise.race([work.then(() => false), isOver]);
+  ended.abort();
+  if (isLate) log.warn('calls of the storage service were cut off at the end of the grace time');
 }

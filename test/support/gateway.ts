@@ -55,6 +55,7 @@ export const TEST_MS = 10 * 60_000;
 const PATIENT: HttpTimeouts = {
   connectMs: TEST_MS,
   answerMs: TEST_MS,
+  firstAnswerMs: TEST_MS,
   slowAnswerMs: TEST_MS,
   silenceMs: TEST_MS,
 };

@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts';
 import { CallFailure, failureOfEntry } from '../failure.ts';
 import type { HttpAnswer } from '../http.ts';
 import type { FileEntry, SessionCommit } from '../remote.ts';
-import { type CallRequest, parsed, slowRpcRequest } from '../request.ts';
+import { type CallRequest, COMMIT_TIMEOUT, parsed, rpcRequest } from '../request.ts';
 import type {
   UploadSessionFinishArg,
   UploadSessionFinishBatchArg,
@@ -180,7 +180,7 @@ class Batch {
 
 function requestOf(entries: readonly Entry[]): CallRequest {
   const arg: UploadSessionFinishBatchArg = { entries: entries.map(({ arg }) => arg) };
-  return slowRpcRequest(ROUTE, arg);
+  return { ...rpcRequest(ROUTE, arg), answerTimeout: COMMIT_TIMEOUT };
 }
 
 function checked(file: FileEntry | undefined, commit: Commit): FileEntry | Error {

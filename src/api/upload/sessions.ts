@@ -4,7 +4,7 @@ import type { Client } from '../context.ts';
 import { ApiError } from '../errors.ts';
 import type { CallFailure } from '../failure.ts';
 import type { Remote, UploadPart, UploadSession } from '../remote.ts';
-import { parsed, readNull, uploadRequest } from '../request.ts';
+import { COMMIT_TIMEOUT, parsed, readNull, uploadRequest } from '../request.ts';
 import type { UploadSessionAppendArg, UploadSessionStartArg, UploadSessionStartResult } from '../wire.ts';
 import { commitBy } from './commit.ts';
 import { finishArg, finishBatch } from './finish-batch.ts';
@@ -45,7 +45,8 @@ export function sessionsOf(client: Client): Sessions {
 
     // The session is used up by its commit, so a second try can only tell that there was a first.
     async finishSession(commit, signal) {
-      const request = uploadRequest('files/upload_session/finish', finishArg(client, commit), EMPTY);
+      const call = uploadRequest('files/upload_session/finish', finishArg(client, commit), EMPTY);
+      const request = { ...call, answerTimeout: COMMIT_TIMEOUT };
       return commitBy(
         client,
         { ...commit, started: momentNow(client.clock) },

@@ -166,7 +166,7 @@ class Ages {
 
   isOver(name: string, lifetimeSeconds: number): boolean {
     const began = this.#began.get(name);
-    if (lifetimeSeconds <= 0 || !began) return false;
+    if (lifetimeSeconds <= 0 || began === undefined) return false;
     return elapsedMs(this.clock, began) >= lifetimeSeconds * 1000;
   }
 }

@@ -228,7 +228,7 @@ describe('the long poll', () => {
   test('is not cut by the time that other answers may take', async () => {
     await scripted.close();
     scripted = await openScripted({
-      timeouts: { connectMs: 1000, answerMs: 200, slowAnswerMs: 200, silenceMs: 60_000 },
+      timeouts: { connectMs: 1000, answerMs: 200, firstAnswerMs: 200, slowAnswerMs: 200, silenceMs: 60_000 },
     });
     let answer = () => {};
     scripted.service.on(LONGPOLL, (response, call, request) => {

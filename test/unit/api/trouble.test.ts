@@ -69,7 +69,7 @@ describe('what passes is waited out', () => {
 
   test('a service that does not answer in time', async () => {
     await scripted.close();
-    scripted = await openScripted({ timeouts: { ...HTTP_TIMEOUTS, answerMs: 50 } });
+    scripted = await openScripted({ timeouts: { ...HTTP_TIMEOUTS, firstAnswerMs: 50, answerMs: 50 } });
     scripted.service.on(STAT, hang, found);
     expect(await scripted.remote.stat(at('/f'))).toMatchObject({ name: 'f' });
   });

@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createRemote, type HttpRemote } from '../../../src/api/client.ts';
+import { HTTP_TIMEOUTS, Http, LostConnection } from '../../../src/api/http.ts';
+import type { FileEntry } from '../../../src/api/remote.ts';
+import { elapsedMs, systemClock } from '../../../src/util/clock.ts';
+import { silentLog } from '../../../src/util/log.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { at, openScripted } from '../../support/scripted-remote.ts';
+import { type Answer, fileMetadata } from '../../support/scripted-service.ts';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** A service that accepts connections and then does with them what `serve` does. */
+async function rawService(serve: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.resume();
+    serve(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closers.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, 'close');
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const silent = () => {};
+
+/** Sends `piece` every few milliseconds for as long as the connection lives. */
+const dripping = (head: string, piece: string) => (socket: Socket) => {
+  socket.write(head);
+  const timer = setInterval(() => socket.write(piece), 5);
+  socket.on('close', () => clearInterval(timer));
+};
+
+const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
+const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n`;
+
+describe('a service that accepts and never answers', () => {
+  const body = new Uint8Array(300 * 1024);
+  const session = { id: 's' };
+  const commit = { session, sizeBytes: 1, path: at('/f'), options: { mode: { if: 'any' } as const } };
+  test.each<[string, (remote: HttpRemote) => Promise<unknown>]>([
+    ['a question for an entry', (remote) => remote.stat(at('/f'))],
+    ['a page of the change feed', (remote) => remote.changesSince('c')],
+    ['a new folder', (remote) => remote.createFolder(at('/f'))],
+    ['a short upload', (remote) => remote.upload(at('/f'), new Uint8Array(1), { mode: { if: 'any' } })],
+    ['a long upload', (remote) => remote.upload(at('/f'), body, { mode: { if: 'any' } })],
+    [
+      'a part of an upload',
+      (remote) => remote.appendSession(session, { offset: 0, bytes: body, last: true }),
+    ],
+    ['the commit of an upload', (remote) => remote.finishSession(commit)],
+    ['the commit of several uploads', async (remote) => Promise.all(await remote.finishSessions([commit]))],
+  ])('%s ends within a minute', async (_what, call) => {
+    const url = await rawService(silent);
+    const clock = new ManualClock();
+    const urls = { apiUrl: url, contentUrl: url, notifyUrl: url };
+    const credentials = { token: 't' };
+    const remote = createRemote({ ...urls, credentials, root: '', clock, httpClock: clock, log: silentLog });
+    closers.push(() => remote.close());
+    const start = clock.instant();
+    const outcome = await clock.during(
+      call(remote).then(
+        (result) => result,
+        (error: unknown) => error,
+      ),
+    );
+    expect([outcome].flat()[0]).toMatchObject({ failure: 'offline' });
+    expect(elapsedMs(clock, start)).toBeLessThanOrEqual(60_000);
+  });
+});
+
+describe('an answer that drips for ever', () => {
+  const LIMITS = { ...HTTP_TIMEOUTS, answerMs: 150, silenceMs: 100 };
+
+  test.each([
+    ['in its head', dripping('HTTP/1.1 200 OK\r\n', 'x-drip: 1\r\n'), /no whole answer/],
+    ['in its body', dripping(HEAD, chunk(1)), /only \d+ bytes came/],
+    ['fast enough for a slow line', dripping(HEAD, chunk(8 * 1024)), /no whole answer/],
+  ])('%s is given up', async (_how, serve, message) => {
+    const url = await rawService(serve);
+    const http = new Http({ base: url, content: url, notify: url }, LIMITS);
+    closers.push(() => http.close());
+    const request = { host: 'base', path: '/2/files/get_metadata', headers: {}, body: '{}' } as const;
+    const signal = new AbortController().signal;
+    const failure = await http.send({ ...request, wholeAnswerMs: 600 }, signal).catch((error) => error);
+    expect(failure).toBeInstanceOf(LostConnection);
+    expect(failure.message).toMatch(message);
+  });
+});
+
+/** As `fileMetadata` describes it. */
+const fileOf = (sizeBytes: number): FileEntry => ({
+  kind: 'file',
+  id: 'id:AAAAAAAAAAAAAAAAAAAAAA',
+  path: at('/f'),
+  name: 'f',
+  rev: '0123456789abc',
+  sizeBytes,
+  modifiedMs: 0,
+  committedMs: 0,
+});
+
+test.each<[string, number]>([
+  ['falls silent', 0],
+  ['drips', 1],
+])('a download that %s is cut, so that the rest can be asked for', async (_how, dripBytes) => {
+  const sizeBytes = 1_000_000;
+  const half: Answer = (response) => {
+    const result = JSON.stringify(fileMetadata('/f', { size: sizeBytes }));
+    response.writeHead(200, { 'dropbox-api-result': result, 'content-length': sizeBytes });
+    response.write(Buffer.alloc(sizeBytes / 2));
+    if (dripBytes === 0) return;
+    const timer = setInterval(() => response.write(Buffer.alloc(dripBytes)), 5);
+    response.on('close', () => clearInterval(timer));
+  };
+  const scripted = await openScripted({ timeouts: { ...HTTP_TIMEOUTS, silenceMs: 100 } });
+  closers.push(() => scripted.close());
+  scripted.service.on('files/download', half);
+  const { bytes } = await scripted.remote.download(fileOf(sizeBytes), undefined);
+  let receivedBytes = 0;
+  const read = async () => {
+    for await (const piece of bytes) receivedBytes += piece.length;
+  };
+  await expect(read()).rejects.toMatchObject({ failure: 'offline', details: { cut: {} } });
+  expect(receivedBytes).toBeGreaterThanOrEqual(sizeBytes / 2);
+});
+
+test('a download whose reader is slow is not cut', async () => {
+  const sizeBytes = 600_000;
+  const scripted = await openScripted({ timeouts: { ...HTTP_TIMEOUTS, silenceMs: 100 } });
+  closers.push(() => scripted.close());
+  scripted.service.on('files/download', (response) => {
+    const result = JSON.stringify(fileMetadata('/f', { size: sizeBytes }));
+    response.writeHead(200, { 'dropbox-api-result': result, 'content-length': sizeBytes });
+    response.end(Buffer.alloc(sizeBytes));
+  });
+  const { bytes } = await scripted.remote.download(fileOf(sizeBytes), undefined);
+  let receivedBytes = 0;
+  for await (const piece of bytes) {
+    if (receivedBytes < 200_000) await systemClock.sleep(150);
+    receivedBytes += piece.length;
+  }
+  expect(receivedBytes).toBe(sizeBytes);
+});

@@ -1,0 +1,24 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { elapsedMs } from '../../../src/util/clock.ts';
+import { MemoryDrive, turn } from '../../support/memory-drive.ts';
+import { at } from '../../support/memory-remote.ts';
+
+let drive: MemoryDrive;
+beforeEach(async () => {
+  drive = await MemoryDrive.open();
+});
+afterEach(() => drive.close());
+
+test('a drive ends within its grace time though the service does not answer, and commits what it held at the next start', async () => {
+  const { clock, remote } = drive;
+  await drive.files.hold(at('/a'), 3_600_000);
+  const gate = remote.holdNext('upload', 'begin');
+  const start = clock.instant();
+  await clock.during(drive.files.close());
+  expect(elapsedMs(clock, start)).toBeLessThanOrEqual(10_000);
+  drive.kill();
+  gate.release();
+  await drive.start();
+  while (drive.files.status().heldFiles > 0) await turn();
+  expect(remote.paths).toEqual(['/a']);
+});
