@@ -184,8 +184,9 @@ export class Caller {
         log.warn('a call of the storage service failed', { ...fields, requestId });
       if (lane && (failure.reason === 'lost' || failure.reason === 'server'))
         queue.refuseLongWaiting(failure.error);
-      if (lane && verdict.retryAfterMs !== undefined) queue.pause(verdict.retryAfterMs);
-      return verdict;
+      if (!lane || verdict.retryAfterMs === undefined) return verdict;
+      queue.pause(verdict.retryAfterMs);
+      return { retry: false, retryAfterMs: queue.closedMs };
     }
     meter.retried(failure.reason);
     log.warn('a call of the storage service is tried again', {

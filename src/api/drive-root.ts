@@ -9,9 +9,19 @@ interface Named {
   readonly path_display?: string;
 }
 
+/** An entry of a kind that the API did not have when this was written. */
+export class UnknownKind extends Error {
+  override readonly name = 'UnknownKind';
+
+  constructor(readonly tag: string) {
+    super(`an entry of the unknown kind "${tag}"`);
+  }
+}
+
 /**
  * The account's folder that is the drive's root: from the drive's paths to the wire's and back. What is
- * read is checked, as far as we depend on it: throws `TypeError` or `PathError` for an entry without sense.
+ * read is checked, as far as we depend on it. Throws `TypeError` for an entry without sense, `PathError` for a name that
+ * no path can hold, `UnknownKind`.
  */
 export class DriveRoot {
   readonly #names: readonly string[];
@@ -63,17 +73,29 @@ export class DriveRoot {
         return this.file(metadata, folder);
       case 'folder':
         return this.folder(metadata, folder);
-      default:
+      case 'deleted':
         throw new TypeError('neither a file nor a folder');
+      default:
+        return this.#ofUnknownKind(metadata, folder);
     }
   }
 
   /** `undefined` for what lies outside the drive, and for its root itself, which is not an entry of it. */
   change(metadata: Metadata, folder?: Path): Change | undefined {
     const deleted = metadata['.tag'] === 'deleted';
+    checkPlace(metadata);
     const path = this.#pathOf(metadata);
     if (path === undefined || (path === ROOT && !deleted)) return undefined;
     return deleted ? { kind: 'deleted', path } : { kind: 'put', entry: this.entry(metadata, folder) };
+  }
+
+  /** Whatever has all that a file has is one: somebody may look for it. */
+  #ofUnknownKind(metadata: Record<string, unknown>, folder: Path | undefined): FileEntry {
+    const tag = metadata['.tag'];
+    if (!isText(tag)) throw new TypeError('an entry without a kind');
+    if (!isText(metadata['rev'])) throw new UnknownKind(tag);
+    // Its fields are checked like those of any file.
+    return this.file(metadata as unknown as FileMetadata, folder);
   }
 
   /**
@@ -81,6 +103,7 @@ export class DriveRoot {
    * in the case of whoever wrote first (service-api.md §9.1).
    */
   #place(metadata: Named, folder: Path | undefined): { readonly path: Path; readonly name: string } {
+    checkPlace(metadata);
     const path = folder === undefined ? this.#pathOf(metadata) : join(folder, metadata.name);
     if (path === undefined) throw new PathError('an entry outside the drive');
     return { path, name: metadata.name.normalize('NFC') };
@@ -93,6 +116,15 @@ export class DriveRoot {
     const outside = this.#names.some((name, depth) => foldName(name) !== foldName(names[depth] ?? ''));
     return outside ? undefined : pathOf(names.slice(this.#names.length));
   }
+}
+
+/** To leave out an entry without a name or a place would hide a file, and to believe it would show one that is not there. */
+function checkPlace({ name, path_lower, path_display }: Named): void {
+  const path = path_display ?? path_lower;
+  if (!isText(name) || !isText(path) || !path.startsWith('/'))
+    throw new TypeError('an entry without name or path');
+  if (foldName(path.slice(path.lastIndexOf('/') + 1)) !== foldName(name))
+    throw new TypeError('an entry whose path ends with another name');
 }
 
 function isText(value: unknown): value is string {

@@ -2,6 +2,7 @@ import { type Instant, instantIn, LONG_AGO, remainingMs } from '../util/clock.ts
 import { keyOf, type Path, PathError, ROOT } from '../util/path.ts';
 import type { Trouble } from './caller.ts';
 import type { Client } from './context.ts';
+import { UnknownKind } from './drive-root.ts';
 import { ApiError } from './errors.ts';
 import { askedWaitMs } from './failure.ts';
 import type { Lane } from './queue.ts';
@@ -32,8 +33,15 @@ export type Listing = Pick<
   'stat' | 'locate' | 'list' | 'latestCursor' | 'awaitChange' | 'changesSince'
 >;
 
+/** Pages of one listing in a row that bring no new name: the service has lost its way. */
+const STALLED_PAGES_MAX = 100;
+
+/** Kinds of entries that are told of in the log. */
+const KINDS_TOLD_MAX = 100;
+
 /** Entries, listings and the change feed. */
-export function listingOf(client: Client): Listing {
+export function listingOf(context: Client): Listing {
+  const client: ListingClient = { ...context, toldKinds: new Set() };
   return {
     stat: (path, signal) => statOf(client, path, { signal }),
     locate: (id, signal) => locationOf(client, id, signal),
@@ -97,9 +105,14 @@ async function locationOf(
   }
 }
 
+interface ListingClient extends Client {
+  /** Unknown kinds of entries that the log has been told of. */
+  readonly toldKinds: Set<string>;
+}
+
 /** A page may be empty and not be the last: only `has_more` tells. */
 async function* pagesOf(
-  client: Client,
+  client: ListingClient,
   folder: Path,
   options: { readonly recursive: boolean; readonly ahead?: boolean },
   signal: AbortSignal | undefined,
@@ -111,12 +124,28 @@ async function* pagesOf(
     folder,
     recursive: options.recursive,
   };
+  const seen = new Set<string>();
   let next = await page(client, 'files/list_folder', arg, how);
+  let stalledPages = isNews(next, seen) ? 0 : 1;
   yield next;
   while (next.hasMore) {
     next = await page(client, 'files/list_folder/continue', { cursor: next.cursor }, how);
+    stalledPages = isNews(next, seen) ? 0 : stalledPages + 1;
+    if (stalledPages > STALLED_PAGES_MAX) throw endless('files/list_folder/continue');
     yield next;
   }
+}
+
+/** Whether the page tells of a name that is not in `seen`; puts its names there. */
+function isNews({ changes }: Page, seen: Set<string>): boolean {
+  const before = seen.size;
+  for (const change of changes) seen.add(keyOf(change.kind === 'put' ? change.entry.path : change.path));
+  return seen.size > before;
+}
+
+function endless(route: string): ApiError {
+  const message = `${route}: the storage service goes on without end and tells nothing new; try again later`;
+  return new ApiError('unavailable', message);
 }
 
 interface PageOptions {
@@ -129,7 +158,7 @@ interface PageOptions {
 
 /** One page of a listing or of the change feed. */
 function page(
-  { caller, root, log }: Client,
+  { caller, root, log, toldKinds }: ListingClient,
   route: string,
   arg: ListFolderArg | ListFolderContinueArg,
   { lane, signal, folder, recursive }: PageOptions,
@@ -141,6 +170,12 @@ function page(
       const found = root.change(metadata, parent);
       return found && !isItself(found, folder) ? [found] : [];
     } catch (error) {
+      if (error instanceof UnknownKind) {
+        if (!toldKinds.has(error.tag) && toldKinds.size < KINDS_TOLD_MAX)
+          log.warn('entries of a kind that davgate does not know are left out', { kind: error.tag });
+        toldKinds.add(error.tag);
+        return [];
+      }
       if (!(error instanceof PathError)) throw error;
       // One name that no path can hold must not hide all others.
       log.warn('an entry of the storage service is left out', { reason: error.message });
@@ -155,6 +190,8 @@ function page(
       const { entries, cursor, has_more: hasMore } = parsed<ListFolderResult>(text);
       if (typeof cursor !== 'string' || typeof hasMore !== 'boolean')
         throw new TypeError('a page without cursor or has_more');
+      if (hasMore && 'cursor' in arg && arg.cursor === cursor)
+        throw new TypeError('a page that is not the last and leads to itself');
       return { changes: entries.flatMap(change), cursor, hasMore };
     },
   });

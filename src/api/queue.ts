@@ -8,7 +8,9 @@ import {
   laterOf,
   remainingMs,
 } from '../util/clock.ts';
+import { linkedSignal } from '../util/linked-signal.ts';
 import { ApiError } from './errors.ts';
+import { CallFailure } from './failure.ts';
 import { type CommitFlight, SideBySide } from './upload/side-by-side.ts';
 
 /**
@@ -47,6 +49,12 @@ const CONTENT_LANES: Readonly<Record<Exclude<Lane, 'metadata'>, { priority: numb
 /** How often the number of calls is halved at most. */
 const SHRINK_EVERY_MS = 1000;
 
+/**
+ * A pause up to this length is kept as the service asked for it. It never asks for more than some minutes; a longer one
+ * is a mistake of something in front of it, and one call in `every` finds out whether it still holds.
+ */
+const TRIAL_MS = { from: 300_000, every: 60_000 };
+
 export interface QueueWorld {
   readonly clock: Clock;
   /** A longer pause of the account fails the calls that wait instead of holding them. */
@@ -81,9 +89,12 @@ export class CallQueue {
     prefetch: { waiting: 0, running: 0 },
   };
   #pausedUntil: Instant = LONG_AGO;
+  /** In a pause that is too long to be believed, the next call goes out all the same from then on. */
+  #nextTrial: Instant | undefined;
   #nextShrink: Instant = LONG_AGO;
   #lastSuccess: Instant = LONG_AGO;
   #paused = false;
+  #woken = new AbortController();
 
   readonly #sideBySide: SideBySide;
 
@@ -102,6 +113,7 @@ export class CallQueue {
     flight: CommitFlight = { overlapped: false },
   ): Promise<T> {
     signal.throwIfAborted();
+    if (this.#isTrialDue) return this.#tryOut(job);
     this.#refuseLongPause();
     const waiting = new AbortController();
     const stop = () => waiting.abort(signal.reason);
@@ -155,9 +167,11 @@ export class CallQueue {
     this.#shared(lane).shrink();
   }
 
-  /** No call of the account goes out for `ms` milliseconds. */
+  /** No call of the account goes out for `ms` milliseconds, but for trials. */
   pause(ms: number): void {
-    this.#pausedUntil = laterOf(this.#pausedUntil, instantIn(this.world.clock, ms));
+    const { clock } = this.world;
+    this.#pausedUntil = laterOf(this.#pausedUntil, instantIn(clock, ms));
+    if (ms > TRIAL_MS.from) this.#nextTrial = instantIn(clock, TRIAL_MS.every);
     const refusal = this.#longPause();
     if (refusal) for (const waiting of [...this.#waiting.keys()]) waiting.abort(refusal);
     if (this.#paused) return;
@@ -179,6 +193,15 @@ export class CallQueue {
       if (elapsedMs(clock, since) >= patienceMs) waiting.abort(reason);
   }
 
+  /** How long it is worth while to stay away: until the pause ends, or until a call is let out for a trial. */
+  get closedMs(): number {
+    const { clock } = this.world;
+    const leftMs = Math.max(0, this.#leftMs());
+    return this.#nextTrial === undefined
+      ? leftMs
+      : Math.min(leftMs, Math.max(0, remainingMs(clock, this.#nextTrial)));
+  }
+
   /** Whether calls are held back for now. */
   get paused(): boolean {
     return this.#paused;
@@ -194,14 +217,40 @@ export class CallQueue {
     return structuredClone(this.#depths);
   }
 
+  get #isTrialDue(): boolean {
+    return this.#paused && this.#nextTrial !== undefined && this.#nextTrial <= this.world.clock.instant();
+  }
+
+  /** Lets one call out during a pause. An answer of the service to it, a refusal too, ends the pause. */
+  async #tryOut<T>(job: () => Promise<T>): Promise<T> {
+    this.#nextTrial = instantIn(this.world.clock, TRIAL_MS.every);
+    try {
+      const result = await job();
+      this.#endPause();
+      return result;
+    } catch (failure) {
+      if (failure instanceof CallFailure && failure.reason === 'refused') this.#endPause();
+      throw failure;
+    }
+  }
+
+  #endPause(): void {
+    this.#pausedUntil = LONG_AGO;
+    this.#woken.abort();
+  }
+
   async #resume(): Promise<void> {
     const { clock, signal } = this.world;
+    this.#woken = new AbortController();
+    const woken = linkedSignal(signal, this.#woken.signal);
     try {
       for (let leftMs = this.#leftMs(); leftMs > 0; leftMs = this.#leftMs())
-        await clock.sleep(leftMs, signal);
+        await clock.sleep(leftMs, woken.signal);
     } catch {
-      // Closed: calls that start now fail by themselves.
+      // The pause was ended early, or the client is closed: calls that start now fail by themselves.
     }
+    woken.release();
+    this.#nextTrial = undefined;
     this.#paused = false;
     this.#metadata.queue.start();
     this.#content.queue.start();
@@ -230,8 +279,8 @@ export class CallQueue {
   }
 
   #longPause(): ApiError | undefined {
-    const retryAfterMs = this.#leftMs();
-    if (retryAfterMs <= this.world.patienceMs) return undefined;
+    if (this.#leftMs() <= this.world.patienceMs) return undefined;
+    const retryAfterMs = this.closedMs;
     return new ApiError('rate-limited', 'the storage service wants no calls for a while', { retryAfterMs });
   }
 

@@ -1,5 +1,5 @@
 import type { Change, Remote } from '../../api/remote.ts';
-import { ageMs, type Clock, type Instant, type Moment, momentNow } from '../../util/clock.ts';
+import { ageMs, type Clock, elapsedMs, type Instant, type Moment, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { isApiFailure } from '../errors.ts';
 
@@ -35,6 +35,15 @@ const SILENCE_MS_MAX = POLL_MS + 120_000;
 
 /** After a poll that woke us for nothing, so that no fault of the service can make us spin. */
 const EMPTY_PAUSE_MS = 250;
+
+/** A poll in which nothing happened lasts longer than this, or the service does not wait. */
+const POLL_MS_MIN = 5_000;
+
+/** Pages of one look at the changes, at most: twenty million entries. */
+const PAGES_MAX = 10_000;
+
+/** Pages in a row without a single change that are not the last. */
+const EMPTY_PAGES_MAX = 100;
 
 const RETRY_MS = { first: 1_000, max: 60_000 };
 
@@ -105,11 +114,14 @@ export class ChangeFeed {
     await this.#catchUp(signal);
     this.#up();
     for (;;) {
+      const asked = clock.instant();
       const hasChanged = await remote.awaitChange(this.#cursor, POLL_MS, signal);
       this.#failures = 0;
       if (!hasChanged) {
         this.#heard = momentNow(clock);
         listener.reached(this.#heard.instant);
+        const restMs = POLL_MS_MIN - elapsedMs(clock, asked);
+        if (restMs > 0) await clock.sleep(restMs, signal);
         continue;
       }
       await this.#pace(signal);
@@ -129,12 +141,17 @@ export class ChangeFeed {
     const { remote, clock, listener } = this.parts;
     const doubted = this.#isLate || (this.#isAlive && this.#isSilent);
     let count = 0;
-    for (let hasMore = true; hasMore; ) {
+    let emptyPages = 0;
+    let pages = 0;
+    for (let hasMore = true; hasMore; pages++) {
+      if (pages === PAGES_MAX || emptyPages > EMPTY_PAGES_MAX)
+        throw new Error('the storage service goes on telling changes without end');
       const asked = clock.instant();
       const page = await remote.changesSince(this.#cursor ?? '', signal);
       await listener.apply(page.changes, { doubted });
       this.#cursor = page.cursor;
       count += page.changes.length;
+      emptyPages = page.changes.length === 0 ? emptyPages + 1 : 0;
       hasMore = page.hasMore;
       if (!hasMore) listener.reached(asked);
     }

@@ -24,6 +24,9 @@ const SINGLE_QUESTIONS_MAX = 2;
 /** What keeps changing while it is asked for is asked for so often. */
 const ATTEMPTS_MAX = 8;
 
+/** Rounds of changes that are worked into one listing while more arrive. */
+const SETTLING_MAX = 100;
+
 /** A listing that the service breaks off is begun so often. */
 const RESETS_MAX = 3;
 
@@ -188,7 +191,9 @@ export class Inquiries {
     signal: AbortSignal,
   ): Promise<void> {
     const { times, isHidden } = this.parts;
+    let attempts = 0;
     for (let changes = takeChanges(fetch); changes.size > 0; changes = takeChanges(fetch)) {
+      if (++attempts > SETTLING_MAX) throw tooUnsteady(folder.path);
       const unsure: string[] = [];
       for (const [key, known] of changes) {
         const name = nameOf(key as Path);

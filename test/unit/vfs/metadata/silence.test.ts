@@ -54,3 +54,52 @@ test('a feed that goes on saying that nothing has changed is believed for ever',
   expect(feed.isFresh(asked)).toBe(true);
   await feed.close();
 });
+
+test('a service whose long polls end at once is asked again only every few seconds', async () => {
+  const clock = new ManualClock();
+  let polls = 0;
+  const feed = new ChangeFeed({
+    remote: {
+      latestCursor: async () => 'c',
+      changesSince: async () => ({ changes: [], cursor: 'c', hasMore: false }),
+      async awaitChange(_cursor, _timeoutMs, signal) {
+        await turn();
+        signal?.throwIfAborted();
+        polls++;
+        return false;
+      },
+    },
+    listener: { apply: async () => {}, reached() {}, reset() {} },
+    clock,
+    log: silentLog,
+    staleMs: 10_000,
+    everyMs: 0,
+  });
+  feed.start();
+  await turn(100);
+  expect(polls).toBe(1);
+  await feed.close();
+});
+
+test('a feed that tells changes without end is down, and asked again later', async () => {
+  const clock = new ManualClock();
+  const warnings: string[] = [];
+  let pages = 0;
+  const feed = new ChangeFeed({
+    remote: {
+      latestCursor: async () => 'c',
+      changesSince: async () => ({ changes: [], cursor: `c${pages++}`, hasMore: true }),
+      awaitChange: () => new Promise(() => {}),
+    },
+    listener: { apply: async () => {}, reached() {}, reset() {} },
+    clock,
+    log: { ...silentLog, warn: (event) => void warnings.push(event) },
+    staleMs: 10_000,
+    everyMs: 0,
+  });
+  feed.start();
+  await clock.untilSleeping();
+  expect(warnings).toEqual(['the change feed is down']);
+  expect(feed.isAlive).toBe(false);
+  await feed.close();
+});
