@@ -24,7 +24,8 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  instant: () => instantAt(performance.now()),
+  // Whole ms, as wall time has them: a due time that is made of both is stored as an integer.
+  instant: () => instantAt(Math.floor(performance.now())),
   async sleep(ms, signal) {
     for (let leftMs = ms; ; leftMs -= TIMER_MS_MAX) {
       await timer(Math.min(leftMs, TIMER_MS_MAX), signal);

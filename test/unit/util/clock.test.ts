@@ -39,3 +39,13 @@ test('a wait longer than a timer of Node holds does not end at once', async () =
   over.abort();
   await sleep;
 });
+
+test('ages of the system clock are whole milliseconds, so that due times can be stored as integers', async () => {
+  const start = systemClock.instant();
+  const ages = new Set<number>();
+  while (ages.size < 5) {
+    ages.add(elapsedMs(systemClock, start));
+    await systemClock.sleep(1);
+  }
+  expect([...ages].every(Number.isInteger)).toBe(true);
+});
