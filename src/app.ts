@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createRemote } from './api/client.ts';
 import { settingsForNextStart, usersOfRunningDrives } from './app/next-start.ts';
@@ -17,7 +16,7 @@ import type { Health } from './http/health.ts';
 import { LINKS_PATH, linkSite, type OpenSite } from './http/link-site.ts';
 import { type Listener, startListener } from './http/listener.ts';
 import { createMetrics, type DriveGauges, type Metrics } from './http/metrics.ts';
-import { bracketed } from './http/node-server.ts';
+import { urlFromOutside } from './http/node-server.ts';
 import { hashPassword } from './http/passwords.ts';
 import { createLockKeeper } from './lock-keeper.ts';
 import { type EmbeddedService, startEmbeddedService } from './service/embedded.ts';
@@ -137,10 +136,7 @@ interface Watchers {
 
 /** The address that links begin with, without a slash at the end. */
 function publicUrlOf({ publicUrl, listen, tls }: Config, { port }: Listener): string {
-  if (publicUrl !== undefined) return publicUrl;
-  // 0.0.0.0 is an address to listen on, and none to go to.
-  const name = listen.host === '0.0.0.0' || listen.host === '::' ? hostname() : bracketed(listen.host);
-  return `${tls ? 'https' : 'http'}://${name}:${port}`;
+  return publicUrl ?? urlFromOutside(listen.host, port, tls !== undefined);
 }
 
 /** The host names under which people reach this gateway. */

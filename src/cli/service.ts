@@ -1,4 +1,4 @@
-import { parseAddress } from '../config/address.ts';
+import { parseAddress, parseUrl } from '../config/address.ts';
 import { trustedProxiesOf } from '../config/proxies.ts';
 import { ConfigError } from '../config/settings.ts';
 import {
@@ -7,7 +7,7 @@ import {
   faultsHelp,
   parseFaults,
 } from '../service/faults/switches.ts';
-import { startService } from '../service/server.ts';
+import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
 import { systemClock } from '../util/clock.ts';
 import { terminalLog } from './log.ts';
 import { ADMIN_WORDS, adminCommand } from './service-admin/admin.ts';
@@ -17,11 +17,19 @@ import { wordsOf } from './words.ts';
 
 const HELP = `The embedded storage service alone: the API over a local folder.
 
-Usage: davgate service [--listen HOST:PORT] [--data DIR] [--trusted-proxy CIDR] [--fault NAME=NUMBER]...
+Usage: davgate service [--listen HOST:PORT] [--data DIR] [--tls-cert FILE --tls-key FILE] [--content-listen HOST:PORT]
+                       [--public-url URL] [--trusted-proxy CIDR] [--fault NAME=NUMBER]...
        davgate service app|account|token --help     manages its apps, accounts and tokens
        davgate service check --help                 looks for damage in its files
 
   --listen HOST:PORT  where to serve; default 127.0.0.1:8766. It plays the base, content and notify roles
+  --tls-cert FILE     serve https with this certificate (PEM)
+  --tls-key FILE      the certificate's private key (PEM)
+  --content-listen HOST:PORT
+                      a second address, for functions that carry file bytes (content_url). Each address then refuses the
+                      functions of the other, as the real service's hosts do
+  --public-url URL    the address under which people reach the service: shared links begin with it. Default: what it
+                      listens on, with this machine's name for 0.0.0.0
   --data DIR          its files; default $XDG_DATA_HOME/davgate-service
   --trusted-proxy CIDR  reverse proxies that say truly where a request comes from; several with commas between
   --fault NAME=NUMBER a fault to meet, for tests of a client; repeatable
@@ -34,11 +42,13 @@ ${faultsHelp()}
 /** `davgate service`: serves the API until it is told to stop, and prints addresses, app and token. */
 export async function serviceCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   if (ADMIN_WORDS.includes(args[0] ?? '')) return adminCommand(args, environment);
-  const { listen, data, fault, help, 'trusted-proxy': proxy } = valuesOf(args);
+  const values = valuesOf(args);
+  const { listen, data, fault, help, 'trusted-proxy': proxy } = values;
   if (help) return console.log(HELP);
   const service = await startService({
     dataDirectory: serviceDirectory(data, environment),
     listen: parseAddress({ text: listen ?? '127.0.0.1:8766', origin: '--listen' }),
+    ...addressesOf(values),
     clock: systemClock,
     log: terminalLog,
     trustedProxies: trustedProxiesOf(
@@ -51,14 +61,14 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
   const stopped = untilAskedToStop();
   console.log(`
 The storage service is at  ${service.url}
-  base_url, content_url and notify_url are all this address
+  ${rolesOf(service)}
   sign-in        ${email}  ${password ?? '(the password that was set)'}
   app key        ${appKey}
   app secret     ${appSecret}
   access token   ${token}
   refresh token  ${refreshToken}
 
-A drive on it:  DAVGATE_TOKEN=${token} davgate --api-url ${service.url}
+A drive on it:  DAVGATE_TOKEN=${token} davgate --api-url ${service.url}${contentFlag(service)}
 
 Press Ctrl+C to stop.
 `);
@@ -66,8 +76,21 @@ Press Ctrl+C to stop.
   await service.close();
 }
 
+function rolesOf({ url, contentUrl }: RunningService): string {
+  if (contentUrl === url) return 'base_url, content_url and notify_url are all this address';
+  return `base_url and notify_url are this address\n  content_url    ${contentUrl}`;
+}
+
+function contentFlag({ url, contentUrl }: RunningService): string {
+  return contentUrl === url ? '' : ` --content-url ${contentUrl}`;
+}
+
 interface Values {
   readonly listen?: string | undefined;
+  readonly 'tls-cert'?: string | undefined;
+  readonly 'tls-key'?: string | undefined;
+  readonly 'content-listen'?: string | undefined;
+  readonly 'public-url'?: string | undefined;
   readonly data?: string | undefined;
   readonly 'trusted-proxy'?: string | undefined;
   readonly fault?: string[] | undefined;
@@ -77,12 +100,35 @@ interface Values {
 function valuesOf(args: readonly string[]): Values {
   const options = {
     listen: { type: 'string' },
+    'tls-cert': { type: 'string' },
+    'tls-key': { type: 'string' },
+    'content-listen': { type: 'string' },
+    'public-url': { type: 'string' },
     data: { type: 'string' },
     'trusted-proxy': { type: 'string' },
     fault: { type: 'string', multiple: true },
     help: { type: 'boolean' },
   } as const;
   return wordsOf('service', args, options).values;
+}
+
+/** Throws `ConfigError`. */
+function addressesOf(values: Values): Pick<ServiceOptions, 'contentListen' | 'publicUrl' | 'tls'> {
+  const [certFile, keyFile] = [values['tls-cert'], values['tls-key']];
+  if (certFile !== undefined && keyFile === undefined)
+    throw new ConfigError('--tls-cert: a certificate without its key; give --tls-key too');
+  if (keyFile !== undefined && certFile === undefined)
+    throw new ConfigError('--tls-key: a key without its certificate; give --tls-cert too');
+  const [content, publicUrl] = [values['content-listen'], values['public-url']];
+  return {
+    ...(certFile !== undefined && keyFile !== undefined && { tls: { certFile, keyFile } }),
+    ...(content !== undefined && {
+      contentListen: parseAddress({ text: content, origin: '--content-listen' }),
+    }),
+    ...(publicUrl !== undefined && {
+      publicUrl: parseUrl({ text: publicUrl, origin: '--public-url' }, 'https://files.example.com'),
+    }),
+  };
 }
 
 function faultsOf(texts: readonly string[]): FaultSettings {

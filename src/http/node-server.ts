@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
+import { hostname } from 'node:os';
 import { CertificateError, ListenError } from './errors.ts';
 import type { ListenerLimits } from './limits.ts';
 
@@ -90,6 +91,15 @@ export function listen(server: Server, host: string, port: number): Promise<numb
       resolve(typeof address === 'object' && address ? address.port : port);
     });
   });
+}
+
+/**
+ * The address of a server as other machines can reach it, without a slash at the end: 0.0.0.0 is an address to listen on and
+ * none to go to, so this machine's name stands for it.
+ */
+export function urlFromOutside(host: string, port: number, isSecure: boolean): string {
+  const name = host === '0.0.0.0' || host === '::' ? hostname() : bracketed(host);
+  return `${isSecure ? 'https' : 'http'}://${name}:${port}`;
 }
 
 /** `host` as it stands in a URL. */

@@ -24,12 +24,20 @@ export function functionName(path: string): string {
   return path.slice(PREFIX.length);
 }
 
+/** One of the service's addresses, and which functions it answers. */
+export interface Host {
+  readonly role: 'all' | 'base' | 'content';
+  /** The other one. */
+  readonly otherUrl: () => string;
+}
+
 /** Runs the function that the request names. Throws what `failureAnswer` tells. */
-export async function callFunction(exchange: Exchange, rooms: Rooms): Promise<Answer> {
+export async function callFunction(exchange: Exchange, rooms: Rooms, host: Host): Promise<Answer> {
   const name = functionName(exchange.path);
   const route = ROUTES.get(name);
   // In the real service's words (orgzly-android #1011, maestral #754).
   if (!route) throw new BadCall(`Unknown API function: ${exchange.path}`);
+  checkHost(host, route);
   checkMethod(exchange.request.method ?? '', route);
   try {
     return await callRoute(exchange, rooms, route);
@@ -76,6 +84,12 @@ async function run(
       return contentAnswer({ ...content, bytes: await primed(content.bytes) });
     }
   }
+}
+
+/** In the real service's words (kunalvarma05/dropbox-php-sdk #100). */
+function checkHost({ role, otherUrl }: Host, { name, host }: Route): void {
+  if (role === 'all' || (role === 'content') === (host === 'content')) return;
+  throw new BadCall(`Incorrect host for API function ${name}.  You must issue the request to ${otherUrl()}`);
 }
 
 function checkMethod(method: string, route: Route): void {

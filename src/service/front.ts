@@ -2,7 +2,7 @@ import type { Answer } from '../http/answer.ts';
 import { ClientGone, type Exchange } from '../http/exchange.ts';
 import type { Log } from '../util/log.ts';
 import { failureAnswer, faultAnswer, text } from './answers.ts';
-import { callFunction, functionName, isFunctionPath } from './dispatch.ts';
+import { callFunction, functionName, type Host, isFunctionPath } from './dispatch.ts';
 import { callUnderFaults } from './faults/calls.ts';
 import type { Faults } from './faults/faults.ts';
 import { answerEmbed, isEmbedPath } from './links/embed-site.ts';
@@ -13,17 +13,28 @@ import { AUTHORIZE_PATH, authorizeSiteOf } from './oauth/authorize-site.ts';
 import { answerTokenRequest, isTokenPath } from './oauth/token-endpoint.ts';
 import type { Rooms } from './route.ts';
 
-/** One port for all the real service's hosts: functions, tokens and shared links are told apart by path. */
-export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exchange) => Promise<Answer> {
+/** A service on one address: it plays all the real service's hosts. */
+const ONE_HOST: Host = { role: 'all', otherUrl: () => '' };
+
+/** What answers at an address of the service: functions, tokens and shared links are told apart by path. */
+export function frontOf(
+  rooms: Rooms,
+  faults: Faults,
+  log: Log,
+): (exchange: Exchange, host?: Host) => Promise<Answer> {
   const temporarySite = temporarySiteOf(rooms);
   const authorizeSite = authorizeSiteOf(rooms);
-  return async (exchange) => {
+  return async (exchange, host = ONE_HOST) => {
     try {
+      if (host.role === 'content' && !isForContent(exchange)) return withSafety(notHere(host));
       if (isEmbedPath(exchange.path)) return withSafety(await answerEmbed(exchange, rooms));
       if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, rooms));
       if (exchange.path === `/1${AUTHORIZE_PATH}`) return movedTo(`${AUTHORIZE_PATH}?${exchange.query}`);
       if (exchange.path === AUTHORIZE_PATH) return withSafety(await authorizeSite(exchange));
-      return withCors(exchange, withSafety(await answerApi(exchange, rooms, faults, temporarySite)));
+      return withCors(
+        exchange,
+        withSafety(await answerApi(exchange, { rooms, faults, temporarySite, host })),
+      );
     } catch (error) {
       if (error instanceof ClientGone) throw error;
       const answer = failureAnswer(error, calledAs(exchange.path), exchange.requestId);
@@ -33,17 +44,31 @@ export function frontOf(rooms: Rooms, faults: Faults, log: Log): (exchange: Exch
   };
 }
 
+/** The host for bytes knows functions and temporary links; a browser asks it for leave as it asks the other. */
+function isForContent({ path, request }: Exchange): boolean {
+  return request.method === 'OPTIONS' || isFunctionPath(path) || isTemporaryPath(path);
+}
+
+function notHere({ otherUrl }: Host): Answer {
+  return text(404, `Only functions that carry file bytes are here; all else is at ${otherUrl()}`);
+}
+
+interface ApiNeeds {
+  readonly rooms: Rooms;
+  readonly faults: Faults;
+  readonly temporarySite: TemporarySite;
+  readonly host: Host;
+}
+
 async function answerApi(
   exchange: Exchange,
-  rooms: Rooms,
-  faults: Faults,
-  temporarySite: TemporarySite,
+  { rooms, faults, temporarySite, host }: ApiNeeds,
 ): Promise<Answer> {
   const { path, request } = exchange;
   if (request.method === 'OPTIONS') return preflightAnswer(exchange);
   if (isTemporaryPath(path)) return temporarySite(exchange);
   if (isFunctionPath(path))
-    return callUnderFaults(faults, exchange, rooms, () => callFunction(exchange, rooms));
+    return callUnderFaults(faults, exchange, rooms, () => callFunction(exchange, rooms, host));
   if (isTokenPath(path))
     return callUnderFaults(faults, exchange, rooms, () => answerTokenRequest(exchange, rooms));
   return text(

@@ -1,6 +1,7 @@
 import type { Answer } from '../http/answer.ts';
 import { ClientGone, type Exchange } from '../http/exchange.ts';
 import type { ListenerLimits } from '../http/limits.ts';
+import { type CertificateFiles, urlFromOutside } from '../http/node-server.ts';
 import { startServer } from '../http/server.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
@@ -22,14 +23,18 @@ const LIMITS: ListenerLimits = {
 };
 
 export interface Listener {
-  /** Without a slash at the end. */
+  /** Without a slash at the end; `localhost` when it listens on all addresses. */
   readonly url: string;
+  /** Likewise, as other machines can reach it. */
+  readonly publicUrl: string;
   /** Takes no more requests, waits for those under way (bounded), and ends all connections and what they had begun. */
   close(): Promise<void>;
 }
 
 export interface ListenerOptions {
   readonly listen: { readonly host: string; readonly port: number };
+  /** Serves https with these. */
+  readonly tls?: CertificateFiles | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly limits?: Partial<ListenerLimits> | undefined;
@@ -38,13 +43,14 @@ export interface ListenerOptions {
   readonly answer: (exchange: Exchange) => Promise<Answer>;
 }
 
-/** Opens the port. Throws `ListenError`. */
+/** Opens the port. Throws `ListenError` and `CertificateError`. */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
-  const { listen, clock, log } = options;
+  const { listen, tls, clock, log } = options;
   const server = await startServer({
     ...listen,
     limits: { ...LIMITS, ...options.limits },
     proxies: options.trustedProxies ?? new Networks(),
+    tls,
     clock,
     log,
     headers: (requestId) => ({ 'X-Dropbox-Request-Id': requestId }),
@@ -52,6 +58,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   });
   return {
     url: server.url.replace(/\/$/, ''),
+    publicUrl: urlFromOutside(listen.host, server.port, tls !== undefined),
     async close() {
       await server.close();
       await server.idle();

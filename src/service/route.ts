@@ -84,6 +84,9 @@ export interface MadeContent {
 /** Checks an argument; what it returns runs the call. */
 type Prepare<C, Answer> = (argument: unknown) => (call: C) => Promise<Answer>;
 
+/** The real service's hosts: one for bytes (`content`), one for long polls, one for all else. */
+export type RouteHost = 'api' | 'content' | 'notify';
+
 interface Common {
   /** As in the URL, with `_v2` and so on. */
   readonly name: string;
@@ -95,6 +98,7 @@ interface Common {
 interface Known extends Common {
   /** Whether it takes no argument. */
   readonly void: boolean;
+  readonly host: RouteHost;
 }
 
 /** Who may call: a user by a token, an app by its key and secret, either of them, or only one who is neither. */
@@ -111,6 +115,8 @@ export type Route = Known & { readonly auth: RouteAuth } & (
   );
 
 interface Row<F extends Fields, C, Answer> extends Common {
+  /** Left out: `api` for RPC, `content` for the styles with bytes. */
+  readonly host?: RouteHost;
   /** The fields of its argument; one without any takes none, or null. */
   readonly argument: F;
   readonly handle: (call: C & { readonly argument: StructOf<F> }) => Answer | Promise<Answer>;
@@ -118,7 +124,7 @@ interface Row<F extends Fields, C, Answer> extends Common {
 
 export function rpc<F extends Fields>(row: Row<F, Call<Caller>, Result>): Route {
   return {
-    ...commonOf(row),
+    ...commonOf(row, 'api'),
     style: 'rpc',
     auth: 'user',
     prepare: forUsers<Call<Someone>, Result>(prepared(row)),
@@ -130,12 +136,12 @@ export function openRpc<F extends Fields>(
   auth: Exclude<RouteAuth, 'user'>,
   row: Row<F, Call<Someone>, Result>,
 ): Route {
-  return { ...commonOf(row), style: 'rpc', auth, prepare: prepared(row) };
+  return { ...commonOf(row, 'api'), style: 'rpc', auth, prepare: prepared(row) };
 }
 
 export function upload<F extends Fields>(row: Row<F, UploadCall, Result>): Route {
   return {
-    ...commonOf(row),
+    ...commonOf(row, 'content'),
     style: 'upload',
     auth: 'user',
     prepare: forUsers<UploadCall<Someone>, Result>(prepared(row)),
@@ -144,7 +150,7 @@ export function upload<F extends Fields>(row: Row<F, UploadCall, Result>): Route
 
 export function download<F extends Fields>(row: Row<F, DownloadCall, Content | MadeContent>): Route {
   return {
-    ...commonOf(row),
+    ...commonOf(row, 'content'),
     style: 'download',
     auth: 'user',
     prepare: forUsers<DownloadCall<Someone>, Content | MadeContent>(prepared(row)),
@@ -155,7 +161,7 @@ export function download<F extends Fields>(row: Row<F, DownloadCall, Content | M
 export function openDownload<F extends Fields>(
   row: Row<F, DownloadCall<Someone>, Content | MadeContent>,
 ): Route {
-  return { ...commonOf(row), style: 'download', auth: 'app-or-user', prepare: prepared(row) };
+  return { ...commonOf(row, 'content'), style: 'download', auth: 'app-or-user', prepare: prepared(row) };
 }
 
 function forUsers<C extends { readonly caller: Someone }, Answer>(
@@ -170,8 +176,11 @@ function forUsers<C extends { readonly caller: Someone }, Answer>(
   };
 }
 
-function commonOf({ name, scope, refusals, argument }: Common & { readonly argument: Fields }): Known {
-  return { name, scope, refusals, void: Object.keys(argument).length === 0 };
+function commonOf(
+  { name, scope, refusals, argument, host }: Common & Pick<Row<Fields, never, never>, 'argument' | 'host'>,
+  usualHost: RouteHost,
+): Known {
+  return { name, scope, refusals, void: Object.keys(argument).length === 0, host: host ?? usualHost };
 }
 
 function prepared<F extends Fields, C extends object, Answer>(row: Row<F, C, Answer>): Prepare<C, Answer> {

@@ -1,5 +1,7 @@
 import { statfs } from 'node:fs/promises';
+import type { Exchange } from '../http/exchange.ts';
 import type { ListenerLimits } from '../http/limits.ts';
+import type { CertificateFiles } from '../http/node-server.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Networks } from '../util/networks.ts';
@@ -31,6 +33,10 @@ export interface ServiceOptions {
   readonly dataDirectory: string;
   /** Port 0: any free one. */
   readonly listen: { readonly host: string; readonly port: number };
+  /** An address of its own for functions that carry file bytes; left out, one address answers all functions. */
+  readonly contentListen?: ServiceOptions['listen'];
+  /** Serves https with these. */
+  readonly tls?: CertificateFiles;
   readonly clock: Clock;
   readonly log: Log;
   /** Where shared links lead, if not to the listener itself: `https://files.example`, perhaps with a path. */
@@ -56,8 +62,10 @@ interface GrantRequest {
 }
 
 export interface RunningService {
-  /** The base, content, notify and web address in one, without a slash at the end. */
+  /** The base, notify and web address in one, without a slash at the end. */
   readonly url: string;
+  /** The same, unless file bytes have an address of their own. */
+  readonly contentUrl: string;
   /** The default account's credentials, the same at each call and after restarts until they are revoked. */
   provision(): Promise<Credentials>;
   /** An access token for each drive of a gateway, each in an account of its own. Throws `DriveAccountError`. */
@@ -95,7 +103,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 }
 
 async function serve(options: ServiceOptions, storage: Storage, faults: Faults): Promise<RunningService> {
-  const { dataDirectory, clock, log, listen, limits, trustedProxies } = options;
+  const { dataDirectory, clock, log } = options;
   let publicUrl = options.publicUrl === undefined ? undefined : checkedPublicUrl(options.publicUrl);
   const database = openDatabase(dataDirectory);
   const registry = registryIn(database);
@@ -104,7 +112,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   const closing = new AbortController();
   const previews = new Previews(clock, options.renderProcess);
   const jobs = jobsOf(clock, log, closing.signal);
-  let listener: Listener | undefined;
+  let listeners: Listeners | undefined;
   const rooms: Rooms = {
     storage,
     links: linksIn(database),
@@ -117,17 +125,16 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     clock,
     freeBytes: () => freeBytesOf(dataDirectory),
     accountWithId: (id) => withHome(accounts.withId(id)),
-    webUrl: () => publicUrl ?? listener?.url ?? '',
+    webUrl: () => publicUrl ?? listeners?.base.publicUrl ?? '',
     closing: closing.signal,
   };
   try {
-    const answer = frontOf(roomsUnderFaults(rooms, faults), faults, log);
-    listener = await startListener({ listen, limits, trustedProxies, clock, log, answer });
+    listeners = await startListeners(options, frontOf(roomsUnderFaults(rooms, faults), faults, log));
   } catch (error) {
     database.close();
     throw error;
   }
-  const { url, close } = listener;
+  const { base, content } = listeners;
   const housekeeping = keepHouse({ ...rooms, accounts, log }, closing.signal);
   // Asked twice at once, it must not make two of everything.
   let provisioning: Promise<unknown> = Promise.resolve();
@@ -139,7 +146,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
 
   async function shutDown(): Promise<void> {
     closing.abort();
-    await close();
+    await Promise.all([base.close(), content?.close()]);
     await jobs.ended();
     await housekeeping;
     previews.close();
@@ -150,7 +157,8 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
 
   let closed: Promise<void> | undefined;
   return {
-    url,
+    url: base.url,
+    contentUrl: (content ?? base).url,
     provision: provisionOnce,
     async provisionDrives(drives, purpose) {
       const credentials = await provisionOnce();
@@ -171,6 +179,34 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
       return closed;
     },
   };
+}
+
+interface Listeners {
+  readonly base: Listener;
+  /** `undefined`: the base answers all functions. */
+  readonly content: Listener | undefined;
+}
+
+/** Opens one port or two; none stays open when it throws. */
+async function startListeners(
+  { listen, contentListen, tls, limits, trustedProxies, clock, log }: ServiceOptions,
+  front: ReturnType<typeof frontOf>,
+): Promise<Listeners> {
+  const needs = { tls, limits, trustedProxies, clock, log };
+  if (!contentListen)
+    return { base: await startListener({ ...needs, listen, answer: front }), content: undefined };
+  let other: Listener | undefined;
+  const ofBase = { role: 'base', otherUrl: () => other?.publicUrl ?? '' } as const;
+  const base = await startListener({ ...needs, listen, answer: (exchange) => front(exchange, ofBase) });
+  const ofContent = { role: 'content', otherUrl: () => base.publicUrl } as const;
+  try {
+    const answer = (exchange: Exchange) => front(exchange, ofContent);
+    other = await startListener({ ...needs, listen: contentListen, answer });
+    return { base, content: other };
+  } catch (error) {
+    await base.close();
+    throw error;
+  }
 }
 
 /** Without a slash at the end. */

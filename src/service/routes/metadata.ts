@@ -130,6 +130,7 @@ const POLL_SECONDS_MAX = 480;
 
 const longpoll = openRpc('none', {
   name: 'files/list_folder/longpoll',
+  host: 'notify',
   scope: undefined,
   argument: {
     cursor: required(string({ minLength: 1 })),

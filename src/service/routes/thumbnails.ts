@@ -103,6 +103,7 @@ const BATCH_MAX_READ = 1000;
 
 const batch = rpc({
   name: 'files/get_thumbnail_batch',
+  host: 'content',
   scope: 'files.content.read',
   argument: {
     entries: required(list(struct({ path: required(readPath), ...imageFields }), { max: BATCH_MAX_READ })),

@@ -10,6 +10,7 @@ interface Asked {
   readonly name: string;
   readonly auth: Route['auth'];
   readonly style: Route['style'];
+  readonly host: Route['host'];
   readonly scope: string | undefined;
 }
 
@@ -28,13 +29,19 @@ function askedBySdk(): Asked[] {
     name: string,
     _: unknown,
     who: string,
-    __: string,
+    host: Route['host'],
     style: Route['style'],
     scope: unknown,
   ) => {
     const auth = AUTH[who] ?? 'none';
     // Where no token is asked for, none can lack a scope.
-    asked.push({ name, auth, style, scope: scope === null || auth === 'none' ? undefined : String(scope) });
+    asked.push({
+      name,
+      auth,
+      style,
+      host,
+      scope: scope === null || auth === 'none' ? undefined : String(scope),
+    });
   };
   Object.assign(sdk, { request });
   // The methods for functions are the instance's own; what else the SDK can do is its class's.
@@ -55,13 +62,13 @@ test('and the files that say so are there', () => {
     expect(existsSync(new URL(`${file}.test.ts`, import.meta.url)), file).toBe(true);
 });
 
-test('style and scope are as the SDK has them, and whom it calls as is let in', () => {
+test('style, host and scope are as the SDK has them, and whom it calls as is let in', () => {
   const asked = askedBySdk();
   const served = asked.map(({ name, auth: calls }) => {
-    const { auth, style, scope } = ROUTES.get(name) as Route;
+    const { auth, style, host, scope } = ROUTES.get(name) as Route;
     // The interface has let apps call get_shared_link_file since this SDK came out.
     const isLetIn = auth === calls || (auth === 'app-or-user' && calls === 'user');
-    return { name, auth: isLetIn ? calls : auth, style, scope };
+    return { name, auth: isLetIn ? calls : auth, style, host, scope };
   });
   expect(served).toEqual(asked);
 });

@@ -1,0 +1,167 @@
+import type { IncomingMessage } from 'node:http';
+import { request as requestTls } from 'node:https';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ROUTES } from '../../src/service/routes/table.ts';
+import { type Certificate, makeCertificate } from '../support/certificate.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { headerJson, put, rpc, send, sharedLink } from '../support/service-client.ts';
+
+const anyPort = { host: '127.0.0.1', port: 0 };
+
+/** Calls a function without a sensible argument: whether it is here is settled before that is looked at. */
+const call = (url: string, name: string) =>
+  send(`${url}/2/${name}`, { method: 'POST', headers: { 'dropbox-api-arg': '{}' } });
+
+describe('a service with an address of its own for file bytes', () => {
+  let service: TestService;
+  let contentUrl: string;
+  beforeAll(async () => {
+    service = await startTestService({ contentListen: anyPort });
+    ({ contentUrl } = service.service);
+  });
+  afterAll(() => service.close());
+
+  test.each([...ROUTES.values()].map(({ name, host }) => [name, host] as const))(
+    '%s is answered by the %s host, and the other one says where that is',
+    async (name, host) => {
+      const [right, wrong] = host === 'content' ? [contentUrl, service.url] : [service.url, contentUrl];
+      expect((await call(right, name)).text).not.toContain('Incorrect host');
+      const refused = await call(wrong, name);
+      expect([refused.status, refused.text]).toEqual([
+        400,
+        `Error in call to API function "${name}": Incorrect host for API function ${name}.  You must issue the request to ${right}`,
+      ]);
+    },
+  );
+
+  test('a file goes up and comes down by the content host, and its metadata by the base host', async () => {
+    const onContent = { ...service, url: contentUrl };
+    const { rev } = await put(onContent, '/file', 'bytes');
+    expect((await rpc(service, 'files/get_metadata', { path: '/file' })).json).toMatchObject({ rev });
+    const downloaded = await send(`${contentUrl}/2/files/download`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.token}`, 'dropbox-api-arg': headerJson({ path: '/file' }) },
+    });
+    expect(downloaded.text).toBe('bytes');
+  });
+
+  test('the content host has no links, no consent page and no tokens, and the base host has them all', async () => {
+    await put({ ...service, url: contentUrl }, '/linked', 'text');
+    const link = new URL(await sharedLink(service, '/linked'));
+    expect(link.origin).toBe(service.url);
+    for (const path of [
+      link.pathname + link.search,
+      '/oauth2/authorize',
+      '/oauth2/token',
+      '/embed.js',
+      '/',
+    ]) {
+      const answered = await send(contentUrl + path, {});
+      expect([answered.status, answered.text], path).toEqual([
+        404,
+        `Only functions that carry file bytes are here; all else is at ${service.url}`,
+      ]);
+    }
+    expect((await send(link.href, {})).status).toBe(200);
+  });
+
+  test('a page of another site may ask either host for leave to call it', async () => {
+    for (const url of [service.url, contentUrl])
+      expect((await send(`${url}/2/files/upload`, { method: 'OPTIONS' })).status).toBe(200);
+  });
+
+  test('a port that is taken leaves the other one free', async () => {
+    const taken = { host: '127.0.0.1', port: Number(new URL(service.url).port) };
+    const free = await startTestService();
+    const listen = { host: '127.0.0.1', port: Number(new URL(free.url).port) };
+    await free.close();
+    await expect(startTestService({ listen, contentListen: taken })).rejects.toMatchObject({
+      name: 'ListenError',
+    });
+    const again = await startTestService({ listen });
+    await again.close();
+  });
+});
+
+test('a service on one address answers every function there', async () => {
+  const service = await startTestService();
+  try {
+    expect(service.service.contentUrl).toBe(service.url);
+    for (const name of ROUTES.keys())
+      expect((await call(service.url, name)).text).not.toContain('Incorrect host');
+  } finally {
+    await service.close();
+  }
+});
+
+test('links of a service on all addresses begin with the name of this machine', async () => {
+  const service = await startTestService({ listen: { host: '::', port: 0 } });
+  try {
+    await put(service, '/named', 'text');
+    expect(new URL(await sharedLink(service, '/named')).hostname).toBe(hostname().toLowerCase());
+  } finally {
+    await service.close();
+  }
+});
+
+describe('a service with a certificate', () => {
+  let certificate: Certificate;
+  let service: TestService;
+  let contentUrl: string;
+  beforeAll(async () => {
+    certificate = await makeCertificate(['localhost'], '127.0.0.1');
+    const keyFile = join(certificate.file, '..', 'key.pem');
+    const tls = { certFile: certificate.file, keyFile };
+    service = await startTestService({ listen: anyPort, contentListen: anyPort, tls });
+    ({ contentUrl } = service.service);
+  });
+  afterAll(async () => {
+    await service.close();
+    await certificate.remove();
+  });
+
+  async function sendTls(
+    url: string,
+    { method = 'POST', headers = {}, body = '' },
+  ): Promise<{ status: number | undefined; text: string }> {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const asked = requestTls(url, { method, headers, ca: certificate.cert, agent: false }, resolve);
+      asked.on('error', reject).end(body);
+    });
+    let text = '';
+    for await (const chunk of answer) text += chunk;
+    return { status: answer.statusCode, text };
+  }
+
+  const authorization = () => ({ authorization: `Bearer ${service.token}` });
+
+  test('serves https on both addresses, and its links begin with https', async () => {
+    expect([service.url, contentUrl].map((url) => new URL(url).protocol)).toEqual(['https:', 'https:']);
+    const uploaded = await sendTls(`${contentUrl}/2/files/upload`, {
+      headers: {
+        ...authorization(),
+        'content-type': 'application/octet-stream',
+        'dropbox-api-arg': headerJson({ path: '/secure' }),
+      },
+      body: 'over TLS',
+    });
+    expect(uploaded.status).toBe(200);
+    const made = await sendTls(`${service.url}/2/sharing/create_shared_link_with_settings`, {
+      headers: { ...authorization(), 'content-type': 'application/json' },
+      body: JSON.stringify({ path: '/secure' }),
+    });
+    const { url } = JSON.parse(made.text) as { url: string };
+    expect(url.startsWith(`${service.url}/scl/fi/`)).toBe(true);
+    const bytes = await sendTls(url.replace('dl=0', 'dl=1'), { method: 'GET' });
+    expect(bytes).toEqual({ status: 200, text: 'over TLS' });
+  });
+
+  test('does not start with a certificate and a key that do not belong together', async () => {
+    const other = await makeCertificate(['localhost'], '127.0.0.1');
+    const tls = { certFile: certificate.file, keyFile: join(other.file, '..', 'key.pem') };
+    await expect(startTestService({ tls })).rejects.toThrow(/cannot serve https with .*key values mismatch/);
+    await other.remove();
+  });
+});
