@@ -24,6 +24,7 @@ import { put } from './methods/put.ts';
 import { unlock } from './methods/unlock.ts';
 import { isTrouble, refusalOf } from './status.ts';
 import { parseTarget, type Target } from './target.ts';
+import { XmlReader } from './xml/read.ts';
 
 export interface DavHandlerParts {
   readonly clock: Clock;
@@ -65,6 +66,7 @@ const KNOWN_ELSEWHERE = new Set(['POST', 'PATCH', 'TRACE', 'REPORT', 'SEARCH', '
 /** The WebDAV protocol over any drive. */
 export function createDavHandler({ clock, log, randomUuid = randomUUID }: DavHandlerParts): DavHandler {
   const failedPuts = new FailedPuts(clock);
+  const xml = new XmlReader();
   return async (exchange, { principal, drive }) => {
     const { request, response, signal } = exchange;
     const client = clientOf(request);
@@ -73,7 +75,7 @@ export function createDavHandler({ clock, log, randomUuid = randomUUID }: DavHan
       const { run, body: bodyUse } = methodOf(request);
       const target = targetOf(request);
       if (bodyUse === 'ignored') await body.ignore();
-      const parts = { principal, drive, client, body, signal, clock, log, randomUuid, failedPuts };
+      const parts = { principal, drive, client, body, signal, clock, log, randomUuid, failedPuts, xml };
       await run({ request, response, ...target, ...parts });
     } catch (error) {
       await answerFailure(exchange, { client, log }, error);

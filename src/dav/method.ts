@@ -7,6 +7,7 @@ import type { Files } from '../vfs/files.ts';
 import type { RequestBody } from './body.ts';
 import type { Client } from './clients.ts';
 import type { FailedPuts } from './failed-puts.ts';
+import type { XmlReader } from './xml/read.ts';
 
 /** A drive as the protocol needs it. */
 export interface Drive {
@@ -48,6 +49,7 @@ export interface Context {
   readonly log: Log;
   readonly randomUuid: () => string;
   readonly failedPuts: FailedPuts;
+  readonly xml: XmlReader;
   /** Read the body here, not from `request`: leaving that early closes the connection before there is an answer. */
   readonly body: RequestBody;
   /** Aborted when the client has gone. */

@@ -1,5 +1,5 @@
 import { childrenOf, davChild, isDav, textOf, type XmlElement } from '../../src/dav/xml/element.ts';
-import { readXml } from '../../src/dav/xml/read.ts';
+import { XmlReader } from '../../src/dav/xml/read.ts';
 
 interface ShownProperty {
   readonly status: string;
@@ -20,7 +20,7 @@ const SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The rows of a multistatus; throws when it is not well-formed or not one. */
 export async function parseMultistatus(text: string): Promise<readonly Row[]> {
-  const root = await readXml(Buffer.from(text), { sizeBytes: SIZE_BYTES_MAX, nodes: 1_000_000 });
+  const root = await new XmlReader().read(Buffer.from(text), { sizeBytes: SIZE_BYTES_MAX, nodes: 1_000_000 });
   if (!root || !isDav(root, 'multistatus')) throw new Error(`no multistatus: ${text.slice(0, 200)}`);
   return childrenOf(root).map(rowOf);
 }

@@ -20,11 +20,10 @@ import { lockDiscoveryXml, parseLockInfo } from '../locks/xml.ts';
 import type { Context } from '../method.ts';
 import { requireParent } from '../parent-folder.ts';
 import type { XmlElement } from '../xml/element.ts';
-import { readXml } from '../xml/read.ts';
 
 /** RFC 4918 §9.10: takes a lock, or with an empty body refreshes one. */
 export async function lock(context: Context): Promise<void> {
-  const root = await readXml(context.body);
+  const root = await context.xml.read(context.body);
   if (root) await take(context, root);
   else await refresh(context);
 }

@@ -20,7 +20,7 @@ import { factsOf } from '../properties/propfind-facts.ts';
 import { propertyRequestOf } from '../properties/request.ts';
 import { PropertySet } from '../properties/set.ts';
 import { requestHref } from '../request-href.ts';
-import { readXml, readXmlBytes, type XmlLimits } from '../xml/read.ts';
+import { readXmlBytes, type XmlLimits } from '../xml/read.ts';
 import { escapeText } from '../xml/write.ts';
 
 /** Real requests have under 4 KiB and 30 elements. */
@@ -64,7 +64,7 @@ async function propertySetOf(context: Context): Promise<PropertySet> {
   const key = `${client.allprop} ${client.reportsQuota} ${minimal} ${bytes.toString('latin1')}`;
   const known = propertySets.get(key);
   if (known) return known;
-  const set = new PropertySet(propertyRequestOf(await readXml(bytes, LIMITS)), { client, minimal });
+  const set = new PropertySet(propertyRequestOf(await context.xml.read(bytes, LIMITS)), { client, minimal });
   propertySets.set(key, set);
   return set;
 }

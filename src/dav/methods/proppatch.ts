@@ -11,7 +11,6 @@ import { type Refusal, type Step, stepOf } from '../properties/step.ts';
 import { type Instruction, instructionsOf, nameOfProperty } from '../properties/update.ts';
 import { requestHref } from '../request-href.ts';
 import { statusOf } from '../status.ts';
-import { readXml } from '../xml/read.ts';
 
 interface Planned {
   readonly name: PropertyName;
@@ -21,7 +20,7 @@ interface Planned {
 /** RFC 4918 §9.2: all instructions in document order, or none. */
 export async function proppatch(context: Context): Promise<void> {
   const { request, response, drive, path, signal } = context;
-  const instructions = instructionsOf(await readXml(context.body));
+  const instructions = instructionsOf(await context.xml.read(context.body));
   const entry = await drive.files.stat(path, signal);
   if (!entry) throw new DavError(404, `there is nothing at ${path}`);
   const conditions = await checkConditions(context, entry);

@@ -4,6 +4,9 @@ import { childrenOf, isDav, type XmlElement } from '../xml/element.ts';
 import { languageOf, standaloneXml } from '../xml/write.ts';
 import type { PropertyName } from './names.ts';
 
+/** Maximum number of properties that one PROPPATCH sets or removes; real clients send under ten. */
+const INSTRUCTIONS_MAX = 256;
+
 /** One property of a PROPPATCH (RFC 4918 §14.19); `element` is as it was sent. */
 export interface Instruction {
   readonly action: 'set' | 'remove';
@@ -20,6 +23,11 @@ export function instructionsOf(root: XmlElement | undefined): readonly Instructi
   const instructions = childrenOf(root).flatMap((block) => instructionsIn(block, languageOf(root)));
   if (instructions.length === 0)
     throw new DavError(400, 'the DAV:propertyupdate names no property to set or remove');
+  if (instructions.length > INSTRUCTIONS_MAX)
+    throw new DavError(
+      400,
+      `a PROPPATCH may name ${INSTRUCTIONS_MAX} properties, not ${instructions.length}; send several`,
+    );
   return instructions;
 }
 

@@ -5,14 +5,43 @@ export interface XmlAttribute {
   readonly value: string;
 }
 
+/** The namespace prefixes that are bound at an element: its own declarations, and a way to those around it. */
+export class NamespaceScope {
+  /** How many prefixes are bound here. */
+  readonly size: number;
+
+  /** `own`: by prefix; `''` is the default. */
+  constructor(
+    readonly own: ReadonlyMap<string, string>,
+    readonly outer?: NamespaceScope,
+  ) {
+    const added = outer ? [...own.keys()].filter((prefix) => !outer.has(prefix)) : [...own.keys()];
+    this.size = (outer?.size ?? 0) + added.length;
+  }
+
+  /** The namespace that `prefix` stands for; `undefined` where it is not bound. */
+  get(prefix: string): string | undefined {
+    return this.own.get(prefix) ?? this.outer?.get(prefix);
+  }
+
+  has(prefix: string): boolean {
+    return this.get(prefix) !== undefined;
+  }
+
+  /** All that is bound here, the outermost declarations first. */
+  bindings(): ReadonlyMap<string, string> {
+    return new Map([...(this.outer?.bindings() ?? []), ...this.own]);
+  }
+}
+
 /** An element as it was sent, its names resolved; comments and processing instructions are left out. */
 export interface XmlElement {
   readonly namespace: string;
   readonly name: string;
   /** As it was written; `''` for none. */
   readonly prefix: string;
-  /** All prefixes that are bound here, the element's own declarations included; `''` is the default. */
-  readonly scope: ReadonlyMap<string, string>;
+  /** The same object as the parent's, unless the element declares something. */
+  readonly scope: NamespaceScope;
   /** Without namespace declarations. */
   readonly attributes: readonly XmlAttribute[];
   readonly content: readonly (XmlElement | string)[];

@@ -1,6 +1,7 @@
+import { setImmediate as otherWork } from 'node:timers/promises';
 import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
 import { DavError } from '../errors.ts';
-import type { XmlAttribute, XmlElement } from './element.ts';
+import { NamespaceScope, type XmlAttribute, type XmlElement } from './element.ts';
 import { XmlTextDecoder } from './encoding.ts';
 
 export interface XmlLimits {
@@ -26,48 +27,66 @@ const ENTITIES: Record<string, string> = Object.assign(Object.create(null), {
   apos: "'",
 });
 
-/**
- * The root element of a request body; `undefined` for an empty body. Names are resolved to their
- * namespaces. Throws `DavError` 400 for what is not well-formed or has a document type, 413 beyond
- * `limits.sizeBytes`, 415 for an encoding other than UTF-8 and UTF-16; the message says what was wrong.
- */
-export async function readXml(
-  body: AsyncIterable<Uint8Array> | Uint8Array,
-  limits: XmlLimits = XML_LIMITS,
-): Promise<XmlElement | undefined> {
+/** A larger body is parsed while no other large one is, so that their trees do not pile up; in bytes. */
+const SMALL_BYTES_MAX = 64 * 1024;
+/** Bytes that are parsed at a time, between which other requests get their turn. */
+const PIECE_BYTES = 64 * 1024;
+
+/** Parses the bodies of all requests. */
+export class XmlReader {
+  readonly #parse: typeof parseXml;
+  /** Resolves when the large bodies before the next one have been parsed. */
+  #free: Promise<unknown> = Promise.resolve();
+
+  constructor(parse = parseXml) {
+    this.#parse = parse;
+  }
+
+  /**
+   * The root element of a request body; `undefined` for an empty body. Names are resolved to their namespaces. Throws
+   * `DavError` 400 for what is not well-formed or has a document type, 413 beyond `limits.sizeBytes`, 415 for an
+   * encoding other than UTF-8 and UTF-16; the message says what was wrong.
+   */
+  async read(
+    body: AsyncIterable<Uint8Array> | Uint8Array,
+    limits: XmlLimits = XML_LIMITS,
+  ): Promise<XmlElement | undefined> {
+    // The whole body first: nobody waits for a client that sends slowly.
+    const bytes = body instanceof Uint8Array ? body : await readXmlBytes(body, limits);
+    if (bytes.length <= SMALL_BYTES_MAX) return this.#parse(bytes, limits);
+    const parsed = this.#free.then(() => this.#parse(bytes, limits));
+    this.#free = parsed.catch(() => {});
+    return parsed;
+  }
+}
+
+/** As `XmlReader.read`, of a body that is there. */
+async function parseXml(bytes: Uint8Array, limits: XmlLimits): Promise<XmlElement | undefined> {
+  if (bytes.length === 0) return undefined;
   const tree = new TreeBuilder(limits);
   const decoder = new XmlTextDecoder();
-  let isEmpty = true;
-  for await (const chunk of limited(body instanceof Uint8Array ? [body] : body, limits.sizeBytes)) {
-    if (chunk.length > 0) isEmpty = false;
-    tree.write(decoder.decode(chunk));
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    if (at > 0) await otherWork();
+    tree.write(decoder.decode(bytes.subarray(at, at + PIECE_BYTES)));
   }
-  if (isEmpty) return undefined;
   tree.write(decoder.end());
   return tree.end(decoder);
 }
 
-/** A whole small body, for those who know it already by its bytes. Throws `DavError` 413. */
+/** A whole body, not parsed yet. Throws `DavError` 413. */
 export async function readXmlBytes(
   body: AsyncIterable<Uint8Array>,
   limits: Pick<XmlLimits, 'sizeBytes'>,
 ): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of limited(body, limits.sizeBytes)) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
-
-async function* limited(
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  sizeBytesMax: number,
-): AsyncIterable<Uint8Array> {
   let sizeBytes = 0;
   for await (const chunk of body) {
     sizeBytes += chunk.length;
-    if (sizeBytes > sizeBytesMax)
-      throw new DavError(413, `the XML body is larger than ${sizeBytesMax} bytes`);
-    yield chunk;
+    if (sizeBytes > limits.sizeBytes)
+      throw new DavError(413, `the XML body is larger than ${limits.sizeBytes} bytes`);
+    chunks.push(chunk);
   }
+  return Buffer.concat(chunks);
 }
 
 type Growing = XmlElement & { readonly content: (XmlElement | string)[] };
@@ -144,14 +163,13 @@ class TreeBuilder {
   }
 }
 
-const NO_SCOPE: ReadonlyMap<string, string> = new Map();
+const NO_SCOPE = new NamespaceScope(new Map());
 
-/** One map for all elements that declare nothing of their own. */
-function scopeOf(tag: SaxesTagNS, parent: XmlElement | undefined): ReadonlyMap<string, string> {
+function scopeOf(tag: SaxesTagNS, parent: XmlElement | undefined): NamespaceScope {
   const own = Object.entries(tag.ns);
-  const inherited = parent?.scope ?? NO_SCOPE;
-  if (own.length === 0) return inherited;
-  const scope = new Map([...inherited, ...own]);
+  const outer = parent?.scope ?? NO_SCOPE;
+  if (own.length === 0) return outer;
+  const scope = new NamespaceScope(new Map(own), outer);
   if (scope.size > PREFIXES_MAX)
     throw new DavError(400, `the XML binds more than ${PREFIXES_MAX} namespace prefixes`);
   return scope;

@@ -25,7 +25,8 @@ export function escapeAttribute(text: string): string {
  * prefixes that its writer chose (RFC 4918 §4.3), and has the `xml:lang` it inherited, `language`.
  */
 export function standaloneXml(element: XmlElement, language?: string): string {
-  return writeElement(element, new Map([['', '']]), prefixesOf(element), language);
+  const around = new Map([['', '']]);
+  return writeElement(element, element.scope.bindings(), { around, wanted: prefixesOf(element) }, language);
 }
 
 /** The inside of `element` as XML that stands by itself. */
@@ -47,30 +48,46 @@ function escapeCharacter(character: string): string {
   return ESCAPES[character] ?? `&#${character.charCodeAt(0)};`;
 }
 
-/** `outer` is what is declared around it; `wanted`, the prefixes that are of use in the whole. */
+/** What an element is written into. */
+interface Surroundings {
+  /** What is declared around it, by prefix. */
+  readonly around: ReadonlyMap<string, string>;
+  /** The prefixes that are of use in the whole. */
+  readonly wanted: ReadonlySet<string>;
+}
+
+/** `bindings` are those that may still have to be declared. */
 function writeElement(
   element: XmlElement,
-  outer: ReadonlyMap<string, string>,
-  wanted: ReadonlySet<string>,
+  bindings: ReadonlyMap<string, string>,
+  { around, wanted }: Surroundings,
   language?: string,
 ): string {
   const tag = qualified(element);
-  const inner = new Map(outer);
+  const declared = [...bindings].filter(
+    ([prefix, namespace]) => wanted.has(prefix) && around.get(prefix) !== namespace,
+  );
+  const inner = declared.length === 0 ? around : new Map([...around, ...declared]);
   let start = `<${tag}`;
-  for (const [prefix, namespace] of element.scope) {
-    if (outer.get(prefix) === namespace || !wanted.has(prefix)) continue;
-    inner.set(prefix, namespace);
+  for (const [prefix, namespace] of declared)
     start += ` xmlns${prefix && `:${prefix}`}="${escapeAttribute(namespace)}"`;
-  }
   for (const attribute of element.attributes)
     start += ` ${qualified(attribute)}="${escapeAttribute(attribute.value)}"`;
   if (language !== undefined && languageOf(element) === undefined)
     start += ` xml:lang="${escapeAttribute(language)}"`;
   if (element.content.length === 0) return `${start}/>`;
   const content = element.content.map((node) =>
-    typeof node === 'string' ? escapeText(node) : writeElement(node, inner, wanted),
+    typeof node === 'string'
+      ? escapeText(node)
+      : writeElement(node, declaredBy(node, element), { around: inner, wanted }),
   );
   return `${start}>${content.join('')}</${tag}>`;
+}
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+function declaredBy(child: XmlElement, parent: XmlElement): ReadonlyMap<string, string> {
+  return child.scope === parent.scope ? NONE : child.scope.own;
 }
 
 function qualified({ prefix, name }: { readonly prefix: string; readonly name: string }): string {
@@ -91,14 +108,10 @@ function prefixesOf(element: XmlElement, found: Set<string> = new Set()): Set<st
   return found;
 }
 
-function addMentioned(text: string, element: XmlElement, found: Set<string>): void {
-  for (const prefix of element.scope.keys())
-    if (prefix !== '' && !found.has(prefix) && mentions(text, `${prefix}:`)) found.add(prefix);
-}
+/** A prefix before its colon; `mailto:` does not mention a prefix `o`. Looking behind keeps a long word from being tried at each of its characters. */
+const MENTION = /(?<![\w.\-\u0080-\uffff])([\w.\-\u0080-\uffff]+):/g;
 
-/** `mailto:` does not mention a prefix `o`. */
-function mentions(text: string, start: string): boolean {
-  for (let at = text.indexOf(start); at >= 0; at = text.indexOf(start, at + 1))
-    if (at === 0 || !/[\w.\-\u0080-\uffff]/.test(text.charAt(at - 1))) return true;
-  return false;
+function addMentioned(text: string, element: XmlElement, found: Set<string>): void {
+  if (!text.includes(':')) return;
+  for (const [, prefix = ''] of text.matchAll(MENTION)) if (element.scope.has(prefix)) found.add(prefix);
 }

@@ -12,6 +12,9 @@ const update = (inside: string) =>
 const set = (inside: string) => `<D:set><D:prop>${inside}</D:prop></D:set>`;
 const remove = (inside: string) => `<D:remove><D:prop>${inside}</D:prop></D:remove>`;
 
+/** That many properties of one letter and a number. */
+const named = (count: number) => Array.from({ length: count }, (_, index) => `<x:n${index}/>`).join('');
+
 async function withFile(): Promise<PropertyServer> {
   const server = await startPropertyServer();
   await server.file('/a.txt', 'abc');
@@ -279,6 +282,7 @@ describe('hostile and broken bodies: refused with a reason, nothing written, mem
     ['another element', '<x/>', 400, 'DAV:propertyupdate'],
     ['nothing to do', update(''), 400, 'names no property'],
     ['a set without a prop', update('<D:set/>'), 400, 'no DAV:prop'],
+    ['257 properties', update(set(named(200)) + remove(named(57))), 400, 'may name 256 properties'],
   ])('%s', async (_, body, status, reason) => {
     const server = await withFile();
     const bytes = Buffer.from(body);
@@ -289,6 +293,12 @@ describe('hostile and broken bodies: refused with a reason, nothing written, mem
     expect(answer).toMatchObject({ status, text: expect.stringContaining(reason) });
     expect(await stored(server)).toEqual([]);
     expect(server.files.calls.map(({ what }) => what)).toEqual(['write']);
+  });
+
+  test('256 properties are an ordinary request', async () => {
+    const server = await withFile();
+    expect((await patch(server, update(set(named(200)) + remove(named(56))))).status).toBe(207);
+    expect(await stored(server)).toHaveLength(144);
   });
 
   test('two sets, which end a peer’s process, are an ordinary request', async () => {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { activeLockXml, lockDiscoveryXml, parseLockInfo } from '../../../../src/dav/locks/xml.ts';
 import { davChild, textOf } from '../../../../src/dav/xml/element.ts';
-import { readXml } from '../../../../src/dav/xml/read.ts';
+import { XmlReader } from '../../../../src/dav/xml/read.ts';
 import type { Lock } from '../../../../src/state/locks.ts';
 import { pathOf } from '../../../../src/util/path.ts';
 
 async function parse(body: string) {
-  const root = await readXml(Buffer.from(body));
+  const root = await new XmlReader().read(Buffer.from(body));
   if (!root) throw new Error('no root');
   return parseLockInfo(root);
 }
@@ -51,7 +51,9 @@ test.each([
 
 test('an active lock says all that RFC 4918 §14.1 asks, well-formed with any href', async () => {
   const xml = activeLockXml(lock, '/a&b<c');
-  const root = await readXml(Buffer.from(xml.replace('<D:activelock>', '<D:activelock xmlns:D="DAV:">')));
+  const root = await new XmlReader().read(
+    Buffer.from(xml.replace('<D:activelock>', '<D:activelock xmlns:D="DAV:">')),
+  );
   const text = (name: string) => {
     const child = root && davChild(root, name);
     return child && textOf(child);

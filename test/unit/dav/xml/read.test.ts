@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { childrenOf, textOf } from '../../../../src/dav/xml/element.ts';
-import { readXml, XML_LIMITS } from '../../../../src/dav/xml/read.ts';
+import { childrenOf, textOf, type XmlElement } from '../../../../src/dav/xml/element.ts';
+import { XML_LIMITS, XmlReader } from '../../../../src/dav/xml/read.ts';
 
 const MIB = 1024 * 1024;
 
 /** What the reader says of `body`: its text, or how it refuses it. */
 async function read(body: string | Uint8Array) {
-  return readXml(Buffer.from(body)).then(
+  return new XmlReader().read(Buffer.from(body)).then(
     (root) => root && textOf(root),
     (error) => `${error.status} ${error.message}`,
   );
@@ -14,11 +14,11 @@ async function read(body: string | Uint8Array) {
 
 describe('what is accepted', () => {
   test('nothing at all is no document', async () => {
-    expect(await readXml(new Uint8Array(0))).toBeUndefined();
+    expect(await new XmlReader().read(new Uint8Array(0))).toBeUndefined();
   });
 
   test('names are resolved to namespaces, in elements and attributes', async () => {
-    const root = await readXml(
+    const root = await new XmlReader().read(
       Buffer.from('<a:x xmlns:a="urn:a" xmlns="urn:b" k="1" a:k="2"><y/><z xmlns=""/></a:x>'),
     );
     expect(root).toMatchObject({ namespace: 'urn:a', name: 'x' });
@@ -57,7 +57,7 @@ describe('what is accepted', () => {
     const pieces = async function* () {
       for (const byte of bytes) yield Uint8Array.of(byte);
     };
-    const root = await readXml(pieces());
+    const root = await new XmlReader().read(pieces());
     expect(root && textOf(root)).toBe('ü€😀');
   });
 });
@@ -107,7 +107,76 @@ describe('what is refused, and why', () => {
       yield Buffer.from('<a>');
       for (; sent < 20 * MIB; sent += 64 * 1024) yield Buffer.alloc(64 * 1024, 'x');
     })();
-    await expect(readXml(body)).rejects.toMatchObject({ status: 413, message: /larger than 1048576 bytes/ });
+    await expect(new XmlReader().read(body)).rejects.toMatchObject({
+      status: 413,
+      message: /larger than 1048576 bytes/,
+    });
     expect(sent).toBeLessThanOrEqual(2 * MIB);
+  });
+});
+
+describe('what a body costs', () => {
+  /** The bindings that are kept for `element` and all below it, each scope counted once. */
+  function kept(element: XmlElement, seen = new Set<unknown>()): number {
+    const own = seen.has(element.scope) ? 0 : element.scope.own.size;
+    seen.add(element.scope);
+    return childrenOf(element).reduce((sum, child) => sum + kept(child, seen), own);
+  }
+
+  test('an element keeps its own namespace declarations and not those around it', async () => {
+    const around = Array.from({ length: 60 }, (_, index) => `xmlns:p${index}="u"`).join(' ');
+    const root = await new XmlReader().read(
+      Buffer.from(`<r ${around}>${'<a xmlns:b="c"><d/></a>'.repeat(4_000)}</r>`),
+    );
+    expect(root && kept(root)).toBe(60 + 4_000);
+    const [first] = root ? childrenOf(root) : [];
+    expect(first?.scope.get('p59')).toBe('u');
+    expect(first?.scope.get('b')).toBe('c');
+    expect(first?.scope.get('none')).toBeUndefined();
+    expect(first?.scope.size).toBe(61);
+  });
+
+  const large = () => Buffer.from(`<a>${' '.repeat(64 * 1024)}</a>`);
+
+  test('bodies above 64 KiB are parsed one at a time, also after one that is refused', async () => {
+    let parsing = 0;
+    const seen: number[] = [];
+    const reader = new XmlReader(async () => {
+      parsing += 1;
+      seen.push(parsing);
+      await new Promise((resolve) => setImmediate(resolve));
+      parsing -= 1;
+      if (seen.length === 2) throw new Error('refused');
+      return undefined;
+    });
+    const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => reader.read(large())));
+    expect(seen).toEqual([1, 1, 1, 1, 1]);
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      ...['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'],
+    ]);
+  });
+
+  test('a small body, or one whose client sends slowly, does not hold up others', async () => {
+    const reader = new XmlReader();
+    const slow = (async function* () {
+      yield large();
+      await new Promise(() => {});
+    })();
+    reader.read(slow);
+    expect(await reader.read(large())).toMatchObject({ name: 'a' });
+    expect(await reader.read(Buffer.from('<b/>'))).toMatchObject({ name: 'b' });
+  });
+
+  test('other work gets its turn while a large body is parsed', async () => {
+    let turns = 0;
+    let isParsing = true;
+    const count = () => {
+      turns += 1;
+      if (isParsing) setImmediate(count);
+    };
+    setImmediate(count);
+    await new XmlReader().read(Buffer.from(`<a>${' '.repeat(900 * 1024)}</a>`));
+    isParsing = false;
+    expect(turns).toBeGreaterThan(10);
   });
 });
