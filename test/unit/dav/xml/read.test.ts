@@ -162,7 +162,7 @@ describe('what a body costs', () => {
       yield large();
       await new Promise(() => {});
     })();
-    reader.read(slow);
+    void reader.read(slow);
     expect(await reader.read(large())).toMatchObject({ name: 'a' });
     expect(await reader.read(Buffer.from('<b/>'))).toMatchObject({ name: 'b' });
   });
