@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
+import { isatty } from 'node:tty';
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
@@ -8,7 +9,7 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
  * SIGHUP, as service managers send it, calls `reload`; without `reload` it stops like SIGTERM.
  */
 export function untilAskedToStop(reload?: () => void): Promise<void> {
-  const hadTerminal = process.stdin.isTTY || process.stdout.isTTY;
+  const hadTerminal = isatty(0) || isatty(1);
   return new Promise((resolve) => {
     let isStopping = false;
     const stop = () => {

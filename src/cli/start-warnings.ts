@@ -12,13 +12,15 @@ export function startWarnings(flags: Settings, config: Surface): readonly string
 
 /** A command line is in the list of processes, for every user of the machine. */
 function secretsInFlags(flags: Settings): readonly string[] {
-  const secrets = ['password', 'token'] as const;
-  return secrets
-    .filter((name) => flags.has(name))
-    .map(
-      (name) =>
-        `--${name}: every user of this machine can read a command line; use --${name}-file FILE or a variable`,
-    );
+  const redis = flags.get('redis')?.text ?? '';
+  const instead = [
+    ...(flags.has('password') ? [['--password', '--password-file FILE or DAVGATE_PASSWORD']] : []),
+    ...(flags.has('token') ? [['--token', '--token-file FILE or DAVGATE_TOKEN']] : []),
+    ...(/:[^/@]+@/.test(redis) ? [['--redis', 'DAVGATE_REDIS_URL']] : []),
+  ];
+  return instead.map(
+    ([flag, better]) => `${flag}: every user of this machine can read a command line; use ${better}`,
+  );
 }
 
 function clearText({ listen: { host }, tls, trustedProxies }: Surface): readonly string[] {

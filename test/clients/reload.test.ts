@@ -49,8 +49,10 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const agent of agents.splice(0)) agent.destroy();
-  program.child.kill('SIGTERM');
-  if (program.child.exitCode === null) await once(program.child, 'close');
+  const { child } = program;
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGTERM');
+  await once(child, 'close');
 });
 
 /** A client that keeps its one connection. */

@@ -35,7 +35,14 @@ test.each(['127.0.0.1', '::1', 'localhost'])(
 
 test.each(['password', 'token'])('a start with --%s warns of the list of processes', (name) => {
   expect(warnings([`--${name}`, 'SECRET'])).toEqual([
-    expect.stringMatching(new RegExp(`^--${name}: (?!.*SECRET).*use --${name}-file FILE or a variable$`)),
+    expect.stringMatching(new RegExp(`^--${name}: (?!.*SECRET).*use --${name}-file FILE or DAVGATE_`)),
   ]);
   expect(warnings([`--${name}-file`, '/a/file'])).toEqual([]);
+});
+
+test('a start with a password in --redis warns of the list of processes', () => {
+  expect(warnings(['--redis', 'redis://ann:SECRET@localhost'])).toEqual([
+    expect.stringMatching(/^--redis: (?!.*SECRET).*; use DAVGATE_REDIS_URL$/),
+  ]);
+  expect(warnings(['--redis', 'redis://localhost:6379'])).toEqual([]);
 });
