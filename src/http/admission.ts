@@ -47,6 +47,7 @@ export async function admit(exchange: Exchange, rules: AdmissionRules): Promise<
   const watching = watchingAnswer(exchange, rules);
   if (watching && !isForeign && watching.isOpen) return watching.send();
   const login = await loginOf(exchange, rules.credentials);
+  if (!login) return;
   if ('status' in login) return refuse(exchange, login);
   exchange.principal = login.user?.name;
   if (watching) return watching.send();
@@ -80,13 +81,14 @@ const FOREIGN_NAME: Refusal = {
     'otherwise. Ask for one of these; a proxy should send one of them as Host.',
 };
 
-/** Who asks, or why they may not come in. */
+/** Who asks, or why they may not come in; `undefined` when the client has gone before its login was checked. */
 async function loginOf(
-  { request, address }: Exchange,
+  { request, address, ended }: Exchange,
   credentials: Credentials | undefined,
-): Promise<Access | Refusal> {
+): Promise<Access | Refusal | undefined> {
   if (!credentials) return { user: undefined };
-  const verdict = await credentials.check(request.headers.authorization, address);
+  const verdict = await Promise.race([credentials.check(request.headers.authorization, address), ended]);
+  if (!verdict) return undefined;
   if (verdict === 'unauthorized')
     return {
       status: 401,

@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import PQueue from 'p-queue';
 import { type Clock, type Instant, instantIn } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
 import { type Login, parseBasic } from './basic.ts';
+import { PasswordGate } from './password-gate.ts';
 import { PasswordHashError, parsePasswordHash, verifyPassword } from './passwords.ts';
-import { Throttle } from './throttle.ts';
 
 /** Somebody who may come in. */
 export interface User {
@@ -23,20 +23,21 @@ const KNOWN_MS = 10 * 60_000;
 /** Credentials that are known, right and wrong ones each. */
 const KNOWN_MAX = 1_000;
 
-/** Hashes computed at a time: they share the thread pool with all file access. */
-const HASHES_AT_ONCE = 2;
+/** The longest wait after a wrong password, in ms: clients give up a request that takes half a minute or more. */
+const LONGEST_WAIT_MS = 10_000;
 
-/** Logins that may wait for a hash; beyond it somebody is knocking too hard. */
-const HASHES_WAITING_MAX = 64;
+/** How long a login may be held back, in ms: one that is right comes in late while somebody guesses beside it. */
+const HELD_MS_MAX = 60_000;
 
-const BUSY_RETRY_MS = 5_000;
+/** What of a name goes to the log, in characters. */
+const LOGGED_NAME_MAX = 100;
 
 /** Checks Basic credentials against a table of users. */
 export class Credentials {
   #users: ReadonlyMap<string, User>;
   readonly #clock: Clock;
-  readonly #throttle: Throttle;
-  readonly #hashes = new PQueue({ concurrency: HASHES_AT_ONCE });
+  readonly #log: Log;
+  readonly #gate: PasswordGate;
   /** So that memory holds nothing from which a password could be computed. */
   readonly #key = randomBytes(32);
   readonly #right = new LRUCache<string, { readonly user: User; readonly until: Instant }>({
@@ -46,11 +47,12 @@ export class Credentials {
   readonly #running = new Map<string, Promise<Verdict>>();
 
   /** Throws `PasswordHashError` for a user without a usable hash. */
-  constructor(users: readonly User[], clock: Clock) {
+  constructor(users: readonly User[], { clock, log }: { readonly clock: Clock; readonly log: Log }) {
     checkHashes(users);
     this.#users = byName(users);
     this.#clock = clock;
-    this.#throttle = new Throttle(clock);
+    this.#log = log;
+    this.#gate = new PasswordGate({ clock, longestWaitMs: LONGEST_WAIT_MS, heldMsMax: HELD_MS_MAX });
   }
 
   /** Nobody is known any more by a login that these users do not have. Throws `PasswordHashError`. */
@@ -75,7 +77,11 @@ export class Credentials {
   #known(key: string): Verdict | undefined {
     const now = this.#clock.instant();
     const right = this.#right.get(key);
-    if (right && now < right.until) return { user: right.user };
+    if (right && now < right.until) {
+      // Somebody who is at work stays known, however long others guess.
+      this.#right.set(key, { user: right.user, until: instantIn(this.#clock, KNOWN_MS) });
+      return { user: right.user };
+    }
     // A program that keeps sending an old password is no guesser: it is told no, at no cost, as often as it likes.
     const wrong = this.#wrong.get(key);
     return wrong && now < wrong.until ? 'unauthorized' : undefined;
@@ -95,19 +101,17 @@ export class Credentials {
     const users = this.#users;
     const user = this.#find(login);
     const name = user?.name ?? login.name;
-    if (this.#hashes.size >= HASHES_WAITING_MAX) return { retryAfterMs: BUSY_RETRY_MS };
-    const retryAfterMs = this.#throttle.attempt(name, address);
-    if (retryAfterMs > 0) return { retryAfterMs };
-    const until = instantIn(this.#clock, KNOWN_MS);
-    const isRight = await this.#isRight(login.password, user);
+    const attempt = { name, address, exists: user !== undefined };
+    const isRight = await this.#gate.check(attempt, () => this.#isRight(login.password, user));
+    if (typeof isRight === 'object') return isRight;
     // The user may be gone by now, or have another password.
     if (this.#users !== users) return this.#verify(key, authorization, address);
-    if (!isRight) {
+    const until = instantIn(this.#clock, KNOWN_MS);
+    if (!isRight || !user) {
+      this.#log.warn('login failed', { address, user: name.slice(0, LOGGED_NAME_MAX) });
       this.#wrong.set(key, { until });
       return 'unauthorized';
     }
-    if (!user) return 'unauthorized';
-    this.#throttle.forgive(name, address);
     this.#right.set(key, { user, until });
     return { user };
   }
@@ -122,7 +126,7 @@ export class Credentials {
     const [anyone] = this.#users.values();
     const hash = (user ?? anyone)?.passwordHash;
     if (hash === undefined) return false;
-    const isMatch = await this.#hashes.add(() => verifyPassword(password, hash));
+    const isMatch = await verifyPassword(password, hash);
     return isMatch && user !== undefined;
   }
 }

@@ -62,7 +62,7 @@ export interface Listener {
 export async function startListener(options: ListenerOptions): Promise<Listener> {
   const { host, port, tls, users, handle, metrics, log, clock = systemClock } = options;
   let isDraining = false;
-  const credentials = users && new Credentials(users, clock);
+  const credentials = users && new Credentials(users, { clock, log });
   const rules: AdmissionRules = {
     handle,
     credentials,

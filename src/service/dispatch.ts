@@ -69,8 +69,8 @@ async function run(
   caller: Caller | undefined,
   { place, value }: Given,
 ): Promise<Answer> {
-  const { request, signal } = exchange;
-  const call = { ...rooms, caller, signal };
+  const { request, signal, address } = exchange;
+  const call = { ...rooms, caller, signal, address };
   switch (route.style) {
     case 'rpc':
       return resultAnswer(await within(place, () => route.prepare(value))(call));

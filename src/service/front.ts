@@ -23,7 +23,7 @@ export function frontOf(
   log: Log,
 ): (exchange: Exchange, host?: Host) => Promise<Answer> {
   const temporarySite = temporarySiteOf(rooms);
-  const authorizeSite = authorizeSiteOf(rooms);
+  const authorizeSite = authorizeSiteOf(rooms, log);
   return async (exchange, host = ONE_HOST) => {
     try {
       if (host.role === 'content' && !isForContent(exchange)) return withSafety(notHere(host));

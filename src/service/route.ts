@@ -44,6 +44,8 @@ export interface Caller {
 /** A call of an RPC function, but for its argument. `Who` is `Caller` wherever a token is asked for. */
 export interface Call<Who> extends Rooms {
   readonly caller: Who;
+  /** The client's IP address. */
+  readonly address: string;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
 }

@@ -116,7 +116,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   const rooms: Rooms = {
     storage,
     links: linksIn(database),
-    linkPasswords: linkPasswords(clock),
+    linkPasswords: linkPasswords(clock, log),
     temporaryLinks: temporaryLinksIn(database),
     ...registry,
     previews,

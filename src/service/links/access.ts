@@ -1,8 +1,8 @@
-import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
+import { secondsOf } from '../accounts/guess-limits.ts';
 import { failure, refused, tooManyRequests } from '../failures.ts';
 import { absolutePath } from '../path-schemas.ts';
 import { NO_REFUSALS, type RefusalTable } from '../refusals.ts';
-import type { Call, Caller, Rooms } from '../route.ts';
+import type { Call, Caller } from '../route.ts';
 import { optional, required, string } from '../schema.ts';
 import type { Link } from './links.ts';
 import { linkAt, type OpenLink, openLink } from './sharing.ts';
@@ -54,12 +54,16 @@ export function ownLink(call: Call<Caller>, url: string, malformed: string): Lin
   return link;
 }
 
-/** Throws 429 for who guesses: by calls or on the page, all guesses at a link are counted together. */
-async function mayOpen({ linkPasswords }: Rooms, link: Link, password: string | undefined): Promise<boolean> {
+/** Throws 429 for a client that guesses: by calls or on the page, its guesses at a link are counted together. */
+async function mayOpen(
+  { linkPasswords, address }: Call<Caller | undefined>,
+  link: Link,
+  password: string | undefined,
+): Promise<boolean> {
   if (link.visibility === 'no_one') return false;
   if (!link.passwordHash) return true;
   if (password === undefined) return false;
-  const verdict = await linkPasswords.check(link, password);
-  if (verdict === 'too-many') throw tooManyRequests(GUESSES_WAIT_SECONDS);
+  const verdict = await linkPasswords.check(link, password, address);
+  if (typeof verdict === 'object') throw tooManyRequests(secondsOf(verdict));
   return verdict === 'right';
 }

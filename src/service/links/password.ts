@@ -1,7 +1,9 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
+import { neighborhoodOf } from '../../util/networks.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
-import { guessesOf } from '../accounts/guesses.ts';
+import { passwordGate } from '../accounts/guess-limits.ts';
 import { isPassword, isSameSecret } from '../accounts/secrets.ts';
 import type { Link } from './links.ts';
 
@@ -9,20 +11,23 @@ const KEY_BYTES = 32;
 /** Links whose password is known again at once; the oldest is forgotten beyond that. */
 const OPENED_MAX = 10_000;
 
+/** An object: the client has guessed too often. */
+type PasswordVerdict = 'right' | 'wrong' | { readonly retryAfterMs: number };
+
 /** Lets people into links that have a password, and keeps programs from trying many. */
 export interface LinkPasswords {
-  check(link: Link, password: string): Promise<'right' | 'wrong' | 'too-many'>;
+  check(link: Link, password: string, address: string): Promise<PasswordVerdict>;
   /** What a browser shows later to say that it has given the password. Ends with the password itself. */
   pass(link: Link): string;
   isPass(link: Link, pass: string): boolean;
 }
 
-export function linkPasswords(clock: Clock): LinkPasswords {
-  const guesses = guessesOf(clock);
+export function linkPasswords(clock: Clock, log: Log): LinkPasswords {
+  const gate = passwordGate(clock);
   /** Digests by token: who has the password is held up neither by those who guess nor, call after call, by its hash. */
   const opened = new Map<string, Buffer>();
-  /** By digest. A program that has the password makes many calls at once, which are one guess and not as many. */
-  const underWay = new SingleFlight<string, 'right' | 'wrong' | 'too-many'>();
+  /** By digest and client. A program that has the password makes many calls at once, which are one guess and not as many. */
+  const underWay = new SingleFlight<string, PasswordVerdict>();
   const key = randomBytes(KEY_BYTES);
 
   /** With the link's present password in it: another makes another. */
@@ -40,12 +45,19 @@ export function linkPasswords(clock: Clock): LinkPasswords {
   async function compare(
     link: Link,
     password: string,
-    shown: Buffer,
-  ): Promise<'right' | 'wrong' | 'too-many'> {
-    if (guesses.isTooMany(link.token)) return 'too-many';
-    if (!link.passwordHash || !(await isPassword(password, link.passwordHash))) return 'wrong';
-    guesses.forget(link.token);
-    remember(link.token, shown);
+    { address, shown }: { readonly address: string; readonly shown: Buffer },
+  ): Promise<PasswordVerdict> {
+    const { token, passwordHash } = link;
+    const verdict = await gate.check(
+      { name: token, address, exists: true },
+      async () => passwordHash !== undefined && (await isPassword(password, passwordHash)),
+    );
+    if (typeof verdict === 'object') return verdict;
+    if (!verdict) {
+      log.warn('wrong password for a shared link', { address });
+      return 'wrong';
+    }
+    remember(token, shown);
     return 'right';
   }
 
@@ -56,11 +68,13 @@ export function linkPasswords(clock: Clock): LinkPasswords {
   }
 
   return {
-    async check(link, password) {
+    async check(link, password, address) {
       const shown = digest(link, password);
       const known = opened.get(link.token);
       if (known && timingSafeEqual(known, shown)) return 'right';
-      return await underWay.run(shown.toString('base64'), () => compare(link, password, shown));
+      return await underWay.run(`${shown.toString('base64')} ${neighborhoodOf(address)}`, () =>
+        compare(link, password, { address, shown }),
+      );
     },
     pass,
     isPass: (link, given) => isSameSecret(given, pass(link)),

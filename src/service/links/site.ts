@@ -2,7 +2,7 @@ import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { filePage, folderPage, messagePage, passwordPage } from '../../web/link/pages.ts';
 import { LINK_PAGE_POLICY } from '../../web/link/shell.ts';
-import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
+import { secondsOf, waitInWords } from '../accounts/guess-limits.ts';
 import { folderZip } from '../content/folder-zip.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
 import { cookiesNamed, setCookie } from '../cookies.ts';
@@ -113,10 +113,10 @@ async function tryPassword(exchange: Exchange, link: Link, rooms: Rooms): Promis
   const form = await formOf(exchange, FORM_MAX_BYTES);
   const password = form?.get('password');
   if (!password) return page(400, passwordPage('Type the password.'));
-  const verdict = await passwords.check(link, password);
-  if (verdict === 'too-many')
-    return page(429, passwordPage('Too many wrong passwords. Wait a minute.'), {
-      'retry-after': String(GUESSES_WAIT_SECONDS),
+  const verdict = await passwords.check(link, password, exchange.address);
+  if (typeof verdict === 'object')
+    return page(429, passwordPage(`Too many wrong passwords. Try again in ${waitInWords(verdict)}.`), {
+      'retry-after': String(secondsOf(verdict)),
     });
   if (verdict === 'wrong') return page(403, passwordPage('That is not the password.'));
   const pass = {

@@ -1,5 +1,6 @@
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
+import type { Log } from '../../util/log.ts';
 import {
   AUTHORIZE_PAGE_POLICY,
   codePage,
@@ -9,7 +10,7 @@ import {
   signInPage,
 } from '../../web/authorize-page.ts';
 import type { Account } from '../accounts/accounts.ts';
-import { GUESSES_WAIT_SECONDS } from '../accounts/guesses.ts';
+import { secondsOf, waitInWords } from '../accounts/guess-limits.ts';
 import { scopeInWords } from '../accounts/scopes.ts';
 import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';
 import { setCookie } from '../cookies.ts';
@@ -31,9 +32,9 @@ export const AUTHORIZE_PATH = '/oauth2/authorize';
 const FORM_MAX_BYTES = 16 * 1024;
 
 /** Answers `/oauth2/authorize`: asks who is there and whether the app may have what it wants, and sends the answer back. */
-export function authorizeSiteOf(rooms: Rooms): (exchange: Exchange) => Promise<Answer> {
+export function authorizeSiteOf(rooms: Rooms, log: Log): (exchange: Exchange) => Promise<Answer> {
   const visits = new Visits(rooms.accounts, rooms.clock);
-  const signIn = signInTo(rooms.accounts, rooms.clock);
+  const signIn = signInTo(rooms.accounts, rooms.clock, log);
   return async (exchange) => {
     const { method } = exchange.request;
     if (method !== 'GET' && method !== 'HEAD' && method !== 'POST')
@@ -119,15 +120,15 @@ function staleAnswer(call: Call): Answer {
 
 async function trySignIn(call: Call, email: string, password: string): Promise<Answer> {
   const { exchange, visits, visit, query, signIn } = call;
-  const account = await signIn.check(email, password);
+  const account = await signIn.check(email, password, exchange.address);
   if (account === 'wrong')
     return signInAnswer(call, 403, { email, problem: 'There is no account with this address and password.' });
-  if (account === 'too-many')
+  if ('retryAfterMs' in account)
     return signInAnswer(
       call,
       429,
-      { email, problem: 'Too many attempts. Wait a minute, then try again.' },
-      { 'retry-after': String(GUESSES_WAIT_SECONDS) },
+      { email, problem: `Too many attempts. Try again in ${waitInWords(account)}.` },
+      { 'retry-after': String(secondsOf(account)) },
     );
   return again(exchange, cookieOf(call, visits.signIn(visit, account, query)));
 }

@@ -1,19 +1,24 @@
 import type { Clock } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
 import type { Account, Accounts } from '../accounts/accounts.ts';
-import { guessesOf } from '../accounts/guesses.ts';
+import { passwordGate } from '../accounts/guess-limits.ts';
 import { hashOfPassword, isPassword, newPassword } from '../accounts/secrets.ts';
 
-/** Passwords that are compared at once: each takes tens of milliseconds of a thread that files need too. */
-const COMPARED_MAX = 4;
+/** What of a wrong e-mail address goes to the log, in characters. */
+const LOGGED_EMAIL_MAX = 100;
 
-/** Lets people in by the address and the password of their account, and keeps programs from trying many. */
+/** Lets people in by the e-mail address and the password of their account, and keeps programs from trying many. */
 export interface SignIn {
-  check(email: string, password: string): Promise<Account | 'wrong' | 'too-many'>;
+  /** `address` is the client's IP address. */
+  check(
+    email: string,
+    password: string,
+    address: string,
+  ): Promise<Account | 'wrong' | { readonly retryAfterMs: number }>;
 }
 
-export function signInTo(accounts: Accounts, clock: Clock): SignIn {
-  const guesses = guessesOf(clock);
-  let compared = 0;
+export function signInTo(accounts: Accounts, clock: Clock, log: Log): SignIn {
+  const gate = passwordGate(clock);
   // Compared where there is no account or no password, so that the time taken does not tell which there are.
   let decoy: Promise<Uint8Array> | undefined;
 
@@ -24,19 +29,15 @@ export function signInTo(accounts: Accounts, clock: Clock): SignIn {
   }
 
   return {
-    async check(email, password) {
-      const address = email.trim();
-      const name = address.toLowerCase();
-      // Whoever has to wait for others' passwords to be compared has made no guess.
-      if (compared >= COMPARED_MAX || guesses.isTooMany(name)) return 'too-many';
-      const account = accounts.withEmail(address);
-      compared++;
-      const isIn = await isRight(account, password).finally(() => {
-        compared--;
-      });
-      if (!account || !isIn) return 'wrong';
-      guesses.forget(name);
-      return account;
+    async check(typed, password, address) {
+      const email = typed.trim();
+      const account = accounts.withEmail(email);
+      const attempt = { name: email.toLowerCase(), address, exists: account !== undefined };
+      const verdict = await gate.check(attempt, () => isRight(account, password));
+      if (typeof verdict === 'object') return verdict;
+      if (verdict && account) return account;
+      log.warn('sign-in failed', { address, email: email.slice(0, LOGGED_EMAIL_MAX) });
+      return 'wrong';
     },
   };
 }

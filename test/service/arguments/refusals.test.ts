@@ -21,6 +21,7 @@ import {
   type StoredFile,
 } from '../../../src/service/storage/storage.ts';
 import { systemClock } from '../../../src/util/clock.ts';
+import { silentLog } from '../../../src/util/log.ts';
 import { type Answered, headerJson, refusal, refusalIn, send } from '../../support/service-client.ts';
 
 /** What the store does next: every call of it does this. */
@@ -53,7 +54,7 @@ beforeAll(async () => {
     {
       storage: new Proxy({}, { get: () => () => next() }) as Storage,
       links: linksIn(database),
-      linkPasswords: linkPasswords(systemClock),
+      linkPasswords: linkPasswords(systemClock, silentLog),
       temporaryLinks: temporaryLinksIn(database),
       ...registry,
       jobs: jobsOf(systemClock, log, new AbortController().signal),

@@ -4,7 +4,7 @@ import { createDavHandler } from '../../../src/dav/handler.ts';
 import { startListener } from '../../../src/http/listener.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { eventually } from '../../support/eventually.ts';
-import { listening, request } from '../../support/listening.ts';
+import { ANN, listening, request } from '../../support/listening.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { MemoryFiles } from '../../support/memory-files.ts';
 import { memoryState } from '../../support/memory-state.ts';
@@ -46,6 +46,25 @@ test('the signal of a request that was answered whole never fires', async () => 
   await connect(PIPELINED + request('GET', '/', 'Connection: close\r\n')).closed();
   await close();
   expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false, false]);
+});
+
+test('a login that is held back is over when its client has gone', async () => {
+  const clock = new ManualClock();
+  const { connect, close } = await listening({ users: [ANN], clock });
+  const guess = (index: number) =>
+    request('GET', '/', `Authorization: Basic ${Buffer.from(`ann:${index}`).toString('base64')}\r\n`);
+  const connection = connect();
+  for (let index = 0; index < 4; index++) {
+    connection.send(guess(index));
+    await eventually(async () =>
+      expect((await connection.until('401')).match(/ 401 /g)).toHaveLength(index + 1),
+    );
+  }
+  connection.send(guess(5));
+  // Beside the looks for clients that stand still.
+  await clock.untilSleeping(2);
+  connection.socket.destroy();
+  await close();
 });
 
 test('pipelined downloads that nobody reads are over when their connections break, and hold up no shutdown', async () => {
