@@ -4,7 +4,7 @@ import { type Clock, elapsedMs, type Instant, instantIn, remainingMs } from '../
 import { neighborhoodOf } from '../util/networks.ts';
 
 /** Wrong passwords for one name that cost no wait: a person's slips, and what Windows tries by itself. */
-export const SLIPS_MAX = 3;
+const SLIPS_MAX = 3;
 
 /** How long to wait after the first wrong password beyond those, in ms. It doubles with each that follows. */
 const FIRST_WAIT_MS = 1_000;
