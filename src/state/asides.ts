@@ -26,6 +26,8 @@ export interface Asides {
   read(path: Path): Promise<Uint8Array | undefined>;
   /** Those directly in `folder`. */
   in(folder: Path): Promise<readonly AsideFile[]>;
+  /** Those at `path` and below. */
+  within(path: Path): Promise<readonly AsideFile[]>;
   /** In place of what is at its path. Throws `AsideTooLarge`. */
   put(file: AsideFile, content: Uint8Array): Promise<void>;
   touch(path: Path, modifiedMs: number): Promise<void>;

@@ -17,6 +17,8 @@ export type PropertyChange =
 export interface DeadProperties {
   /** Of those ids that have any. Cheap for ids that have none. */
   of(ids: readonly string[]): Promise<ReadonlyMap<string, readonly DeadProperty[]>>;
+  /** All ids that have any. */
+  ids(): Promise<readonly string[]>;
   /** Whether no id has any. As cheap however many there are. */
   isEmpty(): Promise<boolean>;
   /** All changes, in order, or none. Throws `PropertiesFull` when a limit would be passed. */

@@ -2,6 +2,8 @@
 export interface Times {
   /** Of those ids that have one; for a file only while it has the revision the time was set for. */
   of(ids: readonly string[]): Promise<ReadonlyMap<string, SetTime>>;
+  /** All ids that have one. */
+  ids(): Promise<readonly string[]>;
   /** Whether no id has one. As cheap however many there are. */
   isEmpty(): Promise<boolean>;
   set(id: string, time: SetTime): Promise<void>;

@@ -90,9 +90,11 @@ export class SetAside {
     return this.store.touch(path, modifiedMs);
   }
 
-  /** At `path` and below. */
-  forget(path: Path): Promise<void> {
-    return this.store.forget(path);
+  /** At `path` and below. Returns the ids of what was there. */
+  async forget(path: Path): Promise<string[]> {
+    const gone = await this.store.within(path);
+    if (gone.length > 0) await this.store.forget(path);
+    return gone.map(({ id }) => id);
   }
 
   /** At `from` and below; what is at `to` is replaced. */

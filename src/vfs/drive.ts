@@ -25,6 +25,7 @@ import { Relocating } from './relocation.ts';
 import { type DeletePolicy, Removal } from './removal.ts';
 import { Repairs } from './repairs.ts';
 import { SetTimes } from './set-times.ts';
+import { StateCollector } from './state-collector.ts';
 import { StepAside } from './step-aside.ts';
 import { createTree } from './tree.ts';
 import { CommitLane } from './upload/commit-lane.ts';
@@ -100,8 +101,14 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const bytesMax = options.metadataBytesMax ?? METADATA_BYTES_MAX;
   const known = new KnownTree(clock, bytesMax, (asked): boolean => feed.isFresh(asked));
   const isHidden = (name: string) => isWaiting(name) || (isSettingAside && isLitter(name));
+  const collector = new StateCollector({ remote, state, clock, log });
+  const onGone = (ids: readonly string[]) => {
+    // What is missed here the next sweep finds.
+    collector.suspect(ids).catch(() => {});
+  };
   const metadata = new Metadata({
     remote,
+    onGone,
     known,
     times,
     clock,
@@ -126,6 +133,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     asides: new SetAside(state.asides, clock, isSettingAside),
     held,
     times,
+    collector,
     lane,
     uploader: createUploader({ remote, log, lane }),
     reader: createReader({ remote, cache, clock, log }),
@@ -143,6 +151,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
 
   for (const root of await times.on([known.root])) known.adorn(root);
   feed.start();
+  collector.start();
   await repairs
     .open()
     .catch((error) => log.error('what a kill left half done is not known', { reason: String(error) }));
@@ -180,6 +189,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
         await repairs.close();
       };
       await withinGrace(finish(), { clock, log });
+      await collector.close();
       await metadata.subtrees.close();
       await feed.close();
     },

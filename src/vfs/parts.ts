@@ -12,6 +12,7 @@ import type { Metadata } from './metadata/metadata.ts';
 import type { PathLocks } from './path-locks.ts';
 import type { SpaceAccount } from './quota.ts';
 import type { SetTimes } from './set-times.ts';
+import type { StateCollector } from './state-collector.ts';
 import type { CommitLane } from './upload/commit-lane.ts';
 import type { Uploader } from './upload/upload.ts';
 
@@ -25,6 +26,7 @@ export interface TreeParts {
   readonly asides: SetAside;
   readonly held: HeldFiles;
   readonly times: SetTimes;
+  readonly collector: StateCollector;
   readonly lane: CommitLane;
   readonly uploader: Uploader;
   readonly reader: Reader;

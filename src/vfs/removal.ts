@@ -52,13 +52,16 @@ export class Removal {
   /** Forgets what we kept for what is no more at `path` and below; all at once, so that it costs one commit. */
   async forgetKept(path: Path, ids: readonly string[]): Promise<void> {
     const { asides, held, state, times } = this.parts;
-    const holds = await held.within(path);
+    const companion = join(parentOf(path), appleDoubleName(nameOf(path)));
+    const [holds, ...asideIds] = await Promise.all([
+      held.within(path),
+      asides.forget(path),
+      asides.forget(companion),
+    ]);
     await Promise.all([
-      state.properties.forget([...ids, ...holds.map(({ id }) => id)]),
+      state.properties.forget([...ids, ...holds.map(({ id }) => id), ...asideIds.flat()]),
       times.forget(ids),
       ...holds.map((hold) => held.forget(hold.path)),
-      asides.forget(path),
-      asides.forget(join(parentOf(path), appleDoubleName(nameOf(path)))),
     ]);
   }
 
@@ -69,24 +72,36 @@ export class Removal {
     return [entry.id, ...folders.flatMap((folder) => [...folder.entries()].map(({ id }) => id))];
   }
 
+  /** Whether the listing of `entry`, and of each folder below it, is in memory. */
+  #isAllKnown(entry: Entry): boolean {
+    const { metadata } = this.parts;
+    if (entry.kind === 'file') return true;
+    if (metadata.isCold(entry.path)) return false;
+    const folders = metadata.foldersWithin(entry.path).flatMap((folder) => [...folder.entries()]);
+    return folders.every((each) => each.kind === 'file' || !metadata.isCold(each.path));
+  }
+
   #removeAside(path: Path, options: RemoveOptions): Promise<void> {
-    const { asides, locks } = this.parts;
+    const { asides, locks, state } = this.parts;
     return locks.exclusive([path], async () => {
       const entry = await asides.stat(path);
       if (!entry) throw new FileError('not-found', `${path} is not there`);
       requireMeant(entry, options);
-      await asides.forget(path);
+      await state.properties.forget(await asides.forget(path));
     });
   }
 
   async #removeEntry(entry: Entry, options: RemoveOptions): Promise<void> {
-    const { held, space, locks } = this.parts;
+    const { held, space, locks, collector } = this.parts;
     // A held file that is committed after its folder has gone would bring the folder back.
     await held.keepBack(entry.path, () =>
       locks.exclusive([entry.path], async () => {
         const ids = this.idsWithin(entry);
+        const isAllKnown = this.#isAllKnown(entry);
         await this.#removeAndTell(entry, options);
         await this.forgetKept(entry.path, ids);
+        // The deletion is done all the same, and the next sweep finds what is missed here.
+        if (!isAllKnown) await collector.doubt().catch(() => {});
       }),
     );
     if (entry.kind === 'file') space.add(-entry.sizeBytes);

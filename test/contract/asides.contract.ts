@@ -76,6 +76,8 @@ export function asidesContract(driver: string, open: () => Promise<Asides>): voi
       const asides = await open();
       const places = ['/a/._x', '/a/b/._y', '/ab/._x', '/a!/._x', '/a%/._x', '/._a'];
       await put(asides, ...places);
+      const below = (await asides.within(path('/A'))).map((file) => file.path);
+      expect([...below].sort()).toEqual(['/a/._x', '/a/b/._y']);
       await asides.forget(path('/A'));
       expect(await present(asides, places)).toEqual(['/ab/._x', '/a!/._x', '/a%/._x', '/._a']);
       await asides.forget(ROOT);

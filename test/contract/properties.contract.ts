@@ -100,6 +100,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       for (const id of ['id:1', 'id:2', 'id:3']) await properties.change(id, [{ set: property('a') }]);
       await properties.forget(['id:1', 'id:3', 'id:none']);
       expect([...(await properties.of(['id:1', 'id:2', 'id:3'])).keys()]).toEqual(['id:2']);
+      expect(await properties.ids()).toEqual(['id:2']);
     });
 
     test('are empty until one is set, and again when the last one is removed', async () => {

@@ -22,6 +22,7 @@ export function timesContract(driver: string, open: () => Promise<Times>): void 
       for (const id of ['id:1', 'id:2', 'id:3']) await times.set(id, { rev: 'r', modifiedMs: 1 });
       await times.forget(['id:1', 'id:3', 'id:none']);
       expect([...(await times.of(['id:1', 'id:2', 'id:3'])).keys()]).toEqual(['id:2']);
+      expect(await times.ids()).toEqual(['id:2']);
     });
 
     test('is empty until a time is set, and again when the last one is forgotten', async () => {

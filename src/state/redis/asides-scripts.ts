@@ -69,6 +69,10 @@ return text and redis.call('HGET', KEYS[2], cjson.decode(text).number)`;
 export const IN = `${PATHS_LUA}
 return values(KEYS[1], directly_in(KEYS[4], ARGV[1]))`;
 
+/** ARGV: key. */
+export const WITHIN = `${PATHS_LUA}
+return values(KEYS[1], at_and_below(KEYS[3], ARGV[1]))`;
+
 /** ARGV: limit, key, facts, content. */
 export const PUT = `${ASIDES_LUA}
 local file = cjson.decode(ARGV[3])

@@ -1,7 +1,7 @@
 import { keyOf, namesOf, type Path, ROOT } from '../../util/path.ts';
 import { ASIDE_BYTES_MAX, type AsideFile, type Asides, AsideTooLarge } from '../asides.ts';
 import { numberOf, textOrNothing, textsOf } from './answers.ts';
-import { COPY, FORGET, IN, MOVE, PUT, READ, TOUCH } from './asides-scripts.ts';
+import { COPY, FORGET, IN, MOVE, PUT, READ, TOUCH, WITHIN } from './asides-scripts.ts';
 import type { DriveStore } from './drive-keys.ts';
 
 /**
@@ -27,6 +27,7 @@ export function redisAsides({ connection, key }: DriveStore, bytesMax: number): 
       return Buffer.isBuffer(answer) ? answer : undefined;
     },
     in: async (folder) => textsOf(await run(IN, keyOf(folder))).map(fileOf),
+    within: async (path) => textsOf(await run(WITHIN, keyOf(path))).map(fileOf),
     async put(file, content) {
       if (content.byteLength > ASIDE_BYTES_MAX)
         throw new AsideTooLarge(`a file that is set aside may have at most ${ASIDE_BYTES_MAX} bytes`);

@@ -4,7 +4,7 @@ import {
   PROPERTIES_BYTES_MAX,
   PropertiesFull,
 } from '../properties.ts';
-import { numberOf, textOrNothing } from './answers.ts';
+import { numberOf, textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 import { fieldsOf, inPieces } from './fields.ts';
 
@@ -19,6 +19,7 @@ export function redisProperties({ connection, key }: DriveStore): DeadProperties
       const found = await fieldsOf(connection, properties, ids);
       return new Map([...found].map(([id, text]) => [id, propertiesOf(text)]));
     },
+    ids: async () => textsOf(await connection.command('HKEYS', properties)),
     isEmpty: async () => numberOf(await connection.command('HLEN', properties)) === 0,
     async change(id, changes) {
       const isDone = numberOf(await run(CHANGE, id, JSON.stringify(changes), String(PROPERTIES_BYTES_MAX)));

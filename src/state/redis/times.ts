@@ -1,5 +1,5 @@
 import type { SetTime, Times } from '../times.ts';
-import { numberOf } from './answers.ts';
+import { numberOf, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 import { fieldsOf, inPieces } from './fields.ts';
 
@@ -11,6 +11,7 @@ export function redisTimes({ connection, key }: DriveStore): Times {
       const found = await fieldsOf(connection, times, ids);
       return new Map([...found].map(([id, text]) => [id, timeOf(text)]));
     },
+    ids: async () => textsOf(await connection.command('HKEYS', times)),
     isEmpty: async () => numberOf(await connection.command('HLEN', times)) === 0,
     async set(id, { rev, modifiedMs }) {
       await connection.command('HSET', times, id, JSON.stringify({ rev, modifiedMs }));

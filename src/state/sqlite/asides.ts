@@ -41,6 +41,7 @@ export function sqliteAsides(
     get: async (path) => fileOf(statements.get(path)),
     read: async (path) => statements.read(path),
     in: async (folder) => statements.in(folder).map((row) => fileOf(row)),
+    within: async (path) => statements.within(path).map((row) => fileOf(row)),
     put: (file, content) =>
       commits.run(() => {
         if (content.byteLength > ASIDE_BYTES_MAX)

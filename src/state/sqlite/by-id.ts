@@ -27,6 +27,10 @@ export class ById<T extends object> {
     return this.#ids.has(id);
   }
 
+  get ids(): string[] {
+    return [...this.#ids];
+  }
+
   get isEmpty(): boolean {
     return this.#ids.size === 0;
   }

@@ -39,6 +39,7 @@ export function sqliteProperties(database: SqliteDatabase, drive: number, commit
 
   return {
     of: async (ids) => byId.of(ids),
+    ids: async () => byId.ids,
     isEmpty: async () => byId.isEmpty,
     change: (id, changes) =>
       commits.run(() => {

@@ -25,6 +25,7 @@ export function sqliteTimes(database: SqliteDatabase, drive: number, commits: Co
 
   return {
     of: async (wanted) => byId.of(wanted),
+    ids: async () => byId.ids,
     isEmpty: async () => byId.isEmpty,
     set: (id, time) =>
       commits.run(() => {

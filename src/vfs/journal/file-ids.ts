@@ -29,6 +29,7 @@ export class FileIds {
         });
         return new Map(byAsked);
       },
+      ids: () => properties.ids(),
       isEmpty: () => properties.isEmpty(),
       change: (id, changes) => properties.change(now(id), changes),
       copy: (from, to) => properties.copy(now(from), now(to)),

@@ -22,6 +22,8 @@ export interface OwnChange {
 }
 
 interface MetadataParts extends InquiriesParts {
+  /** Hears of the ids that were at a place which is empty now, as the change feed says. */
+  readonly onGone?: (ids: readonly string[]) => void;
   readonly meter: Meter;
 }
 
@@ -136,6 +138,11 @@ export class Metadata {
     this.#parts.known.reset();
   }
 
+  #idsAt(key: string, known: Entry | undefined): string[] {
+    const below = this.#parts.known.foldersWithin(key).flatMap((folder) => [...folder.entries()]);
+    return [...(known ? [known] : []), ...below].map(({ id }) => id);
+  }
+
   /** What is at `path`; where that is not known, what is in it is asked for at the same time. */
   async #entryOfListed(path: Path, signal: AbortSignal | undefined): Promise<Entry | undefined> {
     if (this.peek(path) !== undefined || this.subtrees.isComing(path)) return this.#entry(path, signal);
@@ -176,6 +183,7 @@ export class Metadata {
     // No news for us, but it may be for a question that was asked before.
     if (!isNews) known.fetches.changed(key, before);
     if (!isNews || verdict === 'ignore') return;
+    if (told === 'absent' && before !== 'absent') this.#parts.onGone?.(this.#idsAt(key, before));
     if (doubted || verdict === 'doubt' || isOlder(told, before)) {
       known.forget(key);
       return;

@@ -41,7 +41,7 @@ describe('what is deleted', () => {
   test('is refused where it has to be permanent and may not be', async () => {
     remote.permanentAllowed = false;
     drive = await MemoryDrive.open(remote, { deletePolicy: 'permanent' });
-    await expect(remove('/a')).rejects.toMatchObject({ fault: 'forbidden' });
+    await expect(remove('/a')).rejects.toMatchObject({ fault: 'not-entitled' });
     expect(await drive.files.stat(at('/a'))).toBeDefined();
     await remove('/a', true);
     expect(trash()).toEqual(['a']);

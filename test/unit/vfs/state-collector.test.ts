@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ROOT } from '../../../src/util/path.ts';
+import { MemoryDrive, turn } from '../../support/memory-drive.ts';
+import { at, MemoryRemote } from '../../support/memory-remote.ts';
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+beforeEach(async () => {
+  remote = new MemoryRemote();
+  for (const name of ['a', 'b', 'c']) remote.putFile(at(`/Docs/${name}`), name);
+  drive = await MemoryDrive.open(remote);
+});
+
+afterEach(() => drive.close());
+
+const property = { set: { namespace: 'n', name: 'p', xml: '<p/>' } };
+
+/** Gives each of the three files a property and a time. */
+async function mark(): Promise<void> {
+  for (const name of ['a', 'b', 'c']) {
+    const { id } = await drive.fileAt(at(`/Docs/${name}`));
+    await drive.state.properties.change(id, [property]);
+    await drive.files.setModified(at(`/Docs/${name}`), 1_000_000);
+  }
+}
+
+async function keptIds(): Promise<number> {
+  const { properties, times } = drive.state;
+  return (await properties.ids()).length + (await times.ids()).length;
+}
+
+async function restart(): Promise<void> {
+  await drive.files.close();
+  await drive.start();
+}
+
+/** Lets `ms` go by, in steps that let each call be made. */
+async function pass(ms: number, stepMs: number): Promise<void> {
+  for (let passedMs = 0; passedMs < ms; passedMs += stepMs) {
+    await drive.clock.advance(stepMs);
+    await turn(10);
+  }
+}
+
+test('DELETE of a folder of which nothing is in memory forgets properties and times of all below it', async () => {
+  await mark();
+  await restart();
+  await drive.files.remove(at('/Docs'), { recoverable: false });
+  expect(await keptIds()).toBe(6);
+  await pass(2_000, 100);
+  expect(await keptIds()).toBe(0);
+});
+
+test('what is deleted elsewhere while davgate follows is forgotten, and costs one call each', async () => {
+  await mark();
+  await drive.files.list(at('/Docs'));
+  const before = remote.count('locate');
+  remote.delete(at('/Docs'));
+  await drive.feedTold();
+  await pass(2_000, 100);
+  expect(await keptIds()).toBe(0);
+  expect(remote.count('locate') - before).toBe(3);
+});
+
+test('what is moved elsewhere keeps its properties and times', async () => {
+  await mark();
+  await drive.files.list(at('/Docs'));
+  remote.rename(at('/Docs'), at('/Moved'));
+  await drive.feedTold();
+  await pass(2_000, 100);
+  expect(await keptIds()).toBe(6);
+  expect((await drive.fileAt(at('/Moved/a'))).modifiedMs).toBe(1_000_000);
+});
+
+test('what was deleted and what was moved while davgate did not run is told apart by the daily sweep', async () => {
+  await mark();
+  await drive.files.close();
+  remote.rename(at('/Docs/a'), at('/kept'));
+  remote.delete(at('/Docs'));
+  await drive.start();
+  await pass(24 * 3_600_000, 3_600_000);
+  await pass(60_000, 5_000);
+  expect(await keptIds()).toBe(2);
+  expect(await drive.names(ROOT)).toEqual(['kept']);
+});
+
+test('nothing is forgotten while the service cannot be asked', async () => {
+  await mark();
+  await drive.files.list(at('/Docs'));
+  for (let count = 0; count < 3; count++) remote.failNext('locate', 'offline');
+  remote.delete(at('/Docs'));
+  await drive.feedTold();
+  await pass(2_000, 100);
+  expect(await keptIds()).toBe(6);
+  await pass(240_000, 10_000);
+  await pass(2_000, 100);
+  expect(await keptIds()).toBe(0);
+});
+
+test('DELETE of a set-aside file, or of the folder that it is in, forgets its properties', async () => {
+  for (const path of [at('/Docs/._a'), at('/Docs/.DS_Store')])
+    await drive.state.properties.change((await drive.put(path, 'x')).id, [property]);
+  await drive.files.remove(at('/Docs/._a'), { recoverable: false });
+  expect(await keptIds()).toBe(1);
+  await drive.files.remove(at('/Docs'), { recoverable: false });
+  expect(await keptIds()).toBe(0);
+});
