@@ -8,6 +8,7 @@ import type { BlockFlight } from './block-flight.ts';
 import { BlockRun, type RunKeeper } from './block-run.ts';
 import { blockAt, blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 import type { BlockCache } from './cache.ts';
+import type { CachedContentCheck } from './cached-content-check.ts';
 import { CachedSpans, type Span } from './cached-spans.ts';
 import { Held } from './held-flights.ts';
 import { Pace } from './pace.ts';
@@ -54,6 +55,7 @@ export class BlockSource implements RunKeeper {
   constructor(
     private readonly upstream: Upstream,
     private readonly cache: BlockCache,
+    private readonly check: CachedContentCheck,
   ) {}
 
   /**
@@ -106,6 +108,8 @@ export class BlockSource implements RunKeeper {
       this.#reservedCount -= reader.reservedCount;
       cached.close();
       reader.leave(position >= range.end && !signal.aborted);
+      // Who reads all of it checks it while reading.
+      if (!isWhole) void this.check.start(file);
     }
   }
 
@@ -122,6 +126,7 @@ export class BlockSource implements RunKeeper {
     if (!complete || !(flight.isWanted || run.keepsAll)) return;
     const { buffer, start } = flight;
     const key = blockKey(run.file, flight.index);
+    this.check.blockCame(run.file);
     flight.isRefused = !this.cache.keep(key, buffer.bytes, { from: start, lease: buffer });
   }
 

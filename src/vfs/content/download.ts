@@ -2,6 +2,7 @@ import type { FileEntry } from '../../api/remote.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { BlockSource } from './block-source.ts';
 import type { BlockCache } from './cache.ts';
+import { CachedContentCheck } from './cached-content-check.ts';
 import type { Upstream } from './upstream.ts';
 import { readWhole } from './whole-read.ts';
 
@@ -23,8 +24,9 @@ export interface Reader {
 /** How bytes come from the service and from the block cache. */
 export function createReader({ remote, clock, log, cache }: ReaderParts): Reader {
   const upstream: Upstream = { remote, clock, log };
-  const blocks = new BlockSource(upstream, cache);
-  const sources = { upstream, cache, blocks };
+  const check = new CachedContentCheck(cache, log);
+  const blocks = new BlockSource(upstream, cache, check);
+  const sources = { upstream, cache, blocks, check };
   return {
     read(file, range, signal) {
       const { start, end } = range ?? { start: 0, end: file.sizeBytes };

@@ -4,13 +4,18 @@ import { FileError } from '../errors.ts';
 import type { BlockSource } from './block-source.ts';
 import { blockCount, blockKey, rangeOfBlock } from './blocks.ts';
 import type { BlockCache } from './cache.ts';
+import type { CachedContentCheck } from './cached-content-check.ts';
 import { type Upstream, upstreamBytes } from './upstream.ts';
+
+/** The largest cached file that is checked before it is read. */
+const CHECKED_FIRST_BYTES_MAX = 64 * 1024 * 1024;
 
 /** What whole reads draw from. */
 export interface WholeSources {
   readonly upstream: Upstream;
   readonly cache: BlockCache;
   readonly blocks: BlockSource;
+  readonly check: CachedContentCheck;
 }
 
 /**
@@ -49,6 +54,8 @@ async function* readLong(
   file: FileEntry,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  // What is all in the cache is checked before its first byte is given out.
+  if (file.sizeBytes <= CHECKED_FIRST_BYTES_MAX) await sources.check.start(file);
   const check = new WholeCheck(file);
   const count = blockCount(file.sizeBytes);
   const lastBlockStart = rangeOfBlock(file, count - 1).start;
@@ -66,8 +73,10 @@ async function* readLong(
     if (free > 0) yield chunk.subarray(0, free);
     held.push(chunk.subarray(free));
   }
-  if (!check.isPossible || check.isRight()) yield* held;
-  else yield* await mended(sources, file, check, signal);
+  const isRight = !check.isPossible || check.isRight();
+  if (!isRight) return yield* await mended(sources, file, check, signal);
+  sources.check.passed(file);
+  yield* held;
 }
 
 /** The right last block of a read whose hash is wrong: it is the only one that was not given out yet. */
