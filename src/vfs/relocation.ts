@@ -42,7 +42,7 @@ export class Relocating {
     const source = await this.#sourceAt(from);
     if (keyOf(from) === keyOf(to)) return this.#renameCase(source, to, options);
     const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
-    const written = await this.#carryOut({
+    return this.#carryOut({
       kind: 'move',
       source,
       to: place,
@@ -54,11 +54,6 @@ export class Relocating {
         isPlaced: (found) => found.id === source.id,
       },
     });
-    await Promise.all([
-      asides.move(source.path, place),
-      asides.move(companion(source.path), companion(place)),
-    ]);
-    return written;
   }
 
   async copy(
@@ -84,7 +79,6 @@ export class Relocating {
         isPlaced: (found) => isCopyOf(found, source),
       },
     });
-    if (!isNew) await asides.copy(source.path, place);
     return { ...written, entry: await this.#copyKept(source, written.entry, isNew) };
   }
 
@@ -159,9 +153,7 @@ export class Relocating {
         ? await this.stepAside.replace(target, source.path, plan.replacement)
         : await plan.replacement.place(this.parts.remote);
       entry = placedIn(parentOf(to), made);
-      entry = (await this.parts.times.on([entry]))[0] ?? entry;
-      await this.removal.forgetKept(to, replacedIds);
-      if (kind === 'move') await held.move(source.path, to);
+      entry = await this.#afterwards(plan, entry, replacedIds);
     } finally {
       change.end(
         entry
@@ -174,6 +166,31 @@ export class Relocating {
       );
     }
     return { entry, created: isCreated };
+  }
+
+  /**
+   * What is kept here follows what was moved or copied; returns `placed` as it is to be shown. The service has done its
+   * part by now, so a failure goes to the log: a client that is told of one would take it that nothing was moved.
+   */
+  async #afterwards(plan: Plan, placed: Entry, replacedIds: readonly string[]): Promise<Entry> {
+    const { asides, held, times, log } = this.parts;
+    const { kind, source, to, isNew } = plan;
+    try {
+      await this.removal.forgetKept(to, replacedIds);
+      if (kind === 'move') {
+        await held.move(source.path, to);
+        await asides.move(source.path, to);
+        await asides.move(companion(source.path), companion(to));
+      } else if (!isNew) await asides.copy(source.path, to);
+      return (await times.on([placed]))[0] ?? placed;
+    } catch (error) {
+      log.error('a move or copy is done, but not all that is kept on this machine went with it', {
+        from: source.path,
+        to,
+        reason: String(error),
+      });
+      return placed;
+    }
   }
 
   /**

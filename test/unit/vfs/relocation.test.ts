@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ROOT } from '../../../src/util/path.ts';
 import { bodyOf, MemoryDrive, turn } from '../../support/memory-drive.ts';
 import { at, MemoryRemote } from '../../support/memory-remote.ts';
@@ -194,6 +194,13 @@ describe.each([
     expect(await over()).toMatchObject({ created: false });
     expect(remote.text(at('/old'))).toBe('new');
     expect(remote.paths).toEqual(left);
+  });
+
+  test('that is done answers so when what is kept on this machine cannot follow', async () => {
+    vi.spyOn(drive.state.asides, kind).mockRejectedValue(new Error('the disk is full'));
+    expect(await over()).toMatchObject({ created: false });
+    expect(remote.paths).toEqual(left);
+    expect(await drive.text(at('/old'))).toBe('new');
   });
 
   test('forgets what was kept for the old one, and only that', async () => {
