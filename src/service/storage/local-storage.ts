@@ -103,18 +103,18 @@ export function localStorage(parts: Parts): Storage {
           makeFolder(store, transaction, numberFor(namespace), path, autorename),
         ),
       ),
-    remove: async (namespace, address, parentRev) =>
-      storedOf(
-        await reserve.commit((transaction) =>
-          removeEntry(store, transaction, numberFor(namespace), address, parentRev),
-        ),
-        directoryTag,
-      ),
+    remove: async (namespace, address, parentRev) => {
+      const removed = await reserve.commit((transaction) =>
+        removeEntry(store, transaction, numberFor(namespace), address, parentRev),
+      );
+      clearAway(parts);
+      return storedOf(removed, directoryTag);
+    },
     removeForever: async (namespace, address, parentRev) => {
       await reserve.commit((transaction) =>
         removeEntryForever(store, transaction, numberFor(namespace), address, parentRev),
       );
-      parts.background.start('removing for ever', tidyUp(parts));
+      clearAway(parts);
     },
     relocate: async (namespace, from, to, options) =>
       storedOf(
@@ -149,21 +149,24 @@ function* findNames(
   lookup: NameLookup,
   matches: (nameKey: string) => boolean,
 ): Generator<readonly (Stored | StoredDeletion)[], void, undefined> {
-  const { tree, directoryTag } = store;
+  const { tree, removals, directoryTag } = store;
   const folder = tree.locate(ns, path, 'lookup');
   const row = folder && tree.find(ns, folder);
   if (folder && !row) throw notFound();
   if (row && row.revision !== null) throw new StorageError({ kind: 'lookup', tag: 'not_folder' });
   const scope = { ...below(ns, folder?.key ?? ''), deleted };
   for (const found of names.find(scope, lookup, matches))
-    yield found.map((one) => (isDeletion(one) ? storedDeletion(one) : storedOf(one, directoryTag)));
+    yield found
+      .filter((one) => (isDeletion(one) ? !removals.isDeletionForgotten(one) : !removals.ofEntry(one)))
+      .map((one) => (isDeletion(one) ? storedDeletion(one) : storedOf(one, directoryTag)));
 }
 
 /** Each entry in a savepoint of its own, all in one transaction; `relocateTogether` without savepoints between. */
 function batches(
-  { database, store, committer, reserve }: Parts,
+  parts: Parts,
   numberFor: (namespace: string) => number,
 ): Pick<Storage, 'createFolders' | 'removeAll' | 'relocateAll' | 'relocateTogether'> {
+  const { database, store, committer, reserve } = parts;
   const { directoryTag } = store;
   return {
     createFolders: async (namespace, paths, autorename) => {
@@ -176,11 +179,13 @@ function batches(
     },
     removeAll: async (namespace, entries) => {
       const ns = numberFor(namespace);
-      return await reserve.commit((transaction) =>
+      const removed = await reserve.commit((transaction) =>
         eachInSavepoint(database, transaction, entries, ({ address, parentRev }) =>
           storedOf(removeEntry(store, transaction, ns, address, parentRev), directoryTag),
         ),
       );
+      clearAway(parts);
+      return removed;
     },
     relocateAll: async (namespace, entries, options) => {
       const ns = numberFor(namespace);
@@ -201,8 +206,16 @@ function batches(
   };
 }
 
-/** Gives back the space of what was removed, then keeps some for the next removal. */
+/** Has what was removed cleared away in the background, if something was left. */
+function clearAway(parts: Parts): void {
+  const { removals, graveyard } = parts.store;
+  if (!removals.isEmpty || !graveyard.isEmpty)
+    parts.background.start('clearing away what was removed', tidyUp(parts));
+}
+
+/** Clears away what was removed, gives back its space, then keeps some for the next removal. */
 async function tidyUp({ store, reserve }: Parts): Promise<void> {
+  await store.removals.work(reserve);
   await store.graveyard.work(reserve);
   if (!reserve.isClosed) await reserve.fill();
 }

@@ -160,4 +160,19 @@ export const MIGRATIONS: readonly (string | ((database: Database) => void))[] = 
       SELECT ns, name_key FROM entry UNION SELECT ns, name_key FROM deletion WHERE NOT forgotten
     ), json_each(words_of(name_key));
   `,
+  `
+  -- What was at a key and below it up to number \`seq\` is gone, though rows of it may still be there: \`removals.ts\`.
+  CREATE TABLE removal (
+    seq INTEGER PRIMARY KEY,
+    ns INTEGER NOT NULL REFERENCES namespace,
+    key TEXT NOT NULL,
+    deleted_ms INTEGER NOT NULL,
+    forever INTEGER NOT NULL,
+    phase INTEGER NOT NULL,
+    at_parent TEXT NOT NULL,
+    at_name TEXT NOT NULL,
+    at_number INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX removal_key ON removal (ns, key, seq);
+  `,
 ];

@@ -23,7 +23,9 @@ import { Uploads } from './sessions/uploads.ts';
 import type { Storage } from './storage.ts';
 import { Listings } from './tree/listing.ts';
 import { NameIndex } from './tree/name-index.ts';
+import { Removals } from './tree/removals.ts';
 import { Tree } from './tree/tree.ts';
+import type { Store } from './tree/writes.ts';
 
 export interface StorageOptions {
   /** Holds `storage.sqlite` and the folders `blocks` and `incoming`; made when missing. For one process. */
@@ -36,6 +38,8 @@ export interface StorageOptions {
   readonly disk?: Disk;
   /** How long a commit may wait for those before it; a second if left out, as at the real service. */
   readonly commitWaitMs?: number;
+  /** Rows of removed trees that one transaction clears away, if not some hundreds. */
+  readonly removedRowsMax?: number;
 }
 
 /** Block files removed at once: few, so that they do not keep readers from the disk. */
@@ -50,12 +54,14 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     const settings = settingsOf(database);
     const contents = new Contents(database);
     const names = new NameIndex(database);
+    const removals = new Removals(database);
     const files = new BlockFiles(dataDirectory, disk, (hash) => {
       // Cut off by `close`, an upload must not remove what it cannot look up any more.
       return !database.open || contents.block(hash)?.inline === 0;
     });
     const store = {
-      tree: new Tree(database, contents, names, mintId),
+      tree: new Tree(database, contents, names, removals, mintId),
+      removals,
       contents,
       graveyard: new Graveyard(database, contents),
       directoryTag: settings.directoryTag,
@@ -68,7 +74,10 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       watchers.notify(changes);
       if (orphans.length > 0) background.start('removing blocks', removeAll(files, orphans));
     };
-    const committer = new Committer(database, ticks, clock, committed, options.commitWaitMs);
+    const committer = new Committer(database, ticks, clock, committed, {
+      waitMs: options.commitWaitMs,
+      removedRows: options.removedRowsMax,
+    });
     await files.prepare();
     markClosed(database, false, log);
     const reserve = new Reserve(dataDirectory, disk, committer);
@@ -76,6 +85,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       {
         contents,
         sessions,
+        removals,
         graveyard: store.graveyard,
         names,
         retention: new Retention(database, reserve),
@@ -87,7 +97,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       },
       !settings.closedCleanly,
     );
-    background.start('removing for ever', store.graveyard.work(reserve));
+    background.start('clearing away what was removed', clearAway(store, reserve));
     background.start('keeping space for removals', reserve.fill());
     const cursors = new Cursors(settings.cursorKey, settings.directoryTag);
     return localStorage({
@@ -170,6 +180,12 @@ function makeSettings(database: Database): void {
     add.run('tick', 0);
     add.run('closed', 1);
   })();
+}
+
+/** Finishes removals that the last end of the storage cut off. */
+async function clearAway({ removals, graveyard }: Store, reserve: Reserve): Promise<void> {
+  await removals.work(reserve);
+  await graveyard.work(reserve);
 }
 
 /** Goes on after a failure, and throws the first one at the end. */

@@ -122,27 +122,30 @@ async function play(
   await Promise.all(asked);
 }
 
-test('a client that reads changes page by page knows the whole tree at the end, whatever comes and goes between two pages', async () => {
-  const storage = await opened();
-  await put(storage, FILE, 'text');
-  const seed = process.env['DAVGATE_FAULT_SEED'];
-  let runs = 0;
-  let taken = 0;
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(scope, { minLength: 8, maxLength: 8 }),
-      fc.array(step, { minLength: 1, maxLength: 100, size: 'max' }),
-      async (scopes, steps) => {
-        const run = `/run${runs++}`;
-        await storage.createFolder(HOME, run, false);
-        const followers = scopes.map((one) => new PagingFollower(storage, one, run));
-        for (const [index, { beginsEmpty }] of scopes.entries()) if (beginsEmpty) followers[index]?.page();
-        await play(storage, run, steps, followers);
-        taken += steps.length;
-        for (const follower of followers) follower.finish();
-      },
-    ),
-    { numRuns: Math.ceil(OPERATIONS / 10), ...(seed !== undefined && { seed: Number(seed) }) },
-  );
-  expect(taken).toBeGreaterThanOrEqual(OPERATIONS);
-});
+test.each([500, 1])(
+  'a client that reads changes page by page knows the whole tree at the end, whatever comes and goes between two pages, with %i rows of a removed tree a transaction',
+  async (removedRowsMax) => {
+    const storage = await opened({ removedRowsMax });
+    await put(storage, FILE, 'text');
+    const seed = process.env['DAVGATE_FAULT_SEED'];
+    let runs = 0;
+    let taken = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(scope, { minLength: 8, maxLength: 8 }),
+        fc.array(step, { minLength: 1, maxLength: 100, size: 'max' }),
+        async (scopes, steps) => {
+          const run = `/run${runs++}`;
+          await storage.createFolder(HOME, run, false);
+          const followers = scopes.map((one) => new PagingFollower(storage, one, run));
+          for (const [index, { beginsEmpty }] of scopes.entries()) if (beginsEmpty) followers[index]?.page();
+          await play(storage, run, steps, followers);
+          taken += steps.length;
+          for (const follower of followers) follower.finish();
+        },
+      ),
+      { numRuns: Math.ceil(OPERATIONS / 10), ...(seed !== undefined && { seed: Number(seed) }) },
+    );
+    expect(taken).toBeGreaterThanOrEqual(OPERATIONS);
+  },
+);

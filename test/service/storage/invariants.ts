@@ -9,7 +9,10 @@ const NOTHING: Record<string, string> = {
   'an entry has no folder': `
     SELECT path FROM entry WHERE parent <> '/' AND NOT EXISTS (
       SELECT 1 FROM entry AS folder WHERE folder.ns = entry.ns AND folder.revision IS NULL
-        AND folder.parent || folder.name_key || '/' = entry.parent)`,
+        AND folder.parent || folder.name_key || '/' = entry.parent)
+      AND NOT EXISTS (
+        SELECT 1 FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
+          AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')`,
   'an entry differs from its revision': `
     SELECT entry.path FROM entry JOIN revision ON number = entry.revision
     WHERE entry.ns <> revision.ns OR entry.id <> revision.id OR entry.path <> revision.path OR entry.seq <> number`,

@@ -112,7 +112,9 @@ test('a data directory of a version without the index is searched after its upgr
   await storage.remove(HOME, '/reports/gone report');
   await storage.close();
   const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
-  old.exec('DROP TABLE word; DROP INDEX entry_name; DROP INDEX deletion_name; PRAGMA user_version = 4');
+  old.exec(
+    'DROP TABLE removal; DROP TABLE word; DROP INDEX entry_name; DROP INDEX deletion_name; PRAGMA user_version = 4',
+  );
   old.close();
   const upgraded = await opened({ dataDirectory: storage.dataDirectory });
   expect(pathsFound(upgraded, 'annual')).toEqual(['/reports/annual report']);

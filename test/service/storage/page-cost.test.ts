@@ -2,7 +2,19 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../../src/service/storage/database.ts';
 import { Feed } from '../../../src/service/storage/feed/feed.ts';
+import { Removals } from '../../../src/service/storage/tree/removals.ts';
 import { temporaryFolder } from './opened.ts';
+
+const REMOVAL = {
+  key: '/a',
+  seq: 1,
+  phase: 0,
+  number: 0,
+  deletedMs: 0,
+  forever: 0,
+  atParent: '/a/',
+  forgotten: 0,
+};
 
 /** The plan of every statement that the feed prepares, by its SQL. */
 async function plans(): Promise<[sql: string, plan: string][]> {
@@ -14,8 +26,8 @@ async function plans(): Promise<[sql: string, plan: string][]> {
     sources.push(sql);
     return database.prepare(sql);
   }) as typeof database.prepare;
-  new Feed(listening);
-  const named = { ns: 1, from: '/', to: '0', parent: '/a/', nameKey: 'b', since: 5, limit: 10 };
+  new Feed(listening, new Removals(listening));
+  const named = { ns: 1, from: '/', to: '0', parent: '/a/', nameKey: 'b', since: 5, limit: 10, ...REMOVAL };
   return sources.map((sql) => {
     const rows = database.prepare<[object], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(named);
     return [sql, rows.map(({ detail }) => detail).join('\n')];

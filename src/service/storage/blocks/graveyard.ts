@@ -1,8 +1,6 @@
 import type { Transaction } from '../committer.ts';
 import type { Database } from '../database.ts';
 import { tickAt } from '../feed/ticks.ts';
-import type { Place } from '../tree/names.ts';
-import { below } from '../tree/tree-rows.ts';
 import type { Contents } from './contents.ts';
 import type { Reserve } from './reserve.ts';
 
@@ -16,30 +14,17 @@ const FORGOTTEN_LIFE_MS = 30 * 24 * 60 * 60 * 1000;
 const PRUNED_MAX = 1000;
 
 /**
- * What is removed for ever. It is out of reach at once, in the transaction of its removal; its contents are
- * counted down step by step afterwards, also after a restart.
+ * Revisions that are removed for ever: their contents are counted down step by step, also after a restart.
  */
 export class Graveyard {
   readonly #sql: ReturnType<typeof statements>;
+  #working: Promise<void> | undefined;
 
   constructor(
     database: Database,
     private readonly contents: Contents,
   ) {
     this.#sql = statements(database);
-  }
-
-  /**
-   * Takes away the history of `place` and of all below it, where nothing may live any more, and that of
-   * the files that were there and live nowhere else.
-   */
-  bury(transaction: Transaction, ns: number, place: Place): void {
-    const { parent, nameKey } = place;
-    const scope = { ...below(ns, place.key), parent, nameKey };
-    for (const statement of this.#sql.doom) statement.run(scope);
-    this.#sql.dropDoomed.run();
-    for (const statement of this.#sql.forget) statement.run(scope);
-    this.step(transaction);
   }
 
   /** Takes some more apart. */
@@ -70,45 +55,21 @@ export class Graveyard {
   }
 
   /** Works until nothing is left or the storage is closed; the next start goes on. */
-  async work(reserve: Reserve): Promise<void> {
+  work(reserve: Reserve): Promise<void> {
+    this.#working ??= this.#work(reserve).finally(() => {
+      this.#working = undefined;
+    });
+    return this.#working;
+  }
+
+  async #work(reserve: Reserve): Promise<void> {
     while (!reserve.isClosed && !this.isEmpty) await reserve.commit((transaction) => this.step(transaction));
   }
 }
 
 /** Prepared statements over what is removed for ever. */
 function statements(database: Database) {
-  type Scope = { ns: number; parent: string; nameKey: string; from: string; to: string };
-  // Two statements for each: SQLite would not use the index for "at it or below it" in one.
-  const inScope = [
-    'ns = @ns AND parent = @parent AND name_key = @nameKey',
-    'ns = @ns AND parent >= @from AND parent < @to',
-  ];
-  const scoped = (sql: (where: string) => string) =>
-    inScope.map((where) => database.prepare<[Scope]>(sql(where)));
   return {
-    doom: [
-      ...scoped((where) => `INSERT INTO doomed SELECT number, ns, content FROM revision WHERE ${where}`),
-      ...scoped(
-        (where) => `
-          INSERT OR IGNORE INTO doomed SELECT number, ns, content FROM revision WHERE id IN (
-            SELECT id FROM deletion WHERE ${where} AND NOT forgotten
-              AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.id = deletion.id))`,
-      ),
-    ],
-    dropDoomed: database.prepare('DELETE FROM revision WHERE number IN (SELECT number FROM doomed)'),
-    forget: [
-      // Where such a file was before it was moved there is nothing to bring back either.
-      ...scoped(
-        (where) => `
-          UPDATE deletion SET forgotten = 1
-          WHERE id IN (SELECT id FROM deletion WHERE ${where} AND NOT forgotten) AND NOT forgotten AND NOT was_folder
-            AND NOT EXISTS (
-              SELECT 1 FROM revision
-              WHERE revision.ns = deletion.ns AND revision.parent = deletion.parent
-                AND revision.name_key = deletion.name_key)`,
-      ),
-      ...scoped((where) => `UPDATE deletion SET forgotten = 1 WHERE ${where} AND NOT forgotten`),
-    ],
     outdated: database.prepare<[before: number], { id: number }>(
       `SELECT id FROM namespace
        WHERE EXISTS (SELECT 1 FROM deletion WHERE ns = namespace.id AND forgotten AND seq < ?) LIMIT 1`,

@@ -26,7 +26,10 @@ const QUERIES: Readonly<Record<string, string>> = {
   'the folder that it is in is missing': `
     SELECT ${AT} FROM entry WHERE parent <> '/' AND NOT EXISTS (
       SELECT 1 FROM entry AS folder WHERE folder.ns = entry.ns AND folder.revision IS NULL
-        AND folder.parent || folder.name_key || '/' = entry.parent)`,
+        AND folder.parent || folder.name_key || '/' = entry.parent)
+      AND NOT EXISTS (
+        SELECT 1 FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
+          AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')`,
   'its revision is missing': `
     SELECT ${AT} FROM entry WHERE revision IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM revision WHERE number = entry.revision)`,

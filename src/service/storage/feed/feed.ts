@@ -1,4 +1,5 @@
 import type { Database } from '../database.ts';
+import type { Removals } from '../tree/removals.ts';
 import {
   below,
   type DeletionRow,
@@ -16,11 +17,16 @@ export function isDeletion(row: FeedRow): row is DeletionRow {
   return 'deletedMs' in row;
 }
 
+type Position = NonNullable<CursorState['after']>;
+
 /** The part of a cursor that says which entries it covers. */
 export type FeedScope = Pick<CursorState, 'ns' | 'key' | 'recursive' | 'includeDeleted'>;
 
 /** Rows of other folders that one page looks through before it is given out, be it empty. */
 const SCAN_MAX = 10_000;
+
+/** Pieces of a listing with nothing but what removals left, after which an empty page is given out. */
+const EMPTY_PIECES_MAX = 5;
 
 /** Rows fetched at once while looking through. */
 const CHUNK = 500;
@@ -36,16 +42,35 @@ const CHUNK = 500;
 export class Feed {
   readonly #sql: ReturnType<typeof statements>;
 
-  constructor(database: Database) {
+  constructor(
+    database: Database,
+    private readonly removals: Removals,
+  ) {
     this.#sql = statements(database);
   }
 
-  /** Up to `limit` entries of a listing after a position, in the order of their keys. */
+  /**
+   * Up to `limit` entries of a listing after a position, in the order of their keys, and where to go on if that is not
+   * all: there may be fewer of them than asked for, as rows that a removal left are passed over.
+   */
   entries(
     scope: FeedScope,
-    after: { readonly parent: string; readonly nameKey: string },
+    after: Position,
     limit: number,
-  ): FeedRow[] {
+  ): { readonly rows: FeedRow[]; readonly next?: Position } {
+    let from: Position = after;
+    for (let pieces = 1; ; pieces++) {
+      const found = this.#entriesAfter(scope, from, limit + 1);
+      const looked = found.slice(0, limit);
+      const rows = looked.flatMap((row) => this.#shown(scope, row));
+      const last = looked.at(-1);
+      if (found.length <= limit || !last) return { rows };
+      from = { parent: last.parent, nameKey: last.nameKey };
+      if (rows.length > 0 || pieces >= EMPTY_PIECES_MAX) return { rows, next: from };
+    }
+  }
+
+  #entriesAfter(scope: FeedScope, after: Position, limit: number): FeedRow[] {
     const { ns, key, recursive, includeDeleted } = scope;
     const { from, to } = below(ns, key);
     // A bound of its own beside the position would keep SQLite from beginning there.
@@ -57,6 +82,14 @@ export class Feed {
       ? this.#sql.treeDeletions.all(arguments_)
       : this.#sql.childDeletions.all(arguments_);
     return [...entries, ...deletions].sort(byKey).slice(0, limit);
+  }
+
+  /** A row as a listing has it: what a removal took along is a deletion, though its row is still among the entries. */
+  #shown({ includeDeleted }: FeedScope, row: FeedRow): FeedRow[] {
+    if (isDeletion(row)) return this.removals.isDeletionForgotten(row) ? [] : [row];
+    if (!this.removals.ofEntry(row)) return [row];
+    const deletion = includeDeleted ? this.removals.asDeletion(row) : undefined;
+    return deletion ? [deletion] : [];
   }
 
   /** What changed after number `since`: at most `limit` rows, and up to which number they are all. */
@@ -73,7 +106,7 @@ export class Feed {
       for (const row of chunk) {
         if (rows.length >= limit) return { rows, seq, hasMore: true };
         seq = row.seq;
-        if (isInScope(scope, row)) rows.push(row);
+        if (isInScope(scope, row) && (isDeletion(row) || !this.removals.ofEntry(row))) rows.push(row);
       }
       if (chunk.length < CHUNK) return { rows, seq: Math.max(seq, latest), hasMore: false };
     }

@@ -9,6 +9,7 @@ import type { Operation } from '../committer.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { StorageError } from '../storage.ts';
 import type { NameIndex } from '../tree/name-index.ts';
+import type { Removals } from '../tree/removals.ts';
 import type { Retention } from './retention.ts';
 
 /** Contents looked at in one transaction for some that nothing holds. */
@@ -17,6 +18,7 @@ const WINDOW_CONTENTS = 1000;
 interface Parts {
   readonly contents: Contents;
   readonly sessions: Sessions;
+  readonly removals: Removals;
   readonly graveyard: Graveyard;
   readonly names: NameIndex;
   readonly retention: Retention;
@@ -56,7 +58,7 @@ export class Housekeeping {
   }
 
   async #tidy(): Promise<void> {
-    const { sessions, retention, graveyard, names, reserve, clock } = this.parts;
+    const { sessions, retention, removals, graveyard, names, reserve, clock } = this.parts;
     try {
       await this.#while(
         () => sessions.hasExpired(clock.now()),
@@ -67,6 +69,7 @@ export class Housekeeping {
         (transaction) => retention.endDeletions(transaction),
       );
       await retention.endReplaced(clock.now());
+      await removals.work(reserve);
       await graveyard.work(reserve);
       await this.#while(
         () => graveyard.hasOldWords(clock.now()),

@@ -47,7 +47,7 @@ export class Listings {
     private readonly watchers: Watchers,
     private readonly clock: Clock,
   ) {
-    this.#feed = new Feed(database);
+    this.#feed = new Feed(database, store.removals);
     const horizon = database.prepare<[number], { horizon: number }>(
       'SELECT horizon FROM namespace WHERE id = ?',
     );
@@ -127,16 +127,13 @@ export class Listings {
   #page(owner: string, state: CursorState): StoredPage {
     const folder = this.#folder(state.ns, state.key);
     if (!state.after) return this.#changes(owner, state);
-    const found = this.#feed.entries(state, state.after, state.limit + 1);
-    const rows: FeedRow[] = found.slice(0, state.limit);
-    const last = rows.at(-1);
-    const isThrough = found.length <= state.limit || !last;
+    const { rows, next } = this.#feed.entries(state, state.after, state.limit);
     const { after, ...through } = state;
     if (folder && state.recursive && after === START) rows.unshift(folder);
     return {
       entries: rows.map((row) => this.#shown(row)),
-      cursor: this.cursors.encode(owner, isThrough ? through : { ...state, after: positionOf(last) }),
-      hasMore: !isThrough || this.#feed.hasChanged(state, state.seq),
+      cursor: this.cursors.encode(owner, next ? { ...state, after: next } : through),
+      hasMore: next !== undefined || this.#feed.hasChanged(state, state.seq),
     };
   }
 
@@ -162,8 +159,4 @@ export class Listings {
   #shown(row: FeedRow): StoredPage['entries'][number] {
     return isDeletion(row) ? storedDeletion(row) : storedOf(row, this.store.directoryTag);
   }
-}
-
-function positionOf({ parent, nameKey }: FeedRow): { readonly parent: string; readonly nameKey: string } {
-  return { parent, nameKey };
 }

@@ -24,8 +24,10 @@ export function relocateEntry(
   // The service does not change only the case of a name, and says it did.
   if (!options.copy && asked.key === keyOf(source)) return source;
   const target = targetOf(store, ns, source, asked, options);
-  const below = source.revision === null ? tree.entriesBelow(ns, keyOf(source)) : [];
-  if (!options.copy) tree.remove(transaction, source);
+  const below = source.revision === null ? tree.entriesBelow(ns, keyOf(source), FILES_MAX) : [];
+  if (!below) throw refused('too_many_files');
+  // Their ids go on elsewhere, so nothing of them may stay here.
+  if (!options.copy) tree.remove(transaction, source, { forever: false, lazily: false });
   const moved = arrive(store, transaction, source, target, options.copy);
   for (const row of below) arrive(store, transaction, row, under(row, source, target), options.copy);
   transaction.changes.push({ ns, key: target.key, tree: true });
@@ -57,7 +59,6 @@ function targetOf(
   const isInside = asked.parent.startsWith(`${keyOf(source)}/`);
   if (!isFolder && isInside) throw conflict('file_ancestor');
   if (isInside) throw refused(copy ? 'duplicated_or_nested_paths' : 'cant_move_folder_into_itself');
-  if (isFolder && tree.countFilesBelow(ns, keyOf(source)) > FILES_MAX) throw refused('too_many_files');
   const existing = tree.find(ns, asked);
   if (!existing) return asked;
   const taken = conflict(kindOf(existing));

@@ -16,7 +16,7 @@ export function removeEntry(
   const row = store.tree.find(ns, placeToRemove(store, ns, address));
   if (!row) throw notFound();
   checkRevision(store, row, parentRev);
-  store.tree.remove(transaction, row);
+  store.tree.remove(transaction, row, { forever: false, lazily: true });
   return row;
 }
 
@@ -33,8 +33,9 @@ export function removeEntryForever(
   const row = tree.find(ns, place);
   if (!row && !tree.findDeletion(ns, place)) throw notFound();
   checkRevision(store, row, parentRev);
-  if (row) tree.remove(transaction, row);
-  graveyard.bury(transaction, ns, place);
+  if (row) tree.remove(transaction, row, { forever: true, lazily: true });
+  else tree.forget(transaction, ns, place);
+  graveyard.step(transaction);
 }
 
 /** The place of an address, also of what was deleted; the root stays. */

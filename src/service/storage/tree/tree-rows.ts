@@ -111,8 +111,6 @@ export function storedDeletion(row: DeletionRow): StoredDeletion {
 /** Prepared statements over the tree of entries, what was deleted from it, and its history. */
 export function treeStatements(database: Database) {
   type At = [ns: number, parent: string, nameKey: string];
-  const below = 'ns = @ns AND parent >= @from AND parent < @to';
-  const belowEntry = 'entry.ns = @ns AND entry.parent >= @from AND entry.parent < @to';
   return {
     find: database.prepare<At, EntryRow>(
       `${SELECT_ENTRY} WHERE entry.ns = ? AND entry.parent = ? AND entry.name_key = ?`,
@@ -125,14 +123,13 @@ export function treeStatements(database: Database) {
       `${SELECT_DELETION} WHERE id = ? AND NOT forgotten ORDER BY seq DESC LIMIT 1`,
     ),
     findRevision: database.prepare<[number], RevisionRow>(`${SELECT_REVISION} WHERE number = ?`),
-    below: database.prepare<[Below], EntryRow>(
-      `${SELECT_ENTRY} WHERE ${belowEntry} ORDER BY entry.parent, entry.name_key`,
-    ),
-    countFilesBelow: database.prepare<[Below], { files: number }>(
-      `SELECT count(revision) AS files FROM entry WHERE ${below}`,
-    ),
-    countBelow: database.prepare<[Below], { entries: number }>(
-      `SELECT count(*) AS entries FROM entry WHERE ${below}`,
+    below: database.prepare<
+      [{ ns: number; to: string; parent: string; nameKey: string; limit: number }],
+      EntryRow
+    >(
+      `${SELECT_ENTRY}
+       WHERE entry.ns = @ns AND (entry.parent, entry.name_key) > (@parent, @nameKey) AND entry.parent < @to
+       ORDER BY entry.parent, entry.name_key LIMIT @limit`,
     ),
     put: database.prepare<
       [
@@ -153,19 +150,12 @@ export function treeStatements(database: Database) {
          SELECT 1 FROM deletion WHERE ns = @ns AND parent = @parent AND name_key = @nameKey))`,
     ),
     drop: database.prepare<At>('DELETE FROM entry WHERE ns = ? AND parent = ? AND name_key = ?'),
-    dropBelow: database.prepare<[Below]>(`DELETE FROM entry WHERE ${below}`),
     putDeletion: database.prepare<
       [{ ns: number; parent: string; nameKey: string; seq: number; deletedMs: number }]
     >(
       `INSERT OR REPLACE INTO deletion
        SELECT ns, parent, name_key, name, path, id, @seq, revision IS NULL, 0, 0, @deletedMs FROM entry
        WHERE ns = @ns AND parent = @parent AND name_key = @nameKey`,
-    ),
-    putDeletionsBelow: database.prepare<[Below & { seq: number; deletedMs: number }]>(
-      `INSERT OR REPLACE INTO deletion
-       SELECT ns, parent, name_key, name, path, id,
-         @seq - 1 + row_number() OVER (ORDER BY parent, name_key), revision IS NULL, 1, 0, @deletedMs FROM entry
-       WHERE ${below}`,
     ),
     dropDeletion: database.prepare<At>('DELETE FROM deletion WHERE ns = ? AND parent = ? AND name_key = ?'),
     addRevision: database.prepare<

@@ -4,6 +4,7 @@ import type { Database } from '../database.ts';
 import { conflict, notFound } from '../errors.ts';
 import type { NameIndex } from './name-index.ts';
 import { malformed, type Place, placeOf, placeOfNames, splitKey } from './names.ts';
+import type { Removals } from './removals.ts';
 import {
   below,
   type DeletionRow,
@@ -12,6 +13,9 @@ import {
   type RevisionRow,
   treeStatements,
 } from './tree-rows.ts';
+
+/** Entries read at once. */
+const BELOW_ROWS = 1000;
 
 /** A file's content and what a commit says of it. */
 export interface NewFile {
@@ -32,6 +36,7 @@ export class Tree {
     database: Database,
     private readonly contents: Contents,
     private readonly names: NameIndex,
+    private readonly removals: Removals,
     private readonly mintId: () => string,
   ) {
     this.#sql = treeStatements(database);
@@ -39,12 +44,12 @@ export class Tree {
 
   /** What is live at a place. */
   find(ns: number, place: { readonly parent: string; readonly nameKey: string }): EntryRow | undefined {
-    return this.#sql.find.get(ns, place.parent, place.nameKey);
+    return this.#live(this.#sql.find.get(ns, place.parent, place.nameKey));
   }
 
   /** What lives under an id in this namespace: ids are unique over all of them. */
   findById(ns: number, id: string): EntryRow | undefined {
-    const row = this.#sql.findById.get(id);
+    const row = this.#live(this.#sql.findById.get(id));
     return row?.ns === ns ? row : undefined;
   }
 
@@ -54,13 +59,14 @@ export class Tree {
     place: { readonly parent: string; readonly nameKey: string },
   ): DeletionRow | undefined {
     const row = this.#sql.findDeletion.get(ns, place.parent, place.nameKey);
-    return row?.forgotten ? undefined : row;
+    if (row) return this.removals.isDeletionForgotten(row) ? undefined : row;
+    return this.#taken(this.#sql.find.get(ns, place.parent, place.nameKey));
   }
 
   /** Where a file or folder that is not live was last, unless it is forgotten. */
   findDeletionById(ns: number, id: string): DeletionRow | undefined {
-    const row = this.#sql.findDeletionById.get(id);
-    return row?.ns === ns ? row : undefined;
+    const row = this.#taken(this.#sql.findById.get(id)) ?? this.#sql.findDeletionById.get(id);
+    return row?.ns === ns && !this.removals.isDeletionForgotten(row) ? row : undefined;
   }
 
   /** Whether an id is live, or something of it is kept that could bring it back. */
@@ -77,7 +83,7 @@ export class Tree {
   /** A revision of this namespace. */
   findRevision(ns: number, number: number): RevisionRow | undefined {
     const row = this.revision(number);
-    return row?.ns === ns ? row : undefined;
+    return row?.ns === ns && !this.removals.isRevisionForgotten(row) ? row : undefined;
   }
 
   /**
@@ -137,29 +143,49 @@ export class Tree {
     return this.#put(transaction, ns, place, { path, id, seq: number, revision: number });
   }
 
-  /** Moves the live entry and all below it to the deletions; the history stays. */
-  remove(transaction: Transaction, row: EntryRow): void {
+  /**
+   * Moves the live entry and all below it to the deletions; the history stays, or is gone `forever`. Of a large tree most
+   * goes `lazily`: it is gone for everybody at once, and its rows are cleared away later.
+   */
+  remove(
+    transaction: Transaction,
+    row: EntryRow,
+    how: { readonly forever: boolean; readonly lazily: boolean },
+  ): void {
     const { ns, parent, nameKey } = row;
-    const deletedMs = transaction.nowMs;
-    // The folder's own number comes before its children's: see `feed.ts` on what goes with a folder.
-    this.#sql.putDeletion.run({ ns, parent, nameKey, seq: transaction.ticks.next(), deletedMs });
-    if (row.revision === null) {
-      const range = below(ns, keyOf(row));
-      const count = this.#sql.countBelow.get(range)?.entries ?? 0;
-      this.#sql.putDeletionsBelow.run({ ...range, seq: transaction.ticks.take(count), deletedMs });
-      this.#sql.dropBelow.run(range);
-    }
+    const seq = transaction.ticks.next();
+    const key = keyOf(row);
+    this.#sql.putDeletion.run({ ns, parent, nameKey, seq, deletedMs: transaction.nowMs });
     this.#sql.drop.run(ns, parent, nameKey);
-    transaction.changes.push({ ns, key: keyOf(row), tree: row.revision === null });
+    if (row.revision === null || how.forever) this.removals.begin(transaction, { ns, key, seq }, how);
+    transaction.changes.push({ ns, key, tree: row.revision === null });
   }
 
-  /** The live entries below a key, parents before their children. */
-  entriesBelow(ns: number, key: string): EntryRow[] {
-    return this.#sql.below.all(below(ns, key));
+  /** Takes away the history of a place where nothing is live, and of all below it. */
+  forget(transaction: Transaction, ns: number, { key }: Place): void {
+    this.removals.begin(
+      transaction,
+      { ns, key, seq: transaction.ticks.next() },
+      { forever: true, lazily: true },
+    );
   }
 
-  countFilesBelow(ns: number, key: string): number {
-    return this.#sql.countFilesBelow.get(below(ns, key))?.files ?? 0;
+  /** The live entries below a key, parents before their children; `undefined` if more than `maxFiles` are files. */
+  entriesBelow(ns: number, key: string, maxFiles: number): EntryRow[] | undefined {
+    const { from: parent, to } = below(ns, key);
+    const entries: EntryRow[] = [];
+    let files = 0;
+    let after = { parent, nameKey: '' };
+    for (;;) {
+      const rows = this.#sql.below.all({ ns, to, ...after, limit: BELOW_ROWS });
+      const live = rows.filter((row) => !this.removals.ofEntry(row));
+      files += live.filter(({ revision }) => revision !== null).length;
+      if (files > maxFiles) return undefined;
+      entries.push(...live);
+      const last = rows.at(-1);
+      if (rows.length < BELOW_ROWS || !last) return entries;
+      after = last;
+    }
   }
 
   /** Revisions with numbers below `before`, the newest first. */
@@ -169,8 +195,20 @@ export class Tree {
     before: number,
     limit: number,
   ): RevisionRow[] {
-    if ('id' in of) return this.#sql.revisionsOf.all(of.id, before, limit).filter((row) => row.ns === ns);
-    return this.#sql.revisionsAt.all(ns, of.parent, of.nameKey, before, limit);
+    const rows =
+      'id' in of
+        ? this.#sql.revisionsOf.all(of.id, before, limit)
+        : this.#sql.revisionsAt.all(ns, of.parent, of.nameKey, before, limit);
+    return rows.filter((row) => row.ns === ns && !this.removals.isRevisionForgotten(row));
+  }
+
+  #live(row: EntryRow | undefined): EntryRow | undefined {
+    return row && !this.removals.ofEntry(row) ? row : undefined;
+  }
+
+  /** What a removal took along, whose row is still there. */
+  #taken(row: EntryRow | undefined): DeletionRow | undefined {
+    return row && this.removals.asDeletion(row);
   }
 
   #put(
@@ -185,6 +223,9 @@ export class Tree {
     },
   ): EntryRow {
     const { parent, nameKey } = place;
+    // A row that a removal left has to go, as places and ids are unique.
+    for (const left of [this.#sql.find.get(ns, parent, nameKey), this.#sql.findById.get(entry.id)])
+      if (left) this.removals.settle(transaction, left);
     this.names.add(ns, nameKey);
     this.#sql.put.run({ ns, parent, nameKey, name: nameIn(entry.path), ...entry });
     this.#sql.dropDeletion.run(ns, parent, nameKey);

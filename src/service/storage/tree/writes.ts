@@ -7,6 +7,7 @@ import { conflict } from '../errors.ts';
 import { numberOf } from '../feed/ticks.ts';
 import type { Commit } from '../storage.ts';
 import { alternatives, malformed, type Place, renamed } from './names.ts';
+import type { Removals } from './removals.ts';
 import type { Tree } from './tree.ts';
 import type { EntryRow } from './tree-rows.ts';
 
@@ -14,6 +15,7 @@ import type { EntryRow } from './tree-rows.ts';
 export interface Store {
   readonly tree: Tree;
   readonly contents: Contents;
+  readonly removals: Removals;
   readonly graveyard: Graveyard;
   /** The last digits of every rev of this data directory. */
   readonly directoryTag: string;

@@ -1,0 +1,302 @@
+import type { Reserve } from '../blocks/reserve.ts';
+import type { Transaction } from '../committer.ts';
+import type { Database } from '../database.ts';
+import { below, type DeletionRow, type EntryRow } from './tree-rows.ts';
+
+/** Rows that one step takes: some 20 ms, so that a large tree's end holds nobody up. */
+const STEP_ROWS = 250;
+
+/** What was at `key` and below it up to change number `seq` is gone, though rows of it are still in the tables. */
+interface Removal {
+  readonly ns: number;
+  readonly key: string;
+  readonly seq: number;
+  readonly deletedMs: number;
+  /** The history goes too. */
+  readonly forever: number;
+  /** What is cleared away now, of entries, deletions and revisions, and after which row to go on. */
+  readonly phase: number;
+  readonly atParent: string;
+  readonly atName: string;
+  readonly atNumber: number;
+}
+
+type Placed = Pick<EntryRow, 'ns' | 'parent' | 'nameKey'>;
+
+/**
+ * Removals of trees. Each takes effect at once with one row of its own, whatever the tree's size; the rows of what it
+ * took along are cleared away step by step, also after a restart, and count as gone until then.
+ */
+export class Removals {
+  readonly #sql: ReturnType<typeof statements>;
+  #working: Promise<void> | undefined;
+
+  constructor(database: Database) {
+    this.#sql = statements(database);
+  }
+
+  /**
+   * Removes what is at a key and below it, as far as it was there up to number `seq`: `lazily` with as many rows as the
+   * transaction has room for, else with all of them.
+   */
+  begin(
+    transaction: Transaction,
+    { ns, key, seq }: Pick<Removal, 'ns' | 'key' | 'seq'>,
+    how: { readonly forever: boolean; readonly lazily: boolean },
+  ): void {
+    const { nowMs: deletedMs } = transaction;
+    this.#sql.begin.run({ ns, key, seq, deletedMs, forever: how.forever ? 1 : 0, atParent: `${key}/` });
+    if (how.lazily) this.step(transaction);
+    else
+      for (let own = this.#sql.get.get(seq); own; own = this.#sql.get.get(seq))
+        this.#step(transaction, own, STEP_ROWS);
+  }
+
+  /** Clears some more rows away, as far as the transaction has room for it. */
+  step(transaction: Transaction): void {
+    const { room } = transaction;
+    for (let next = this.#sql.first.get(); next && room.rows > 0; next = this.#sql.first.get())
+      room.rows -= this.#step(transaction, next, Math.min(STEP_ROWS, room.rows));
+  }
+
+  /** Whether none is under way. */
+  get isEmpty(): boolean {
+    return this.#sql.first.get() === undefined;
+  }
+
+  /** Works until nothing is left or the storage is closed; the next start goes on. */
+  work(reserve: Reserve): Promise<void> {
+    this.#working ??= this.#work(reserve).finally(() => {
+      this.#working = undefined;
+    });
+    return this.#working;
+  }
+
+  /** The removal that took an entry along. */
+  ofEntry(row: Pick<EntryPlace, keyof Placed | 'seq'>): Removal | undefined {
+    return this.#covering(row, row.seq, false);
+  }
+
+  /** Whether what was at a place when change number `seq` was made has been removed for ever. */
+  isForgotten(row: Placed, seq: number): boolean {
+    return this.#covering(row, seq, true) !== undefined;
+  }
+
+  /** Whether a revision has been removed for ever, with its place or with the place that its file was moved to. */
+  isRevisionForgotten(row: Placed & { readonly id: string; readonly number: number }): boolean {
+    return this.isForgotten(row, row.number) || this.#isFileForgotten(row);
+  }
+
+  /** Whether nothing can be brought back to the place of a deletion any more. */
+  isDeletionForgotten(row: DeletionRow): boolean {
+    if (row.forgotten || this.isForgotten(row, row.seq)) return true;
+    if (row.wasFolder || !this.#isFileForgotten(row)) return false;
+    const { ns, parent, nameKey, id } = row;
+    return this.#sql.otherRevision.get({ ns, parent, nameKey, id }) === undefined;
+  }
+
+  #isFileForgotten({ ns, id }: { readonly ns: number; readonly id: string }): boolean {
+    if (this.#sql.any.get(ns) === undefined) return false;
+    const entry = this.#sql.entryById.get(id);
+    if (entry && !this.ofEntry(entry)) return false;
+    const places = [...(entry ? [entry] : []), ...this.#sql.deletionsById.all(id)];
+    return places.some((place) => this.isForgotten(place, place.seq));
+  }
+
+  /** An entry that a removal took along, as the deletion it will be; `undefined` when there will be none. */
+  asDeletion(row: EntryRow): DeletionRow | undefined {
+    const removal = this.ofEntry(row);
+    if (!removal || removal.forever || this.isForgotten(row, row.seq)) return undefined;
+    const { ns, parent, nameKey, name, path, id, seq, revision } = row;
+    const { deletedMs } = removal;
+    const wasFolder = revision === null ? 1 : 0;
+    return { ns, parent, nameKey, name, path, id, seq, wasFolder, implied: 1, forgotten: 0, deletedMs };
+  }
+
+  /** Something else comes to the place of an entry that a removal took along, or takes its id: makes an end of that. */
+  settle(transaction: Transaction, row: EntryPlace): void {
+    const removal = this.ofEntry(row);
+    if (removal) this.#bury(transaction, removal, row);
+  }
+
+  #covering(row: Placed, seq: number, forever: boolean): Removal | undefined {
+    const { ns } = row;
+    if (this.#sql.any.get(ns) === undefined) return undefined;
+    const key = row.parent + row.nameKey;
+    for (let end = key.length; end > 0; end = key.lastIndexOf('/', end - 1)) {
+      const removal = this.#sql.covering.get({ ns, key: key.slice(0, end), seq, forever: forever ? 1 : 0 });
+      if (removal) return removal;
+    }
+    return undefined;
+  }
+
+  async #work(reserve: Reserve): Promise<void> {
+    while (!reserve.isClosed && !this.isEmpty) await reserve.commit((transaction) => this.step(transaction));
+  }
+
+  /** Looks at up to `limit` rows of a removal; how many that were, at least one. */
+  #step(transaction: Transaction, removal: Removal, limit: number): number {
+    const { seq, phase } = removal;
+    const phases = removal.forever ? [this.#entries, this.#deletions, this.#revisions] : [this.#entries];
+    const rows = phases[phase]?.call(this, transaction, removal, limit) ?? [];
+    const last = rows.at(-1);
+    // In the transaction, like what was done: one that fails takes both back.
+    if (rows.length === limit && last)
+      this.#sql.goOn.run({
+        seq,
+        phase,
+        parent: last.parent,
+        nameKey: last.nameKey,
+        number: last.number ?? 0,
+      });
+    else if (phase + 1 < phases.length)
+      this.#sql.goOn.run({ seq, phase: phase + 1, parent: `${removal.key}/`, nameKey: '', number: 0 });
+    else this.#sql.end.run(seq);
+    return Math.max(1, rows.length);
+  }
+
+  #entries(transaction: Transaction, removal: Removal, limit: number): readonly Looked[] {
+    const rows = this.#sql.entries.all(windowOf(removal, limit));
+    for (const row of rows) if (row.seq <= removal.seq) this.#bury(transaction, removal, row);
+    return rows;
+  }
+
+  #bury(transaction: Transaction, removal: Removal, row: EntryPlace): void {
+    const { ns, parent, nameKey } = row;
+    const forgotten = removal.forever || this.isForgotten(row, row.seq) ? 1 : 0;
+    const deletion = { seq: transaction.ticks.next(), deletedMs: removal.deletedMs, forgotten };
+    this.#sql.putDeletion.run({ ns, parent, nameKey, ...deletion });
+    this.#sql.dropEntry.run({ ns, parent, nameKey });
+    if (forgotten) this.#doomFile(row.id);
+  }
+
+  #deletions(transaction: Transaction, removal: Removal, limit: number): readonly Looked[] {
+    const window = windowOf(removal, limit);
+    const rows = this.#sql.deletions.all(window);
+    const top = window.nameKey === '' ? this.#sql.deletionAt.all(topOf(removal)) : [];
+    for (const row of [...top, ...rows]) {
+      if (row.forgotten || row.seq > removal.seq) continue;
+      const entry = this.#sql.entryById.get(row.id);
+      const other = entry && this.ofEntry(entry);
+      if (entry && other) this.#bury(transaction, other, entry);
+      if (!entry || other) this.#doomFile(row.id);
+      this.#sql.forget.run(row);
+    }
+    return rows;
+  }
+
+  #revisions(_: Transaction, removal: Removal, limit: number): readonly Looked[] {
+    const window = windowOf(removal, limit);
+    const rows = this.#sql.revisions.all(window);
+    const top = window.nameKey === '' ? this.#sql.revisionsAt.all(topOf(removal)) : [];
+    for (const { number } of [...top, ...rows]) if (number <= removal.seq) this.#doom(number);
+    return rows;
+  }
+
+  /** The history of a file that lives nowhere any more, and where there was nothing else, its deletions. */
+  #doomFile(id: string): void {
+    for (const { number } of this.#sql.revisionsOf.all(id)) this.#doom(number);
+    this.#sql.forgetFile.run(id);
+  }
+
+  #doom(number: number): void {
+    this.#sql.doom.run(number);
+    this.#sql.dropRevision.run(number);
+  }
+}
+
+type EntryPlace = Placed & { readonly id: string; readonly seq: number };
+
+/** A row that a step has looked at. */
+type Looked = Placed & { readonly number?: number };
+
+/** The next rows of a removal. */
+function windowOf({ ns, key, atParent, atName, atNumber }: Removal, limit: number) {
+  return { ns, to: below(ns, key).to, parent: atParent, nameKey: atName, number: atNumber, limit };
+}
+
+function topOf({ ns, key }: Removal): Placed {
+  const start = key.lastIndexOf('/') + 1;
+  return { ns, parent: key.slice(0, start), nameKey: key.slice(start) };
+}
+
+/** Prepared statements over removals and what they take along. */
+function statements(database: Database) {
+  type Window = ReturnType<typeof windowOf>;
+  type Row = Placed & { id: string; seq: number };
+  const removal = `
+    SELECT seq, ns, key, deleted_ms AS deletedMs, forever, phase, at_parent AS atParent, at_name AS atName,
+      at_number AS atNumber
+    FROM removal`;
+  const COLUMNS = 'ns, parent, name_key AS nameKey';
+  const window = (from: string, columns: string, position: string, order: string) =>
+    `SELECT ${COLUMNS}, ${columns} FROM ${from}
+     WHERE ns = @ns AND ${position} AND parent < @to ORDER BY ${order} LIMIT @limit`;
+  const at = 'ns = @ns AND parent = @parent AND name_key = @nameKey';
+  return {
+    begin: database.prepare<[Omit<Removal, 'phase' | 'atName' | 'atNumber'>]>(
+      `INSERT INTO removal (seq, ns, key, deleted_ms, forever, phase, at_parent, at_name, at_number)
+       VALUES (@seq, @ns, @key, @deletedMs, @forever, 0, @atParent, '', 0)`,
+    ),
+    goOn: database.prepare<[{ seq: number; phase: number; parent: string; nameKey: string; number: number }]>(
+      `UPDATE removal SET phase = @phase, at_parent = @parent, at_name = @nameKey, at_number = @number WHERE seq = @seq`,
+    ),
+    get: database.prepare<[number], Removal>(`${removal} WHERE seq = ?`),
+    end: database.prepare<[number]>('DELETE FROM removal WHERE seq = ?'),
+    first: database.prepare<[], Removal>(`${removal} ORDER BY seq LIMIT 1`),
+    any: database.prepare<[number]>('SELECT 1 FROM removal WHERE ns = ? LIMIT 1'),
+    covering: database.prepare<[Pick<Removal, 'ns' | 'key' | 'seq' | 'forever'>], Removal>(
+      `${removal} WHERE ns = @ns AND key = @key AND seq >= @seq AND forever >= @forever ORDER BY seq LIMIT 1`,
+    ),
+    entries: database.prepare<[Window], Row>(
+      window('entry', 'id, seq', '(parent, name_key) > (@parent, @nameKey)', 'parent, name_key'),
+    ),
+    deletions: database.prepare<[Window], Row & { forgotten: number }>(
+      window(
+        'deletion',
+        'id, seq, forgotten',
+        '(parent, name_key) > (@parent, @nameKey)',
+        'parent, name_key',
+      ),
+    ),
+    revisions: database.prepare<[Window], Placed & { number: number }>(
+      window(
+        'revision',
+        'number',
+        '(parent, name_key, number) > (@parent, @nameKey, @number)',
+        'parent, name_key, number',
+      ),
+    ),
+    deletionAt: database.prepare<[Placed], Row & { forgotten: number }>(
+      `SELECT ${COLUMNS}, id, seq, forgotten FROM deletion WHERE ${at}`,
+    ),
+    revisionsAt: database.prepare<[Placed], { number: number }>(`SELECT number FROM revision WHERE ${at}`),
+    revisionsOf: database.prepare<[string], { number: number }>('SELECT number FROM revision WHERE id = ?'),
+    entryById: database.prepare<[string], Row>(`SELECT ${COLUMNS}, id, seq FROM entry WHERE id = ?`),
+    deletionsById: database.prepare<[string], Row>(
+      `SELECT ${COLUMNS}, id, seq FROM deletion WHERE id = ? AND NOT forgotten`,
+    ),
+    otherRevision: database.prepare<[Placed & { id: string }]>(
+      `SELECT 1 FROM revision WHERE ${at} AND id <> @id LIMIT 1`,
+    ),
+    putDeletion: database.prepare<[Placed & { seq: number; deletedMs: number; forgotten: number }]>(
+      `INSERT OR REPLACE INTO deletion
+       SELECT ns, parent, name_key, name, path, id, @seq, revision IS NULL, 1, @forgotten, @deletedMs
+       FROM entry WHERE ${at}`,
+    ),
+    dropEntry: database.prepare<[Placed]>(`DELETE FROM entry WHERE ${at}`),
+    forget: database.prepare<[Placed]>(`UPDATE deletion SET forgotten = 1 WHERE ${at}`),
+    // Where such a file was before it was moved there is nothing to bring back either.
+    forgetFile: database.prepare<[string]>(
+      `UPDATE deletion SET forgotten = 1
+       WHERE id = ? AND NOT forgotten AND NOT was_folder AND NOT EXISTS (
+         SELECT 1 FROM revision
+         WHERE revision.ns = deletion.ns AND revision.parent = deletion.parent
+           AND revision.name_key = deletion.name_key)`,
+    ),
+    doom: database.prepare<[number]>(
+      'INSERT OR IGNORE INTO doomed SELECT number, ns, content FROM revision WHERE number = ?',
+    ),
+    dropRevision: database.prepare<[number]>('DELETE FROM revision WHERE number = ?'),
+  };
+}

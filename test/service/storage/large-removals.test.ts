@@ -1,0 +1,120 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { Contents } from '../../../src/service/storage/blocks/contents.ts';
+import type { Transaction } from '../../../src/service/storage/committer.ts';
+import { openDatabase } from '../../../src/service/storage/database.ts';
+import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
+import type { Storage } from '../../../src/service/storage/storage.ts';
+import { NameIndex } from '../../../src/service/storage/tree/name-index.ts';
+import { placeOf } from '../../../src/service/storage/tree/names.ts';
+import { Removals } from '../../../src/service/storage/tree/removals.ts';
+import { Tree } from '../../../src/service/storage/tree/tree.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { expectSound } from './invariants.ts';
+import { HOME, OWNER, opened, put, refusal, temporaryFolder, textAt } from './opened.ts';
+
+const FOLDERS = 3000;
+const ALL = { path: '', recursive: true, includeDeleted: false };
+
+/** A folder with thousands of others, and a file in it. */
+async function withLargeFolder(): Promise<Storage & { readonly dataDirectory: string }> {
+  const storage = await opened();
+  const paths = Array.from({ length: FOLDERS }, (_, index) => `/large/${index}`);
+  await storage.createFolders(HOME, paths, false);
+  await put(storage, '/large/note', 'text');
+  return storage;
+}
+
+/** All entries of a scope, page by page. */
+function listed(storage: Storage, scope = ALL): string[] {
+  const entries: string[] = [];
+  for (let page = storage.list(OWNER, scope, 100); ; page = storage.listContinue(OWNER, page.cursor)) {
+    entries.push(
+      ...page.entries.map(({ kind, pathDisplay }) => (kind === 'deleted' ? '-' : '') + pathDisplay),
+    );
+    if (!page.hasMore) return entries;
+  }
+}
+
+test('a transaction clears away no more rows of a removed tree than it has room for', async () => {
+  const database = openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
+  onTestFinished(() => void database.close());
+  database.exec(`INSERT INTO namespace (name, limit_bytes) VALUES ('home', 1)`);
+  const removals = new Removals(database);
+  let ids = 0;
+  const contents = new Contents(database);
+  const tree = new Tree(database, contents, new NameIndex(database), removals, () => `id:${ids++}`);
+  const ticks = new Ticks(0, new ManualClock());
+  const transaction = (rows: number): Transaction => ({
+    nowMs: 0,
+    ticks,
+    room: { rows },
+    changes: [],
+    orphans: [],
+  });
+  database.exec('BEGIN');
+  for (let index = 0; index < 1000; index++) {
+    const place = placeOf(`/large/${index % 10}/${index}`, 'write');
+    if (place) tree.putFolder(transaction(0), 1, place);
+  }
+  database.exec('COMMIT');
+  const count = (table: string) => Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
+  const large = tree.find(1, { parent: '/', nameKey: 'large' });
+  if (!large) throw new Error('the folder is there');
+  expect(count('entry')).toBe(1011);
+
+  tree.remove(transaction(100), large, { forever: false, lazily: true });
+  expect([count('entry'), count('deletion')]).toEqual([910, 101]);
+  expect(tree.find(1, { parent: '/large/9/', nameKey: '999' })).toBeUndefined();
+  let steps = 0;
+  for (; !removals.isEmpty; steps++) {
+    const before = count('entry');
+    removals.step(transaction(100));
+    expect(before - count('entry')).toBeLessThanOrEqual(100);
+  }
+  expect(steps).toBeGreaterThanOrEqual(10);
+  expect([count('entry'), count('deletion'), count('removal')]).toEqual([0, 1011, 0]);
+});
+
+test('a large folder is gone for everybody at once, and its history is there before its rows are cleared away', async () => {
+  const storage = await withLargeFolder();
+  const { cursor } = storage.list(OWNER, ALL, 2000);
+  const before = storage.latestCursor(OWNER, ALL);
+  await storage.remove(HOME, '/large');
+  expect(await refusal(() => storage.stat(HOME, '/large/note', false))).toBe('lookup/not_found');
+  expect(storage.stat(HOME, '/large/note', true).kind).toBe('deleted');
+  expect(storage.revisions(HOME, '/large/note', { by: 'path', limit: 1 }).deleted).toBe(true);
+  expect(listed(storage)).toEqual([]);
+  expect(listed(storage, { ...ALL, includeDeleted: true })).toHaveLength(FOLDERS + 2);
+  expect(storage.listContinue(OWNER, before).entries.map(({ pathDisplay }) => pathDisplay)).toEqual([
+    '/large',
+  ]);
+  expect(storage.listContinue(OWNER, cursor).entries.filter(({ kind }) => kind !== 'deleted')).toEqual([]);
+
+  const rev = storage.revisions(HOME, '/large/note', { by: 'path', limit: 1 }).entries[0]?.rev ?? '';
+  await storage.restore(HOME, '/large/note', rev);
+  await storage.createFolder(HOME, '/large/2999', false);
+  expect(listed(storage).sort()).toEqual(['/large', '/large/2999', '/large/note']);
+  expect(await textAt(storage, '/large/note')).toBe('text');
+  await storage.tidy();
+  expect(listed(storage).sort()).toEqual(['/large', '/large/2999', '/large/note']);
+  await storage.close();
+  expectSound(storage.dataDirectory);
+});
+
+test('a large folder removed for ever is out of reach at once with its history, also when the service ends in the middle', async () => {
+  const storage = await withLargeFolder();
+  const { rev } = await put(storage, '/large/zzz', 'old');
+  await storage.removeForever(HOME, '/large');
+  for (const path of ['/large', '/large/note', '/large/zzz', '/large/2999'])
+    expect(await refusal(() => storage.stat(HOME, path, true))).toBe('lookup/not_found');
+  expect(await refusal(() => storage.stat(HOME, `rev:${rev}`, false))).toBe('lookup/not_found');
+  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual([]);
+  await storage.close();
+  const again = await opened({ dataDirectory: storage.dataDirectory });
+  expect(await refusal(() => again.stat(HOME, '/large/zzz', true))).toBe('lookup/not_found');
+  await again.tidy();
+  expect(again.usage(HOME).usedBytes).toBe(0);
+  await again.close();
+  expectSound(storage.dataDirectory);
+});
