@@ -32,8 +32,8 @@ const WAIT_MS_MAX = 1000;
 /** Commits that share one transaction and its fsync. */
 const BATCH_MAX = 256;
 
-/** Rows of removed trees that one transaction clears away: some 40 ms. */
-const REMOVED_ROWS_MAX = 500;
+/** Rows of removed trees that one transaction clears away: some 20 ms. */
+const REMOVED_ROWS_MAX = 200;
 
 interface Waiting {
   readonly queued: Instant;

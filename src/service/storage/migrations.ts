@@ -175,4 +175,14 @@ export const MIGRATIONS: readonly (string | ((database: Database) => void))[] = 
   ) STRICT;
   CREATE INDEX removal_key ON removal (ns, key, seq);
   `,
+  `
+  -- How many files of a namespace have this content: each counts for the quota, and history alone counts once.
+  ALTER TABLE holding ADD COLUMN files INTEGER NOT NULL DEFAULT 0;
+  UPDATE holding SET files = (
+    SELECT count(*) FROM revision JOIN entry ON entry.revision = revision.number
+    WHERE revision.ns = holding.ns AND revision.content = holding.content);
+  UPDATE namespace SET used_bytes = (
+    SELECT coalesce(sum(size * max(files, 1)), 0) FROM holding JOIN content ON content.id = holding.content
+    WHERE holding.ns = namespace.id);
+  `,
 ];

@@ -54,7 +54,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     const settings = settingsOf(database);
     const contents = new Contents(database);
     const names = new NameIndex(database);
-    const removals = new Removals(database);
+    const removals = new Removals(database, contents);
     const files = new BlockFiles(dataDirectory, disk, (hash) => {
       // Cut off by `close`, an upload must not remove what it cannot look up any more.
       return !database.open || contents.block(hash)?.inline === 0;

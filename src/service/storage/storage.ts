@@ -298,7 +298,10 @@ export interface Storage {
     options: { readonly by: 'path' | 'id'; readonly limit: number; readonly beforeRev?: string },
   ): RevisionPage;
   restore(namespace: string, path: string, rev: string): Promise<StoredFile>;
-  /** Each content counts once, however many files and revisions have it: what the disk holds. */
+  /**
+   * Every file counts, copies too; contents that only history has count once. Bytes in upload sessions count when they
+   * become a file.
+   */
   usage(namespace: string): { readonly usedBytes: number; readonly limitBytes: number };
   /**
    * One round of housekeeping, in short steps between the calls of others: ends upload sessions and history that

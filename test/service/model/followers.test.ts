@@ -122,7 +122,7 @@ async function play(
   await Promise.all(asked);
 }
 
-test.each([500, 1])(
+test.each([200, 1])(
   'a client that reads changes page by page knows the whole tree at the end, whatever comes and goes between two pages, with %i rows of a removed tree a transaction',
   async (removedRowsMax) => {
     const storage = await opened({ removedRowsMax });

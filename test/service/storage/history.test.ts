@@ -131,12 +131,16 @@ test('a restore is refused with its cause', async () => {
   expect(await refusal(storage.restore(HOME, '/dir/a', file.rev))).toBe('conflict/file_ancestor');
 });
 
-test('usage counts each content once, with its history', async () => {
+test('usage counts every file, copies too, and once what only history has', async () => {
   const storage = await opened({}, 1000);
   await put(storage, '/a', 'x'.repeat(400));
   await put(storage, '/b', 'x'.repeat(400));
   await storage.relocate(HOME, '/b', '/c', MOVE);
-  expect(storage.usage(HOME)).toEqual({ usedBytes: 400, limitBytes: 1000 });
+  expect(storage.usage(HOME)).toEqual({ usedBytes: 800, limitBytes: 1000 });
+  expect(await refusal(storage.relocate(HOME, '/c', '/too much', { copy: true, autorename: false }))).toBe(
+    'write/insufficient_space',
+  );
+  expect(storage.usage(HOME).usedBytes).toBe(800);
   await put(storage, '/a', 'y'.repeat(600));
   expect(storage.usage(HOME).usedBytes).toBe(1000);
   expect(await refusal(put(storage, '/new/d', 'z'))).toBe('write/insufficient_space');
@@ -168,7 +172,7 @@ test('removed for ever is gone with its history and its blocks, and nothing else
   expect(await refusal(again.restore(HOME, '/gone/a', first.rev))).toBe('revision/invalid_revision');
   expect(await refusal(again.removeForever(HOME, '/gone'))).toBe('lookup/not_found');
   for (const path of ['/keep/b', '/keep/c']) expect((await textAt(again, path)).length).toBe(100_000);
-  expect(again.usage(HOME).usedBytes).toBe(100_000);
+  expect(again.usage(HOME).usedBytes).toBe(200_000);
   expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(1);
 });
 

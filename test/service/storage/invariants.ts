@@ -22,13 +22,17 @@ const NOTHING: Record<string, string> = {
       UNION ALL SELECT ns, content, 1, 0 FROM doomed
       UNION ALL SELECT ns, content, 0, revisions FROM holding)
     GROUP BY ns, content HAVING sum(held) <> sum(counted)`,
+  'the files of a content are counted wrongly': `
+    SELECT ns, content FROM holding WHERE files <> (
+      SELECT count(*) FROM entry JOIN revision ON number = entry.revision
+      WHERE revision.ns = holding.ns AND revision.content = holding.content)`,
   'a content is held by nothing': `SELECT id FROM content WHERE id NOT IN (SELECT content FROM holding)`,
   'a block is needed by nothing': `
     SELECT id FROM block
     WHERE id NOT IN (SELECT block FROM content_block) AND id NOT IN (SELECT block FROM session_piece)`,
   'usage is wrong': `
     SELECT name, used_bytes FROM namespace WHERE used_bytes <> (
-      SELECT coalesce(sum(size), 0) FROM holding JOIN content ON content.id = content WHERE ns = namespace.id)`,
+      SELECT coalesce(sum(size * max(files, 1)), 0) FROM holding JOIN content ON content.id = content WHERE ns = namespace.id)`,
   'a content has another size than its blocks': `
     SELECT id FROM content WHERE size <> (
       SELECT coalesce(sum(block.size), 0) FROM content_block JOIN block ON block.id = block WHERE content = content.id)`,

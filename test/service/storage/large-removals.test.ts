@@ -40,9 +40,9 @@ test('a transaction clears away no more rows of a removed tree than it has room 
   const database = openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
   onTestFinished(() => void database.close());
   database.exec(`INSERT INTO namespace (name, limit_bytes) VALUES ('home', 1)`);
-  const removals = new Removals(database);
   let ids = 0;
   const contents = new Contents(database);
+  const removals = new Removals(database, contents);
   const tree = new Tree(database, contents, new NameIndex(database), removals, () => `id:${ids++}`);
   const ticks = new Ticks(0, new ManualClock());
   const transaction = (rows: number): Transaction => ({

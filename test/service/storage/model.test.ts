@@ -48,7 +48,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 type Change = Exclude<Step, { do: 'reopen' | 'follow' }>;
 
 test.each([
-  [500, 'at once'],
+  [200, 'at once'],
   [1, 'row by row, long after'],
 ])(
   'random work comes out as in a model when %i rows of a removed tree go in a transaction: %s',

@@ -113,7 +113,7 @@ test('a data directory of a version without the index is searched after its upgr
   await storage.close();
   const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
   old.exec(
-    'DROP TABLE removal; DROP TABLE word; DROP INDEX entry_name; DROP INDEX deletion_name; PRAGMA user_version = 4',
+    'ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE word; DROP INDEX entry_name; DROP INDEX deletion_name; PRAGMA user_version = 4',
   );
   old.close();
   const upgraded = await opened({ dataDirectory: storage.dataDirectory });

@@ -1,20 +1,10 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { Contents } from '../../../src/service/storage/blocks/contents.ts';
 import { openDatabase } from '../../../src/service/storage/database.ts';
 import { Feed } from '../../../src/service/storage/feed/feed.ts';
 import { Removals } from '../../../src/service/storage/tree/removals.ts';
 import { temporaryFolder } from './opened.ts';
-
-const REMOVAL = {
-  key: '/a',
-  seq: 1,
-  phase: 0,
-  number: 0,
-  deletedMs: 0,
-  forever: 0,
-  atParent: '/a/',
-  forgotten: 0,
-};
 
 /** The plan of every statement that the feed prepares, by its SQL. */
 async function plans(): Promise<[sql: string, plan: string][]> {
@@ -26,8 +16,8 @@ async function plans(): Promise<[sql: string, plan: string][]> {
     sources.push(sql);
     return database.prepare(sql);
   }) as typeof database.prepare;
-  new Feed(listening, new Removals(listening));
-  const named = { ns: 1, from: '/', to: '0', parent: '/a/', nameKey: 'b', since: 5, limit: 10, ...REMOVAL };
+  new Feed(listening, new Removals(database, new Contents(database)));
+  const named = { ns: 1, from: '/', to: '0', parent: '/a/', nameKey: 'b', since: 5, limit: 10 };
   return sources.map((sql) => {
     const rows = database.prepare<[object], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(named);
     return [sql, rows.map(({ detail }) => detail).join('\n')];

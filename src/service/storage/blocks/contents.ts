@@ -62,6 +62,18 @@ export class Contents {
     if (this.#sql.charge.run({ ns, content }).changes === 0) throw insufficientSpace();
   }
 
+  /** One more file of `ns` has this content. The first one is paid for with its revision. Throws `insufficient_space`. */
+  addFile(ns: number, content: number): void {
+    const files = this.#sql.addFiles.get({ ns, content, files: 1 })?.files ?? 0;
+    if (files > 1 && this.#sql.charge.run({ ns, content }).changes === 0) throw insufficientSpace();
+  }
+
+  /** One file less has it; its history still does. */
+  dropFile(ns: number, content: number): void {
+    const files = this.#sql.addFiles.get({ ns, content, files: -1 })?.files ?? 0;
+    if (files > 0) this.#sql.refund.run({ ns, content });
+  }
+
   /** One revision less has it; what nothing needs any more goes away. */
   letGo(transaction: Transaction, ns: number, content: number): void {
     const left = this.#sql.letGo.get(ns, content);
@@ -168,6 +180,9 @@ function statements(database: Database) {
     hold: database.prepare<[number, number]>('INSERT INTO holding (ns, content, revisions) VALUES (?, ?, 1)'),
     letGo: database.prepare<[number, number], { revisions: number }>(
       'UPDATE holding SET revisions = revisions - 1 WHERE ns = ? AND content = ? RETURNING revisions',
+    ),
+    addFiles: database.prepare<[{ ns: number; content: number; files: number }], { files: number }>(
+      'UPDATE holding SET files = files + @files WHERE ns = @ns AND content = @content RETURNING files',
     ),
     dropHolding: database.prepare<[number, number]>('DELETE FROM holding WHERE ns = ? AND content = ?'),
     charge: database.prepare<[{ ns: number; content: number }]>(

@@ -64,9 +64,15 @@ const QUERIES: Readonly<Record<string, string>> = {
       UNION ALL SELECT ns, content, 1, 0 FROM doomed
       UNION ALL SELECT ns, content, 0, revisions FROM holding) AS used
     GROUP BY ns, content HAVING sum(held) <> sum(counted)`,
+  'how many files have its content is counted wrongly': `
+    SELECT DISTINCT (SELECT name FROM namespace WHERE id = ns) AS namespace,
+      (SELECT path FROM revision WHERE revision.ns = holding.ns AND revision.content = holding.content LIMIT 1) AS path
+    FROM holding WHERE files <> (
+      SELECT count(*) FROM revision JOIN entry ON entry.revision = revision.number
+      WHERE revision.ns = holding.ns AND revision.content = holding.content)`,
   'its used space is counted wrongly': `
     SELECT name AS namespace, '' AS path FROM namespace WHERE used_bytes <> (
-      SELECT coalesce(sum(size), 0) FROM holding JOIN content ON content.id = content WHERE ns = namespace.id)`,
+      SELECT coalesce(sum(size * max(files, 1)), 0) FROM holding JOIN content ON content.id = content WHERE ns = namespace.id)`,
   'an unfinished upload session has not the bytes that it says': `
     SELECT ${NOWHERE} FROM session WHERE NOT concurrent AND size <> (
       SELECT coalesce(sum(block.size), 0) FROM session_piece JOIN block ON block.id = block

@@ -1,10 +1,11 @@
+import type { Contents } from '../blocks/contents.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';
 import type { Database } from '../database.ts';
 import { below, type DeletionRow, type EntryRow } from './tree-rows.ts';
 
 /** Rows that one step takes: some 20 ms, so that a large tree's end holds nobody up. */
-const STEP_ROWS = 250;
+const STEP_ROWS = 200;
 
 /** What was at `key` and below it up to change number `seq` is gone, though rows of it are still in the tables. */
 interface Removal {
@@ -31,7 +32,10 @@ export class Removals {
   readonly #sql: ReturnType<typeof statements>;
   #working: Promise<void> | undefined;
 
-  constructor(database: Database) {
+  constructor(
+    database: Database,
+    private readonly contents: Contents,
+  ) {
     this.#sql = statements(database);
   }
 
@@ -165,6 +169,8 @@ export class Removals {
     const { ns, parent, nameKey } = row;
     const forgotten = removal.forever || this.isForgotten(row, row.seq) ? 1 : 0;
     const deletion = { seq: transaction.ticks.next(), deletedMs: removal.deletedMs, forgotten };
+    const content = this.#sql.contentAt.get({ ns, parent, nameKey })?.content;
+    if (content !== undefined) this.contents.dropFile(ns, content);
     this.#sql.putDeletion.run({ ns, parent, nameKey, ...deletion });
     this.#sql.dropEntry.run({ ns, parent, nameKey });
     if (forgotten) this.#doomFile(row.id);
@@ -283,6 +289,9 @@ function statements(database: Database) {
       `INSERT OR REPLACE INTO deletion
        SELECT ns, parent, name_key, name, path, id, @seq, revision IS NULL, 1, @forgotten, @deletedMs
        FROM entry WHERE ${at}`,
+    ),
+    contentAt: database.prepare<[Placed], { content: number }>(
+      `SELECT content FROM revision WHERE number = (SELECT revision FROM entry WHERE ${at})`,
     ),
     dropEntry: database.prepare<[Placed]>(`DELETE FROM entry WHERE ${at}`),
     forget: database.prepare<[Placed]>(`UPDATE deletion SET forgotten = 1 WHERE ${at}`),

@@ -127,7 +127,9 @@ export class Tree {
     const { parent, nameKey } = place;
     const { content, clientMs } = file;
     const serverMs = transaction.nowMs;
+    if (existing?.content) this.contents.dropFile(ns, existing.content);
     this.contents.hold(ns, content);
+    this.contents.addFile(ns, content);
     this.#sql.addRevision.run({
       number,
       ns,
@@ -157,6 +159,7 @@ export class Tree {
     const key = keyOf(row);
     this.#sql.putDeletion.run({ ns, parent, nameKey, seq, deletedMs: transaction.nowMs });
     this.#sql.drop.run(ns, parent, nameKey);
+    if (row.content !== null) this.contents.dropFile(ns, row.content);
     if (row.revision === null || how.forever) this.removals.begin(transaction, { ns, key, seq }, how);
     transaction.changes.push({ ns, key, tree: row.revision === null });
   }
