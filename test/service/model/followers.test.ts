@@ -33,7 +33,7 @@ type Scope = typeof scope extends fc.Arbitrary<infer T> ? T : never;
 
 /** A client that reads one page at a time, and what it knows by the rule of service-api.md §9.4. */
 class PagingFollower {
-  readonly #mirror = new Mirror();
+  #mirror = new Mirror();
   readonly #scope: ListingScope;
   #cursor: string | undefined;
 
@@ -60,8 +60,15 @@ class PagingFollower {
       return page.hasMore;
     } catch (failure) {
       if (failure instanceof StorageError && failure.refusal.kind === 'lookup') return false;
+      if (failure instanceof StorageError && failure.refusal.tag === 'reset') return this.#startOver();
       throw failure;
     }
+  }
+
+  #startOver(): boolean {
+    this.#mirror = new Mirror();
+    this.#cursor = undefined;
+    return true;
   }
 
   /** Reads all that is left, and compares. */

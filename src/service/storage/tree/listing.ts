@@ -126,6 +126,9 @@ export class Listings {
   /** The next page of a listing, or of the changes once the listing is through. */
   #page(owner: string, state: CursorState): StoredPage {
     const folder = this.#folder(state.ns, state.key);
+    // Its former children are told one by one as they are cleared away, and who reads on now would miss the others.
+    if (folder && !state.recursive && this.store.removals.hasEmptied(folder, state.seq))
+      throw refused('reset');
     if (!state.after) return this.#changes(owner, state);
     const { rows, next } = this.#feed.entries(state, state.after, state.limit);
     const { after, ...through } = state;

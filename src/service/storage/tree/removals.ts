@@ -81,6 +81,11 @@ export class Removals {
     return this.#covering(row, row.seq, false);
   }
 
+  /** Whether a removal under way took along what was in a folder after change number `since`. */
+  hasEmptied(folder: Placed, since: number): boolean {
+    return this.#covering(folder, since + 1, false) !== undefined;
+  }
+
   /** Whether what was at a place when change number `seq` was made has been removed for ever. */
   isForgotten(row: Placed, seq: number): boolean {
     return this.#covering(row, seq, true) !== undefined;
