@@ -184,7 +184,7 @@ export class Tree {
       const live = rows.filter((row) => !this.removals.ofEntry(row));
       files += live.filter(({ revision }) => revision !== null).length;
       if (files > maxFiles) return undefined;
-      entries.push(...live);
+      for (const row of live) entries.push(row);
       const last = rows.at(-1);
       if (rows.length < BELOW_ROWS || !last) return entries;
       after = last;
