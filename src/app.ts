@@ -18,9 +18,10 @@ import { type Listener, startListener } from './http/listener.ts';
 import { createMetrics, type DriveGauges, type Metrics } from './http/metrics.ts';
 import { urlFromOutside } from './http/node-server.ts';
 import { hashPassword } from './http/passwords.ts';
+import { createJournalKeeper, type JournaledDrive, type RunningWrites } from './journal-keeper.ts';
 import { createLockKeeper } from './lock-keeper.ts';
 import { type EmbeddedService, startEmbeddedService } from './service/embedded.ts';
-import type { Journals } from './state/journal.ts';
+import type { Journal, Journals } from './state/journal.ts';
 import { openSqliteJournals } from './state/sqlite/journal/journals.ts';
 import { openSqliteState } from './state/sqlite/state.ts';
 import type { State } from './state/state.ts';
@@ -30,7 +31,7 @@ import { makeFolder } from './util/make-folder.ts';
 import type { Path } from './util/path.ts';
 import { type BlockCache, openBlockCache } from './vfs/content/cache.ts';
 import { meteredCache } from './vfs/content/metered-cache.ts';
-import { type DriveOptions, openDrive } from './vfs/drive.ts';
+import { type DriveOptions, type OpenDrive, openDrive } from './vfs/drive.ts';
 import { FileError } from './vfs/errors.ts';
 import type { Files } from './vfs/files.ts';
 import { openSpill, type Spill } from './vfs/upload/spill.ts';
@@ -98,8 +99,9 @@ export async function startGateway(config: Config, log: Log): Promise<Gateway> {
     const { users, madeUpPassword } = await loginsOf(config);
     const gauges = new Gauges();
     const metrics = createMetrics({ ...gauges, familyOf: (request) => clientOf(request).name });
-    const { drives, embedded } = await openDrives(config, { gauges, metrics, log, opened });
-    await openControl(config, drives, log, opened);
+    const journaled = new Map<string, JournaledDrive>();
+    const { drives, embedded } = await openDrives(config, { gauges, metrics, log, opened, journaled });
+    await openControl(config, drives, { journaled, log, opened });
     const openSite = embedded && linkSite(embedded.url, log);
     const listener = opened.add(await listen(config, { users, drives, gauges, metrics, log, openSite }));
     embedded?.leadLinksTo(`${publicUrlOf(config, listener)}${LINKS_PATH}`);
@@ -132,6 +134,8 @@ interface Watchers {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly opened: Opened;
+  /** The journals by drive, for `davgate journal`. */
+  readonly journaled: Map<string, JournaledDrive>;
 }
 
 /** The address that links begin with, without a slash at the end. */
@@ -208,10 +212,9 @@ async function openJournals(
 
 /** The journal of a drive, if it has one. What an earlier run left in it is sent also where no more is to come. */
 async function journalOf(
-  drive: string,
-  { journals, writeMode }: Pick<DriveNeeds, 'journals' | 'writeMode'>,
+  journal: Journal | undefined,
+  writeMode: Config['writeMode'],
 ): Promise<Pick<DriveOptions, 'journal' | 'journalLimits'>> {
-  const journal = await journals?.drive(drive);
   if (!journal) return {};
   if (writeMode === 'back') return { journal };
   return (await journal.all()).length > 0 ? { journal, journalLimits: { filesMax: 0 } } : {};
@@ -232,7 +235,7 @@ async function openOne(
   { service, state, journals, writeMode, dataDirectory, cache, spill, ...watchers }: DriveNeeds,
 ): Promise<Drive> {
   const { name, root, deletePolicy } = drive;
-  const { gauges, metrics, log, opened } = watchers;
+  const { gauges, metrics, log, opened, journaled } = watchers;
   const tools = { clock: systemClock, log, meter: metrics.meter };
   const login = { ...service, root };
   const kept = { state, journals, dataDirectory };
@@ -240,7 +243,9 @@ async function openOne(
   const remote = opened.add(createRemote({ ...login, ...tools, admit }));
   const driveState = state.drive(name);
   const options = { ...tools, remote, state: driveState, cache, spill, deletePolicy };
-  const files = await openDrive({ ...options, ...(await journalOf(name, { journals, writeMode })) });
+  const journal = await journals?.drive(name);
+  const files = await openDrive({ ...options, ...(await journalOf(journal, writeMode)) });
+  if (journal) journaled.set(name, { journal, running: runningWrites(files) });
   gauges.ofDrives.push(() => ({ name, ...remote.status(), ...files.status(), journal: files.depth() }));
   return { files: opened.add(files), state: files.state };
 }
@@ -249,15 +254,27 @@ async function openOne(
 async function openControl(
   config: Config,
   drives: ReadonlyMap<string, Drive>,
-  log: Log,
-  opened: Opened,
+  { journaled, log, opened }: Pick<Watchers, 'journaled' | 'log' | 'opened'>,
 ): Promise<void> {
   if (config.redisUrl !== undefined) return;
   const locked = [...drives].map(
     ([name, { files, state }]) => [name, { locks: state.locks, settle: settling(files, log) }] as const,
   );
   const commands = createLockKeeper(new Map(locked), systemClock);
-  opened.add(await startControl({ socketPath: controlSocketIn(config), commands, log }));
+  const journal = createJournalKeeper(journaled, systemClock);
+  opened.add(await startControl({ socketPath: controlSocketIn(config), commands, journal, log }));
+}
+
+/** What `davgate journal` does with the writes of a drive while it is served. */
+function runningWrites({ pending, write }: OpenDrive): RunningWrites {
+  return {
+    problemOf: (id) => pending?.problemOf(id),
+    retry: async (id) => pending?.retry(id),
+    discard: async (id) => (await pending?.discard(id)) ?? false,
+    write: async (path, bytes, sizeBytes) => {
+      await write(path, bytes, { mode: { if: 'absent' }, sizeBytes });
+    },
+  };
 }
 
 /** A held file is safe already: that the service is away now is no reason to keep it locked. */

@@ -16,6 +16,7 @@ Usage: davgate [serve] [options]       serve the drive
        davgate login [--remove]        connect an account of the service, or let it go (davgate login --help)
        davgate doctor [options]        test the configuration against the live service (davgate doctor --help)
        davgate locks [remove …]        the locks that clients hold (davgate locks --help)
+       davgate journal [COMMAND]       the writes that wait or were lost (davgate journal --help)
        davgate hash-password           hash a password, read from standard input, for a configuration file
        davgate --help | --version
 
@@ -40,6 +41,7 @@ async function main([command = 'serve', ...rest]: string[]): Promise<number> {
   // Each command loads its own: serve is to run for months without the libraries of the others in memory.
   if (command === 'doctor') return (await import('./doctor/doctor.ts')).doctorCommand(rest, process.env);
   if (command === 'locks') return (await import('./locks/locks.ts')).locksCommand(rest, process.env);
+  if (command === 'journal') return (await import('./journal/journal.ts')).journalCommand(rest, process.env);
   if (command === 'login') return (await import('./login/login.ts')).loginCommand(rest, process.env);
   if (command === 'service' && rest[0] === 'check')
     return (await import('./service-check.ts')).serviceCheckCommand(rest.slice(1), process.env);

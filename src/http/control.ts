@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import type { Log } from '../util/log.ts';
 
 /** What the owner of a data directory may ask of the davgate that runs with it. */
@@ -10,10 +11,27 @@ export interface ControlCommands {
   removeLocks(choice: Readonly<Record<string, string>>): Promise<readonly object[]>;
 }
 
+/** What the owner of a data directory may ask of the writes that wait, or were lost. */
+export interface JournalCommands {
+  list(): Promise<readonly object[]>;
+  /** `undefined`: there is no single one with this id. */
+  body(
+    id: string,
+  ): Promise<{ readonly write: object; readonly bytes: AsyncIterable<Uint8Array> } | undefined>;
+  retry(id: string): Promise<CommandOutcome>;
+  discard(id: string): Promise<CommandOutcome>;
+}
+
+interface CommandOutcome {
+  /** Why nothing was done. */
+  readonly refused?: string;
+}
+
 export interface ControlOptions {
   /** In a directory that nobody else may enter, held by this process alone. */
   readonly socketPath: string;
   readonly commands: ControlCommands;
+  readonly journal: JournalCommands;
   readonly log: Log;
 }
 
@@ -21,12 +39,12 @@ export interface ControlOptions {
  * Answers the commands on a socket in the file system: only who may read the data itself gets to it, and no browser.
  * Where the system has no such sockets, or the path is too long for one, a warning is all.
  */
-export async function startControl({ socketPath, commands, log }: ControlOptions): Promise<{
+export async function startControl({ socketPath, commands, journal, log }: ControlOptions): Promise<{
   close(): Promise<void>;
 }> {
   const running = new Set<Promise<unknown>>();
   const server = createServer((request, response) => {
-    const work = [answer(request, response, commands, log), once(response, 'close')];
+    const work = [answer(request, response, { commands, journal, log }), once(response, 'close')];
     const command = Promise.all(work).finally(() => running.delete(command));
     running.add(command);
   });
@@ -42,7 +60,10 @@ export async function startControl({ socketPath, commands, log }: ControlOptions
   const isOn = await start().then(
     () => true,
     (error: NodeJS.ErrnoException) => {
-      log.warn('davgate locks cannot ask this davgate', { socket: socketPath, reason: error.code });
+      log.warn('davgate locks and davgate journal cannot ask this davgate', {
+        socket: socketPath,
+        reason: error.code,
+      });
       return false;
     },
   );
@@ -61,18 +82,51 @@ export async function startControl({ socketPath, commands, log }: ControlOptions
 async function answer(
   { method, url = '' }: IncomingMessage,
   response: ServerResponse,
-  commands: ControlCommands,
-  log: Log,
+  { commands, journal, log }: Omit<ControlOptions, 'socketPath'>,
 ): Promise<void> {
   try {
     const { pathname, searchParams } = new URL(url, 'http://control');
+    if (pathname.startsWith('/journal')) {
+      const id = searchParams.get('id') ?? '';
+      return await answerJournal(response, `${method} ${pathname.slice('/journal'.length)}`, { id, journal });
+    }
     if (pathname !== '/locks') return say(response, 404, undefined);
     if (method === 'GET') return say(response, 200, await commands.locks());
     if (method !== 'DELETE') return say(response, 405, undefined);
     return say(response, 200, await commands.removeLocks(Object.fromEntries(searchParams)));
   } catch (error) {
     log.error('a command failed', { method, reason: String(error) });
-    return say(response, 500, undefined);
+    // Half a body has no other way to say so.
+    if (response.headersSent) response.destroy();
+    else say(response, 500, undefined);
+  }
+}
+
+async function answerJournal(
+  response: ServerResponse,
+  command: string,
+  { id, journal }: { readonly id: string; readonly journal: JournalCommands },
+): Promise<void> {
+  const tell = (outcome: CommandOutcome) => say(response, outcome.refused === undefined ? 200 : 409, outcome);
+  switch (command) {
+    case 'GET ':
+      return say(response, 200, await journal.list());
+    case 'GET /write': {
+      const found = await journal.body(id);
+      return say(response, found ? 200 : 404, found?.write);
+    }
+    case 'GET /body': {
+      const found = await journal.body(id);
+      if (!found) return say(response, 404, undefined);
+      response.writeHead(200, { 'Content-Type': 'application/octet-stream', Connection: 'close' });
+      return pipeline(found.bytes, response);
+    }
+    case 'POST /retry':
+      return tell(await journal.retry(id));
+    case 'DELETE ':
+      return tell(await journal.discard(id));
+    default:
+      return say(response, 405, undefined);
   }
 }
 

@@ -30,6 +30,16 @@ export interface StagedBody {
   readonly contentHash: string;
 }
 
+/** A file in the lost-and-found folder, and what is known of it. */
+export interface LostWrite {
+  /** Of the file. */
+  readonly name: string;
+  readonly path: string | undefined;
+  readonly sizeBytes: number;
+  readonly writtenMs: number | undefined;
+  readonly reason: string | undefined;
+}
+
 /** The pending writes of one drive. What a promise acknowledged is on disk and survives a kill. */
 export interface Journal {
   /** In the order in which they were accepted. */
@@ -50,6 +60,11 @@ export interface Journal {
   read(id: string, range?: ByteRange): AsyncIterable<Uint8Array>;
   /** Moves its body to the lost-and-found folder, with `reason` beside it, and forgets it. Returns where it is now. */
   lose(write: PendingWrite, reason: string): Promise<string>;
+  lost(): Promise<readonly LostWrite[]>;
+  /** The bytes of the lost file called `name`. */
+  readLost(name: string): AsyncIterable<Uint8Array>;
+  /** Deletes the lost file called `name`. */
+  dropLost(name: string): Promise<void>;
   /** How many files lie in the drive's lost-and-found folder. */
   readonly lostFiles: number;
 }

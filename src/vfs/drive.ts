@@ -12,10 +12,11 @@ import type { Files } from './files.ts';
 import { Gaps } from './gaps.ts';
 import { HeldFiles } from './holds.ts';
 import type { JournalLimits } from './journal/room.ts';
-import { type JournalDepth, openWriteBack } from './journal/write-back.ts';
+import { type JournalDepth, openWriteBack, type PendingWrites } from './journal/write-back.ts';
 import { ChangeFeed } from './metadata/changes.ts';
 import { KnownTree } from './metadata/known-tree.ts';
 import { Metadata } from './metadata/metadata.ts';
+import { Outage, watched } from './metadata/outage.ts';
 import { isDoubtful, isLitter, isWaiting, isWithinWaiting } from './names.ts';
 import type { TreeParts } from './parts.ts';
 import { PathLocks } from './path-locks.ts';
@@ -70,6 +71,8 @@ export interface OpenDrive extends Files {
   /** As the protocol is to use it. */
   readonly state: DriveState;
   status(): DriveStatus;
+  /** The single writes that wait in the journal; `undefined` without one. */
+  readonly pending: PendingWrites | undefined;
   /** What waits in the journal; nothing ever does without one. */
   depth(): JournalDepth;
   /** Waits for changes under way, commits what is held back or pending and stops watching the service. */
@@ -95,7 +98,8 @@ const METADATA_BYTES_MAX = 64 * 1024 * 1024;
 export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const { remote: bare, state, cache, clock, log } = options;
   const gaps = new Gaps();
-  const remote = gaps.guard(bare);
+  const outage = new Outage(clock);
+  const remote = watched(gaps.guard(bare), outage);
   const isSettingAside = options.setAside ?? true;
   const times = new SetTimes(state.times);
   const bytesMax = options.metadataBytesMax ?? METADATA_BYTES_MAX;
@@ -109,6 +113,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const metadata = new Metadata({
     remote,
     onGone,
+    outage,
     known,
     times,
     clock,
@@ -168,6 +173,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       holdMs,
       goesThrough: (path) =>
         path === ROOT || parts.asides.keeps(path) || isWithinWaiting(path) || isDoubtful(path),
+      onTrouble: () => outage.begin(),
       locate: (folderId, signal) => remote.locate(folderId, signal),
       touch: (folder) => metadata.adorn({ ...folder, modifiedMs: clock.now() }),
       isDeletionPermanent: () => removal.isPermanent,
@@ -179,6 +185,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     ...files,
     write: options.spill ? writePatiently(files, options.spill) : files.write,
     state: writeBack?.state ?? state,
+    pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },
     status: () => ({ isFeedAlive: feed.isAlive, heldFiles: held.count, metadataBytes: known.sizeBytes }),
     async close() {

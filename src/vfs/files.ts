@@ -56,6 +56,16 @@ export interface FreeSpace {
 export interface Files {
   /** The entry at `path`; no call to the service while the change feed is alive and the parent is known. */
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined>;
+  /**
+   * As `stat`, for a write that is about to come. While the service cannot be asked, what was last known decides, also
+   * that nothing was there. `isPinned`: the write is to replace only what is there now, so the service is asked even
+   * about what is known, if it answers soon.
+   */
+  statForWrite(
+    path: Path,
+    options: { readonly isPinned: boolean },
+    signal?: AbortSignal,
+  ): Promise<Entry | undefined>;
   /** Throws `not-found` or `not-a-folder`. */
   list(folder: Path, signal?: AbortSignal): Promise<Listing>;
   /** Every folder at and below `folder`, each with its children, parents first; for depth infinity. */

@@ -18,13 +18,27 @@ export class Reading {
     const { metadata, asides, held } = this.parts;
     if (isWithinWaiting(path)) return undefined;
     if (asides.keeps(path)) return asides.stat(path);
-    const entry = await metadata.stat(path, signal);
+    const entry = await metadata.statOrLast(path, {}, signal);
     if (entry) return entry;
     const hold = await held.get(path);
     if (hold) return heldEntry(hold);
     // A held file that was committed while we asked is known by now.
     const known = metadata.peek(path);
     return known === 'absent' ? undefined : known;
+  }
+
+  async statForWrite(
+    path: Path,
+    { isPinned }: { readonly isPinned: boolean },
+    signal?: AbortSignal,
+  ): Promise<Entry | undefined> {
+    const { metadata, asides, held } = this.parts;
+    if (isWithinWaiting(path) || asides.keeps(path)) return this.stat(path, signal);
+    if (isPinned) await metadata.refresh(path);
+    const entry = await metadata.statOrLast(path, { believesAbsence: true }, signal);
+    if (entry) return entry;
+    const hold = await held.get(path);
+    return hold && heldEntry(hold);
   }
 
   async list(path: Path, signal?: AbortSignal): Promise<Listing> {
@@ -34,7 +48,7 @@ export class Reading {
     // Held files first: one that is committed meanwhile is then found twice, and not never.
     const heldFiles = await held.in(path);
     const litter = await asides.in(path);
-    return this.#with(await metadata.list(path, signal), heldFiles, litter);
+    return this.#with(await metadata.listOrLast(path, signal), heldFiles, litter);
   }
 
   async *walk(path: Path, signal?: AbortSignal): AsyncIterable<Listing> {

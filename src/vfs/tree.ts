@@ -70,6 +70,11 @@ export function createTree({ parts, reading, writing, removal, relocating, repai
         await repairs.putRight(path, 'entry');
         return reading.stat(path, signal);
       }),
+    statForWrite: (path, options, signal) =>
+      named(path, async () => {
+        await repairs.putRight(path, 'entry');
+        return reading.statForWrite(path, options, signal);
+      }),
     list: (path, signal) =>
       named(path, async () => {
         await repairs.putRight(path, 'folder');

@@ -21,6 +21,9 @@ export class CallScript<What extends string> {
     this.#failures.push({ call, error, late });
   }
 
+  /** Makes every call fail before it takes effect, until `undefined` is set. */
+  outage: ApiFailure | undefined;
+
   /** Holds the next `call` before it does anything (`begin`), or its answer (`end`), until released. */
   holdNext(call: What, at: 'begin' | 'end'): Gate<What> {
     const gate = new Gate(call, at);
@@ -45,6 +48,7 @@ export class CallScript<What extends string> {
     // As over a network, others get their turn meanwhile.
     await new Promise<void>((resolve) => setImmediate(resolve));
     await this.#gate(call, 'begin', signal);
+    if (this.outage) throw new ApiError(this.outage, `${call}: the service is away`);
     const index = this.#failures.findIndex((failure) => failure.call === call);
     const [failure] = index < 0 ? [] : this.#failures.splice(index, 1);
     if (failure && !failure.late) throw failure.error;

@@ -91,6 +91,7 @@ export class MemoryFiles implements Files {
     return this.#held.has(keyOf(path));
   }
 
+  readonly statForWrite: Files['statForWrite'] = (path, _how, signal) => this.stat(path, signal);
   async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
     this.#begin('stat', signal);
     return this.#tree.get(path);

@@ -53,6 +53,17 @@ export class MemoryRemote implements Remote {
     this.#script.failNext(call, failure, late);
   }
 
+  /** From now on every call fails, and so do the long polls that wait, until `back`. */
+  goAway(failure: ApiFailure): void {
+    this.#script.outage = failure;
+    this.breakFeed();
+  }
+
+  back(): void {
+    this.#script.outage = undefined;
+    this.isReachable = true;
+  }
+
   /** Holds the next `call` before it does anything (`begin`), or its answer (`end`), until released. */
   holdNext(call: Call, at: 'begin' | 'end'): Gate {
     return this.#script.holdNext(call, at);

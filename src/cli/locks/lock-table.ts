@@ -1,10 +1,7 @@
 import type { ListedLock } from '../../lock-keeper.ts';
-import { largest } from '../../util/extremes.ts';
+import { asPlainText, tableOf } from '../table.ts';
 
 const HEAD = ['path', 'user', 'owner', 'scope', 'depth', 'runs out', 'token'];
-
-/** Between two columns. */
-const GAP = '  ';
 
 /** The locks for a person's eyes, by path. */
 export function lockTable(locks: readonly ListedLock[], nowMs: number): string {
@@ -21,16 +18,7 @@ export function lockTable(locks: readonly ListedLock[], nowMs: number): string {
     `in ${durationOf(lock.expiresMs - nowMs)}`,
     asPlainText(lock.token),
   ]);
-  const all = [[...(hasDrives ? ['drive'] : []), ...HEAD], ...rows];
-  const widths = all[0]?.map((_, column) => largest(all.map((row) => row[column]?.length ?? 0))) ?? [];
-  const lineOf = (row: readonly string[]) =>
-    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(GAP);
-  return all.map((row) => lineOf(row).trimEnd()).join('\n');
-}
-
-/** Names hold whatever a client sent, and a terminal obeys some characters. */
-export function asPlainText(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}]/gu, '�');
+  return tableOf([...(hasDrives ? ['drive'] : []), ...HEAD], rows);
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };

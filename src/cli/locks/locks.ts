@@ -10,9 +10,11 @@ import type { State } from '../../state/state.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { settingsOfArguments } from '../arguments.ts';
+import { ControlClient } from '../control-client.ts';
 import { loadSettings } from '../load-settings.ts';
 import { PACKAGE_ROOT } from '../package.ts';
-import { asPlainText, lockTable } from './lock-table.ts';
+import { asPlainText } from '../table.ts';
+import { lockTable } from './lock-table.ts';
 import { askRunningDavgate } from './running-davgate.ts';
 
 const HELP = `Lists the locks that clients hold, and ends those that nobody will release.
@@ -90,7 +92,8 @@ async function remove(keeper: LockKeeper, choice: LockChoice): Promise<number> {
 
 async function withKeeper<T>(config: Config, work: (keeper: LockKeeper) => Promise<T>): Promise<T> {
   const state = await openedState(config);
-  if (state === 'running') return work(askRunningDavgate(controlSocketIn(config), config.dataDirectory));
+  if (state === 'running')
+    return work(askRunningDavgate(new ControlClient(controlSocketIn(config), config.dataDirectory)));
   try {
     return await work(keeperOf(config, state));
   } finally {

@@ -36,7 +36,8 @@ export async function put(context: Context): Promise<void> {
 async function store(context: Context): Promise<void> {
   const { drive, path, signal } = context;
   refusePartial(context);
-  const entry = await drive.files.stat(path, signal);
+  // The conditions themselves are held when the body is there.
+  const entry = await drive.files.statForWrite(path, { isPinned: false }, signal);
   if (entry?.kind === 'folder') throw notAllowed(`${path} is a folder; its content cannot be put`, entry);
   if (context.namesCollection)
     throw new DavError(409, 'PUT makes a file, and this name ends with a slash; leave that out');

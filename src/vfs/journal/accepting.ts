@@ -55,7 +55,7 @@ export class Accepting {
     signal?: AbortSignal,
   ): Promise<Written> {
     const { journal, turns, room } = this.parts;
-    const place = await this.#placeOf(path);
+    const place = await this.#placeOf(path, { isPinned: false });
     refuse(path, place, options);
     this.#refuseBeyondSpace(path, options.sizeBytes ?? 0, place);
     const whole = announced(body, options.sizeBytes, signal);
@@ -89,7 +89,7 @@ export class Accepting {
         }
         return { entry: pendingEntry(newest.write), created: false };
       }
-      const original = await base.stat(path);
+      const original = await base.statForWrite(path, { isPinned: false });
       if (original) return { entry: shown.of(original), created: false };
       const staged = await journal.stage(nothing()).catch(asFileError);
       return this.#orDiscard(staged, () => this.#accept(path, staged, { mode: { if: 'any' } }, holdMs));
@@ -124,7 +124,7 @@ export class Accepting {
   /** In turn, so that nothing but a landing changes what is here. */
   async #accept(path: Path, body: StagedBody, options: WriteOptions, askedHoldMs?: number): Promise<Written> {
     const { journal, pending, drain, touch, clock } = this.parts;
-    const place = await this.#placeOf(path);
+    const place = await this.#placeOf(path, { isPinned: options.mode.if !== 'any' });
     refuse(path, place, options);
     const holdMs = askedHoldMs ?? this.#bodyWaitMs(place, body);
     const { newest, current, folder } = place;
@@ -192,7 +192,7 @@ export class Accepting {
     };
   }
 
-  async #placeOf(path: Path): Promise<Place> {
+  async #placeOf(path: Path, how: { readonly isPinned: boolean }): Promise<Place> {
     const { base, pending, reading, shown } = this.parts;
     const folder = await reading.stat(parentOf(path));
     if (folder?.kind !== 'folder') {
@@ -201,11 +201,11 @@ export class Accepting {
     }
     const newest = pending.newest(path);
     if (newest) return { folder, newest, original: undefined, current: pendingEntry(newest.write) };
-    let original = await base.stat(path);
+    let original = await base.statForWrite(path, how);
     if (original && isHeld(original)) {
       // Held back by a run without a journal.
       await base.settle(path);
-      original = await base.stat(path);
+      original = await base.statForWrite(path, how);
     }
     if (original?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
     return { folder, newest, original, current: original && shown.of(original) };

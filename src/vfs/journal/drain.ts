@@ -9,6 +9,8 @@ export interface DrainParts {
   readonly pending: PendingFiles;
   readonly clock: Clock;
   readonly log: Log;
+  /** The service takes no writes for now. */
+  readonly onTrouble: () => void;
   /** Brings one to the service, or to where it is kept; then it is no longer among `pending`. Throws why not yet. */
   readonly land: (file: PendingFile, signal: AbortSignal) => Promise<void>;
 }
@@ -190,6 +192,7 @@ export class Drain {
   #trouble(error: unknown): void {
     if (this.#isPaused) return;
     this.#troubles++;
+    this.parts.onTrouble();
     this.#pausedUntil = instantIn(this.parts.clock, backoffMs(this.#troubles));
     const fault = faultOf(error);
     if (this.#told?.fault === fault && remainingMs(this.parts.clock, this.#told.until) > 0) return;

@@ -68,6 +68,7 @@ export function createJournaledFiles(parts: JournaledParts): Files {
 
   return {
     stat: (path, signal) => reading.stat(path, signal),
+    statForWrite: (path, options, signal) => reading.statForWrite(path, options, signal),
     list: (path, signal) => reading.list(path, signal),
     walk: (path, signal) => reading.walk(path, signal),
     read: (file, range, signal) => reading.read(file, range, signal),

@@ -26,6 +26,17 @@ export class PendingReading {
     return entry && this.shown.of(entry);
   }
 
+  async statForWrite(
+    path: Path,
+    options: { readonly isPinned: boolean },
+    signal?: AbortSignal,
+  ): Promise<Entry | undefined> {
+    const newest = this.pending.newest(path);
+    if (newest) return pendingEntry(newest.write);
+    const entry = await this.base.statForWrite(path, options, signal);
+    return entry && this.shown.of(entry);
+  }
+
   async list(folder: Path, signal?: AbortSignal): Promise<Listing> {
     if (this.pending.newest(folder)) throw new FileError('not-a-folder', `${folder} is not a folder`);
     for (let attempt = 1; ; attempt++) {

@@ -8,7 +8,7 @@ import type { Files, FolderEntry } from '../files.ts';
 import { Gaps } from '../gaps.ts';
 import { Accepting } from './accepting.ts';
 import { Drain } from './drain.ts';
-import { ShownEntries } from './entries.ts';
+import { isNewId, ShownEntries } from './entries.ts';
 import { FileIds } from './file-ids.ts';
 import { createJournaledFiles } from './journaled-files.ts';
 import { Landing } from './landing.ts';
@@ -31,6 +31,8 @@ export interface WriteBackParts {
   readonly locate: (folderId: string, signal: AbortSignal) => Promise<Path | undefined>;
   /** A name has come to `folder`, or has gone. */
   readonly touch: (folder: FolderEntry) => void;
+  /** The service takes no writes for now. */
+  readonly onTrouble: () => void;
   /** Whether what is deleted is gone for good. */
   readonly isDeletionPermanent: () => boolean;
   /** Forgets what was kept for the files with these ids, which were at `path`. */
@@ -48,11 +50,22 @@ export interface JournalDepth {
   readonly trouble?: Fault;
 }
 
+/** What a person may do with single pending writes. */
+export interface PendingWrites {
+  /** What hinders the write with this id, as far as it was tried. */
+  problemOf(id: string): string | undefined;
+  /** Sends it now, after those before it. Throws what hinders it. */
+  retry(id: string): Promise<void>;
+  /** Forgets it with its bytes. Whether it was still there. */
+  discard(id: string): Promise<boolean>;
+}
+
 /** A drive whose writes are acknowledged when they are in the journal. */
 export interface WriteBack {
   readonly files: Files;
   /** As the protocol is to use it: properties are found under the id that a file was shown with. */
   readonly state: DriveState;
+  readonly pending: PendingWrites;
   depth(): JournalDepth;
   /** Sends what it can within the grace time; the rest is sent after the next start. */
   close(): Promise<void>;
@@ -69,7 +82,14 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   const ids = new FileIds();
   const turns = new Gaps();
   const landing = new Landing({ ...parts, pending, ids });
-  const drain = new Drain({ pending, clock, log, land: (file, signal) => landing.land(file, signal) });
+  const { onTrouble } = parts;
+  const drain = new Drain({
+    pending,
+    clock,
+    log,
+    onTrouble,
+    land: (file, signal) => landing.land(file, signal),
+  });
   const reading = new PendingReading(base, journal, pending, shown);
   const room = new JournalRoom(pending, { ...JOURNAL_LIMITS, ...parts.limits });
   const accepting = new Accepting({ ...parts, pending, reading, drain, shown, room, turns });
@@ -90,10 +110,56 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   return {
     files,
     state: ids.follow(state),
+    pending: pendingWrites({ ...parts, pending, drain, turns }),
     depth,
     async close() {
       await drain.close(CLOSE_GRACE_MS);
       if (pending.files > 0) log.warn('writes stay in the journal until the next start', { ...depth() });
+    },
+  };
+}
+
+interface PendingWritesParts extends Pick<WriteBackParts, 'journal' | 'forgetKept'> {
+  readonly pending: PendingFiles;
+  readonly drain: Drain;
+  readonly turns: Gaps;
+}
+
+function pendingWrites({ journal, forgetKept, pending, drain, turns }: PendingWritesParts): PendingWrites {
+  const find = (id: string): PendingFile | undefined => {
+    for (const file of pending.all()) if (file.write.id === id) return file;
+    return undefined;
+  };
+  const forget = async (file: PendingFile): Promise<boolean> => {
+    await drain.settled([file]);
+    const { id, fileId, path } = file.write;
+    if (!find(id) || file.state !== 'waiting') return false;
+    file.state = 'kept';
+    drain.withdraw(file);
+    try {
+      await journal.forget([id]);
+    } catch (error) {
+      file.state = 'waiting';
+      drain.offer(file);
+      throw error;
+    }
+    pending.delete(file);
+    const next = pending.first(path);
+    if (next) drain.offer(next);
+    else if (isNewId(fileId)) await forgetKept(path, [fileId]);
+    return true;
+  };
+  return {
+    problemOf: (id) => find(id)?.problem?.message,
+    async retry(id) {
+      const file = find(id);
+      if (!file) return;
+      const queue = pending.at(file.write.path);
+      await drain.flush(queue.slice(0, queue.indexOf(file) + 1));
+    },
+    async discard(id) {
+      const file = find(id);
+      return file ? turns.open([file.write.path], () => forget(file)) : false;
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { Entry, FolderEntry } from '../../api/remote.ts';
 import { type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import { join, keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
+import type { Listing } from '../files.ts';
 import { Fetches } from './fetches.ts';
 import { parentKeyOf } from './key-tree.ts';
 import { CachedFolder, FolderCache, type Known } from './listing.ts';
@@ -49,6 +50,19 @@ export class KnownTree {
     return this.#folders.get(key);
   }
 
+  /** What is known to be at `key`, however long ago it was learnt; not where a change of ours has made it doubtful. */
+  last(key: string): Known | undefined {
+    if (key === ROOT) return this.#root;
+    return this.#folders.kept(parentKeyOf(key))?.get(nameOf(key as Path));
+  }
+
+  /** All that was in the folder at `key` when that was last known. */
+  lastListing(key: string): Listing | undefined {
+    const folder = this.last(key);
+    if (folder === undefined || folder === 'absent' || folder.kind === 'file') return undefined;
+    return this.#folders.kept(key)?.lastListing(folder);
+  }
+
   folder(key: string): CachedFolder | undefined {
     return this.#folders.find(key);
   }
@@ -61,7 +75,7 @@ export class KnownTree {
   keepFolder(key: string, folder: CachedFolder): void {
     for (const below of this.#folders.below(key)) {
       const name = nameOf(below as Path);
-      this.#dropUnless(below, this.at(below), folder.get(name));
+      this.#dropUnless(below, this.last(below), folder.get(name));
     }
     this.#folders.keep(key, folder);
   }
@@ -70,7 +84,7 @@ export class KnownTree {
   learn(key: string, known: Known | undefined): void {
     this.fetches.changed(key, known);
     const parentKey = parentKeyOf(key);
-    const folder = this.#folders.find(parentKey);
+    const folder = this.#folders.kept(parentKey);
     if (!folder) return;
     const name = nameOf(key as Path);
     if (known === undefined) folder.doubt(name);
@@ -83,7 +97,7 @@ export class KnownTree {
     const parentKey = parentKeyOf(key);
     const folder = this.#folders.find(parentKey) ?? new CachedFolder(parentPath, momentNow(this.clock));
     const name = nameOf(key as Path);
-    const before = folder.get(name);
+    const before = this.last(key);
     this.#dropUnless(key, before, known);
     folder.set(name, known === 'absent' ? known : withTimeOf(before, known));
     this.#folders.keep(parentKey, folder);
@@ -101,7 +115,7 @@ export class KnownTree {
       return;
     }
     const key = keyOf(entry.path);
-    const now = this.at(key);
+    const now = this.last(key);
     if (now !== undefined && stateOf(now) === stateOf(entry)) this.learn(key, entry);
     // Answers on their way do not know the time.
     else this.fetches.changed(key, undefined);
@@ -122,7 +136,7 @@ export class KnownTree {
   /** Something is at `key`, although, as far as is known, one of the folders above it is not there. */
   doubtMissingAbove(key: string): void {
     for (let above = parentKeyOf(key); above !== ROOT; above = parentKeyOf(above)) {
-      const known = this.#folders.get(above);
+      const known = this.last(above);
       if (known === 'absent' || (known !== undefined && known.kind === 'file')) this.learn(above, undefined);
     }
   }

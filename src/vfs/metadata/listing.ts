@@ -19,6 +19,8 @@ export class CachedFolder {
   readonly #known = new Map<string, Known>();
   /** Names of a whole listing of which it is not known any more what they are. */
   readonly #unsure = new Set<string>();
+  /** What names were before they were doubted. */
+  readonly #doubted = new Map<string, Known>();
   #whole = false;
   #listing: Listing | undefined;
   sizeBytes = FOLDER_BYTES;
@@ -58,6 +60,7 @@ export class CachedFolder {
   set(name: string, known: Known): void {
     this.#remove(name);
     this.#unsure.delete(name);
+    this.#doubted.delete(name);
     // A whole listing says by itself what is absent.
     if (known === 'absent' && this.#whole) return;
     this.#known.set(name, known);
@@ -66,6 +69,8 @@ export class CachedFolder {
 
   /** From now on nothing is known of `name`. */
   doubt(name: string): void {
+    const last = this.get(name);
+    if (last !== undefined) this.#doubted.set(name, last);
     this.#remove(name);
     if (this.#whole) this.#unsure.add(name);
   }
@@ -74,6 +79,14 @@ export class CachedFolder {
   listing(folder: FolderEntry): Listing {
     if (this.#listing?.folder !== folder) this.#listing = { folder, children: [...this.entries()] };
     return this.#listing;
+  }
+
+  /** All that was in it when that was last known; `undefined` when it never was. */
+  lastListing(folder: FolderEntry): Listing | undefined {
+    if (!this.#whole) return undefined;
+    if (this.isWhole) return this.listing(folder);
+    const doubted = [...this.#doubted.values()].filter((known) => known !== 'absent');
+    return { folder, children: [...this.entries(), ...doubted] };
   }
 
   *entries(): Iterable<Entry> {
@@ -112,10 +125,13 @@ export class FolderCache {
   }
 
   find(key: string): CachedFolder | undefined {
-    const folder = this.#folders.get(key)?.folder;
-    if (!folder || this.isFresh(folder.asked)) return folder;
-    this.#folders.delete(key);
-    return undefined;
+    const folder = this.kept(key);
+    return folder && this.isFresh(folder.asked) ? folder : undefined;
+  }
+
+  /** As `find`, and also where it may not be believed any more: what changes has to reach that too. */
+  kept(key: string): CachedFolder | undefined {
+    return this.#folders.get(key)?.folder;
   }
 
   /** Puts `folder` at its key, or counts its size anew. */

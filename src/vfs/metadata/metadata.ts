@@ -6,6 +6,7 @@ import { FileError } from '../errors.ts';
 import type { Listing } from '../files.ts';
 import { Inquiries, type InquiriesParts, tooUnsteady } from './inquiries.ts';
 import type { CachedFolder, Known } from './listing.ts';
+import { isOutage, type Outage } from './outage.ts';
 import { type Ongoing, OwnChanges, stateOf } from './own-changes.ts';
 import { Subtrees } from './subtrees.ts';
 
@@ -14,6 +15,9 @@ const UNSURE_MAX = 16;
 
 /** A listing that keeps changing while it is asked for is asked for so often. */
 const ATTEMPTS_MAX = 8;
+
+/** How long is waited for an answer that only confirms what is known, in ms. */
+const REFRESH_MS_MAX = 3_000;
 
 /** A change that we make ourselves, to be ended with what it made of each place. */
 export interface OwnChange {
@@ -24,6 +28,7 @@ export interface OwnChange {
 interface MetadataParts extends InquiriesParts {
   /** Hears of the ids that were at a place which is empty now, as the change feed says. */
   readonly onGone?: (ids: readonly string[]) => void;
+  readonly outage: Outage;
   readonly meter: Meter;
 }
 
@@ -71,6 +76,41 @@ export class Metadata {
       if (folder.isWhole) return folder.listing(entry);
     }
     throw tooUnsteady(path);
+  }
+
+  /**
+   * As `stat`; while the service cannot be asked, what was last there. `believesAbsence`: also that nothing was, which
+   * is for writes, whose conflicts are found later; to a reader it would say that a file is gone.
+   */
+  statOrLast(
+    path: Path,
+    { believesAbsence = false }: { readonly believesAbsence?: boolean } = {},
+    signal?: AbortSignal,
+  ): Promise<Entry | undefined> {
+    const last = this.#parts.known.last(keyOf(path));
+    const usable = last === 'absent' && !believesAbsence ? undefined : last;
+    return this.#orLast(usable && { value: present(usable) }, (stop) => this.stat(path, stop), signal);
+  }
+
+  /** As `list`; while the service cannot be asked, what was last there. */
+  listOrLast(path: Path, signal?: AbortSignal): Promise<Listing> {
+    const last = this.#parts.known.lastListing(keyOf(path));
+    return this.#orLast(last && { value: last }, (stop) => this.list(path, stop), signal);
+  }
+
+  /**
+   * Asks what is at `path` even where it is known, as somebody else may have changed it a moment ago. What was known
+   * stays where the service does not answer soon.
+   */
+  async refresh(path: Path): Promise<void> {
+    const { outage, clock } = this.#parts;
+    if (path === ROOT || outage.isOn) return;
+    const over = new AbortController();
+    const asked = this.#inquiries.entry(path, undefined).catch((error) => {
+      if (!isOutage(error)) throw error;
+    });
+    await Promise.race([asked, clock.sleep(REFRESH_MS_MAX, over.signal).catch(() => {})]);
+    over.abort();
   }
 
   /** Whether a listing of `path` would cost a question. */
@@ -141,6 +181,25 @@ export class Metadata {
   #idsAt(key: string, known: Entry | undefined): string[] {
     const below = this.#parts.known.foldersWithin(key).flatMap((folder) => [...folder.entries()]);
     return [...(known ? [known] : []), ...below].map(({ id }) => id);
+  }
+
+  async #orLast<T>(
+    last: { readonly value: T } | undefined,
+    ask: (signal?: AbortSignal) => Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    const { outage } = this.#parts;
+    if (last && outage.isOn) {
+      // Nobody waits for what may take as long as a call is tried again.
+      if (outage.takeTurn()) ask().catch(() => {});
+      return last.value;
+    }
+    try {
+      return await ask(signal);
+    } catch (error) {
+      if (!last || !isOutage(error)) throw error;
+      return last.value;
+    }
   }
 
   /** What is at `path`; where that is not known, what is in it is asked for at the same time. */

@@ -23,6 +23,10 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
+async function* bytesOf(words: string): AsyncIterable<Uint8Array> {
+  yield Buffer.from(words);
+}
+
 const note = (event: string) => void lines.push(event);
 const log = { info: note, warn: note, error: note };
 
@@ -33,6 +37,14 @@ async function open(commands: Partial<Parameters<typeof startControl>[0]['comman
       locks: async () => [{ token: 'a' }],
       removeLocks: async (choice) => [choice],
       ...commands,
+    },
+    journal: {
+      list: async () => [{ id: 'a' }],
+      body: async (id) => (id === 'a' ? { write: { id }, bytes: bytesOf('content') } : undefined),
+      retry: async (id) => (id === 'a' ? {} : { refused: 'no such write' }),
+      discard: async () => {
+        throw new Error('the disk');
+      },
     },
     log,
   });
@@ -80,7 +92,7 @@ test('a command that fails is logged and told; the next one works', async () => 
 test('where there can be no socket the gateway runs all the same', async () => {
   socketPath = join(directory, 'x'.repeat(120), 'control.sock');
   await open();
-  expect(lines).toEqual(['davgate locks cannot ask this davgate']);
+  expect(lines).toEqual(['davgate locks and davgate journal cannot ask this davgate']);
 });
 
 test('closes though somebody is connected who asks nothing, and after the answers to those who asked', async () => {
@@ -108,4 +120,15 @@ test('closes though somebody is connected who asks nothing, and after the answer
   expect(await asked).toEqual([200, [{ token: 'late' }]]);
   await closed;
   idle.destroy();
+});
+
+test('commands on single writes of the journal answer 200, 404 for an unknown id, and 409 with a reason', async () => {
+  await open();
+  expect(await ask('GET', '/journal')).toEqual([200, [{ id: 'a' }]]);
+  expect(await ask('GET', '/journal/write?id=a')).toEqual([200, { id: 'a' }]);
+  expect(await ask('GET', '/journal/body?id=b')).toEqual([404, null]);
+  expect(await ask('POST', '/journal/retry?id=a')).toEqual([200, {}]);
+  expect(await ask('POST', '/journal/retry?id=b')).toEqual([409, { refused: 'no such write' }]);
+  expect(await ask('DELETE', '/journal?id=a')).toEqual([500, null]);
+  expect(await ask('PUT', '/journal')).toEqual([405, null]);
 });

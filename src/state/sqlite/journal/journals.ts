@@ -1,7 +1,14 @@
 import { join } from 'node:path';
 import type { Log } from '../../../util/log.ts';
 import type { Path } from '../../../util/path.ts';
-import { BodyGone, type Journal, JournalFull, type Journals, type PendingWrite } from '../../journal.ts';
+import {
+  BodyGone,
+  type Journal,
+  JournalFull,
+  type Journals,
+  type LostWrite,
+  type PendingWrite,
+} from '../../journal.ts';
 import { Commits } from '../commits.ts';
 import { asStateError, hasDatabase, openDatabase, type SqliteDatabase } from '../database.ts';
 import { asFull, Bodies, lastingNameOf, type Staged } from './bodies.ts';
@@ -171,6 +178,18 @@ class SqliteJournal implements Journal {
 
   get lostFiles(): number {
     return this.parts.lost.count;
+  }
+
+  lost(): Promise<readonly LostWrite[]> {
+    return this.parts.lost.list();
+  }
+
+  readLost(name: string): AsyncIterable<Uint8Array> {
+    return this.parts.lost.read(name);
+  }
+
+  dropLost(name: string): Promise<void> {
+    return this.parts.lost.drop(name);
   }
 
   async lose(write: PendingWrite, reason: string): Promise<string> {

@@ -1,11 +1,16 @@
-import { copyFile, link, open, readdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { createReadStream } from 'node:fs';
+import { copyFile, link, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { makeFolder } from '../../../util/make-folder.ts';
 import { nameOf } from '../../../util/path.ts';
-import type { PendingWrite } from '../../journal.ts';
+import type { LostWrite, PendingWrite } from '../../journal.ts';
 import { DirectorySync } from './directory-sync.ts';
 
 const REASON_SUFFIX = '.reason.txt';
+const UNFINISHED_SUFFIX = '.unfinished';
+
+/** Of what lies beside a lost file and is none. */
+const SUFFIXES = [REASON_SUFFIX, UNFINISHED_SUFFIX];
 
 /** Of the file's own name, so that with what stands around it the result is a name for every file system. */
 const NAME_BYTES_MAX = 120;
@@ -50,6 +55,45 @@ export class LostAndFound {
     return this.#keep(name, { file }, orphanReportOf(name));
   }
 
+  async list(): Promise<readonly LostWrite[]> {
+    const names = (await readdir(this.directory)).filter(
+      (name) => !SUFFIXES.some((one) => name.endsWith(one)),
+    );
+    return Promise.all(names.sort().map((name) => this.#describe(name)));
+  }
+
+  async *read(name: string): AsyncIterable<Uint8Array> {
+    for await (const piece of createReadStream(this.#pathOf(name))) yield piece;
+  }
+
+  async drop(name: string): Promise<void> {
+    await rm(this.#pathOf(name), { force: true });
+    await rm(`${this.#pathOf(name)}${REASON_SUFFIX}`, { force: true });
+    this.#known.delete(`${name}${REASON_SUFFIX}`);
+    await this.#sync.run();
+  }
+
+  /** People may have put anything there. */
+  async #describe(name: string): Promise<LostWrite> {
+    const { size: sizeBytes } = await stat(join(this.directory, name));
+    const report = await readFile(join(this.directory, `${name}${REASON_SUFFIX}`), 'utf8').catch(() => '');
+    const fact = (about: string) => new RegExp(`^${about}: +(.*)$`, 'm').exec(report)?.[1];
+    const writtenMs = Date.parse(fact('written') ?? timeIn(name));
+    return {
+      name,
+      path: fact('path'),
+      sizeBytes,
+      writtenMs: Number.isNaN(writtenMs) ? undefined : writtenMs,
+      reason: fact('reason'),
+    };
+  }
+
+  /** Throws for what is no name of a file in here. */
+  #pathOf(name: string): string {
+    if (name !== basename(name) || name === '..') throw new Error(`${name} is no name of a lost file`);
+    return join(this.directory, name);
+  }
+
   async #keep(name: string, body: LostBody, report: string): Promise<string> {
     const path = join(this.directory, name);
     await ('bytes' in body ? this.#store(path, body.bytes) : adopt(body.file, path));
@@ -61,7 +105,7 @@ export class LostAndFound {
 
   /** Whole or not at all, even when the process is killed in the middle. */
   async #store(path: string, bytes: Buffer): Promise<void> {
-    const unfinished = `${path}.unfinished`;
+    const unfinished = `${path}${UNFINISHED_SUFFIX}`;
     try {
       const handle = await open(unfinished, 'w', 0o600);
       try {
@@ -107,6 +151,11 @@ export function nameFor({ acceptedMs, id, path }: PendingWrite, idLength?: numbe
     .toString()
     .replace(/^\ufffd+/, '');
   return `${stamp}-${id.slice(0, idLength)}-${tail}`;
+}
+
+/** The time that a name of `nameFor` begins with, as `Date.parse` takes it. */
+function timeIn(name: string): string {
+  return name.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-.*$/s, '$1-$2-$3T$4:$5:$6Z');
 }
 
 function orphanReportOf(name: string): string {

@@ -43,6 +43,9 @@ function onFullDisk(journal: Journal): Journal {
     forget: (...forgotten) => journal.forget(...forgotten),
     read: (...wanted) => journal.read(...wanted),
     lose: (...lost) => journal.lose(...lost),
+    lost: () => journal.lost(),
+    readLost: (name) => journal.readLost(name),
+    dropLost: (name) => journal.dropLost(name),
     lostFiles: 0,
   };
 }

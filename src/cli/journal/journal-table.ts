@@ -1,0 +1,34 @@
+import { type KeptWrite, shortIdOf } from '../../journal-keeper.ts';
+import { asPlainText, tableOf } from '../table.ts';
+
+const HEAD = ['state', 'id', 'written', 'bytes', 'path', 'why'];
+
+/** Characters of an id in the table; more where two writes share them. */
+const ID_LENGTH = 8;
+
+/** The writes for a person's eyes: those that wait in their order, then those that were lost. */
+export function journalTable(writes: readonly KeptWrite[]): string {
+  if (writes.length === 0) return 'Nothing waits, and nothing was lost.';
+  const hasDrives = new Set(writes.map(({ drive }) => drive)).size > 1;
+  const sorted = [...writes].sort((one, other) => rankOf(one) - rankOf(other));
+  const rows = sorted.map((write) => [
+    ...(hasDrives ? [asPlainText(write.drive)] : []),
+    write.state,
+    idOf(write, writes),
+    write.writtenMs === undefined ? '-' : new Date(write.writtenMs).toISOString().slice(0, 19).concat('Z'),
+    `${write.sizeBytes}`,
+    write.path === undefined ? '-' : asPlainText(write.path),
+    asPlainText(write.reason ?? '-'),
+  ]);
+  return tableOf([...(hasDrives ? ['drive'] : []), ...HEAD], rows);
+}
+
+function rankOf({ state }: KeptWrite): number {
+  return state === 'waiting' ? 0 : 1;
+}
+
+function idOf(write: KeptWrite, all: readonly KeptWrite[]): string {
+  const short = shortIdOf(write).slice(0, ID_LENGTH);
+  const isShared = all.filter((other) => shortIdOf(other).startsWith(short)).length > 1;
+  return asPlainText(isShared ? write.id : short);
+}

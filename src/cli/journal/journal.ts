@@ -1,0 +1,148 @@
+import { createWriteStream, existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { ConfigError } from '../../config/settings.ts';
+import { type Config, controlSocketIn, resolveConfig } from '../../config.ts';
+import { createJournalKeeper, type JournalKeeper, type KeptOutcome } from '../../journal-keeper.ts';
+import { StateInUse } from '../../state/errors.ts';
+import type { Journals } from '../../state/journal.ts';
+import { openSqliteJournals } from '../../state/sqlite/journal/journals.ts';
+import { systemClock } from '../../util/clock.ts';
+import { settingsOfArguments } from '../arguments.ts';
+import { ControlClient } from '../control-client.ts';
+import { loadSettings } from '../load-settings.ts';
+import { terminalLog } from '../log.ts';
+import { PACKAGE_ROOT } from '../package.ts';
+import { asPlainText } from '../table.ts';
+import { journalTable } from './journal-table.ts';
+import { askRunningJournal } from './running-journal.ts';
+
+const HELP = `The writes that were acknowledged and are not at the storage service: those that wait in the journal
+(--write-mode back), and those in the lost-and-found folder, which the service refused or whose record was lost.
+
+Usage: davgate journal [options of serve]                  list them: state, id, time, bytes, path, and why
+       davgate journal export ID FILE [options of serve]   write the bytes of one to a new file
+       davgate journal retry ID [options of serve]         send one that waits now; put a lost one back at its path
+       davgate journal discard ID [options of serve]       delete one, with its bytes, for good
+
+It reads the data directory (--data-dir) that serve uses, whether davgate is running or not. An ID may be cut short
+while it is unique. A lost write is put back only where nothing is at its path; otherwise export it. While davgate is
+stopped, what waits is sent at the next start.
+
+Exit code: 0 done, 1 not done, 2 for settings or words that cannot be used.
+`;
+
+/** How many words each command takes after its name. */
+const WORDS: Readonly<Record<string, readonly string[]>> = {
+  export: ['ID', 'FILE'],
+  retry: ['ID'],
+  discard: ['ID'],
+};
+
+/** `davgate journal`: lists the writes that wait or were lost, or does something with one. Returns the exit code. */
+export async function journalCommand(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<number> {
+  if (args.includes('--help')) {
+    console.log(HELP);
+    return 0;
+  }
+  const [first = ''] = args;
+  const wanted = WORDS[first];
+  if (!wanted && first !== '' && !first.startsWith('-'))
+    throw new ConfigError(`journal ${first}: no such command; davgate journal --help lists them`);
+  const words = wanted ? args.slice(1, 1 + wanted.length) : [];
+  const missing = wanted?.find((_, index) => words[index] === undefined || words[index]?.startsWith('--'));
+  if (missing)
+    throw new ConfigError(`journal ${first}: ${missing} is missing; davgate journal lists the ids`);
+  const rest = wanted ? args.slice(1 + wanted.length) : args;
+  const { settings, file } = loadSettings(settingsOfArguments(rest), environment);
+  const config = resolveConfig(settings, file, environment, PACKAGE_ROOT);
+  const [id = '', target = ''] = words;
+  return withKeeper(config, (keeper) => run(keeper, { command: first, id, target }));
+}
+
+async function run(
+  keeper: JournalKeeper,
+  { command, id, target }: { readonly command: string; readonly id: string; readonly target: string },
+): Promise<number> {
+  if (command === 'export') return exportTo(keeper, id, target);
+  if (command === 'retry') return told(await keeper.retry(id), ({ state }) => RETRIED[state]);
+  if (command === 'discard') return told(await keeper.discard(id), () => 'is deleted');
+  console.log(journalTable(await keeper.list()));
+  return 0;
+}
+
+const RETRIED = {
+  waiting: 'is at the storage service',
+  lost: 'is a write again, and no longer lost',
+} as const;
+
+function told(outcome: KeptOutcome, done: (write: NonNullable<KeptOutcome['write']>) => string): number {
+  const { write, refused } = outcome;
+  if (write && refused === undefined) {
+    console.log(`${asPlainText(write.path ?? write.id)} ${done(write)}.`);
+    return 0;
+  }
+  const what = write ? `${asPlainText(write.path ?? write.id)}: ` : '';
+  process.stderr.write(`davgate: ${what}${asPlainText(refused ?? '')}\n`);
+  return 1;
+}
+
+async function exportTo(keeper: JournalKeeper, id: string, file: string): Promise<number> {
+  const found = await keeper.body(id);
+  if (!found) {
+    process.stderr.write(
+      `davgate: no single write has the id ${asPlainText(id)}; davgate journal lists them\n`,
+    );
+    return 1;
+  }
+  if (existsSync(file)) {
+    process.stderr.write(`davgate: ${file} is there already; give the name of a new file\n`);
+    return 1;
+  }
+  try {
+    await pipeline(found.bytes, createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true }));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException; // the file system's own errors
+    if (code !== 'EEXIST') await rm(file, { force: true });
+    process.stderr.write(`davgate: cannot write ${file}: ${code ?? String(error)}\n`);
+    return 1;
+  }
+  console.log(
+    `${found.write.sizeBytes} bytes of ${asPlainText(found.write.path ?? found.write.id)} are in ${file}.`,
+  );
+  return 0;
+}
+
+async function withKeeper<T>(config: Config, work: (keeper: JournalKeeper) => Promise<T>): Promise<T> {
+  const journals = await openedJournals(config);
+  if (journals === 'running')
+    return work(askRunningJournal(new ControlClient(controlSocketIn(config), config.dataDirectory)));
+  try {
+    const each = config.drives.map(
+      async ({ name }) => [name, journals && { journal: await journals.drive(name) }] as const,
+    );
+    const drives = (await Promise.all(each)).flatMap(([name, drive]) =>
+      drive ? [[name, drive] as const] : [],
+    );
+    return await work(createJournalKeeper(new Map(drives), systemClock));
+  } finally {
+    await journals?.close();
+  }
+}
+
+/** `undefined`: no write ever waited here. */
+async function openedJournals({ dataDirectory }: Config): Promise<Journals | 'running' | undefined> {
+  const journal = join(dataDirectory, 'journal');
+  if (!existsSync(journal)) return undefined;
+  try {
+    const lostAndFound = join(dataDirectory, 'lost-and-found');
+    return await openSqliteJournals({ journal, lostAndFound }, terminalLog);
+  } catch (error) {
+    if (error instanceof StateInUse) return 'running';
+    throw error;
+  }
+}

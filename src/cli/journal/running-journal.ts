@@ -1,0 +1,20 @@
+import type { JournalKeeper, KeptOutcome, KeptWrite } from '../../journal-keeper.ts';
+import type { ControlClient } from '../control-client.ts';
+
+/** The writes that wait or were lost, as the davgate tells them that runs. */
+export function askRunningJournal(client: ControlClient): JournalKeeper {
+  const at = (path: string, id: string) => `${path}?${new URLSearchParams({ id })}`;
+  // It is a davgate, and tells what its journal keeper says.
+  const outcome = async (method: string, path: string) => (await client.ask(method, path)) as KeptOutcome;
+  const list = async () => (await client.ask('GET', '/journal')) as readonly KeptWrite[];
+  return {
+    list,
+    async body(id) {
+      const found = (await client.ask('GET', at('/journal/write', id))) as KeptWrite | undefined;
+      const bytes = found && (await client.bytes(at('/journal/body', found.id)));
+      return found && bytes && { write: found, bytes };
+    },
+    retry: (id) => outcome('POST', at('/journal/retry', id)),
+    discard: (id) => outcome('DELETE', at('/journal', id)),
+  };
+}

@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { faultOf } from '../../../support/fault-of.ts';
+import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
+import { at, MemoryRemote } from '../../../support/memory-remote.ts';
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+/** What was learnt is not believed for so long without the feed. */
+const LONG_MS = 60_000;
+
+async function open(writeBack: boolean): Promise<void> {
+  remote = new MemoryRemote();
+  remote.putFolder(at('/f'));
+  remote.putFile(at('/f/old'), 'v1');
+  remote.putFolder(at('/cold'));
+  remote.putFile(at('/cold/x'), 'x');
+  drive = await MemoryDrive.open(remote, { writeBack });
+  await drive.files.list(at('/'));
+  await drive.files.list(at('/f'));
+  await drive.text(at('/f/old'));
+}
+
+async function leave(failure: 'offline' | 'unauthorized' | 'foreign'): Promise<void> {
+  remote.goAway(failure);
+  while (drive.files.status().isFeedAlive) await turn();
+  await drive.clock.advance(LONG_MS);
+}
+
+async function comeBack(): Promise<void> {
+  remote.back();
+  await drive.clock.during(drive.untilAlive());
+}
+
+afterEach(() => drive.close());
+
+describe.each(['offline', 'unauthorized', 'foreign'] as const)(
+  'with a journal, while the service is away (%s)',
+  (failure) => {
+    beforeEach(async () => {
+      await open(true);
+      await leave(failure);
+    });
+
+    test('writes to a folder that was known are acknowledged, read and listed, and land when it is back', async () => {
+      for (const name of ['/f/new', '/f/newer', '/f/old']) await drive.put(at(name), `text of ${name}`);
+      await turn(20);
+      expect(await drive.text(at('/f/new'))).toBe('text of /f/new');
+      expect(await drive.text(at('/f/old'))).toBe('text of /f/old');
+      expect(await drive.names(at('/f'))).toEqual(['new', 'newer', 'old']);
+      await comeBack();
+      await drive.clock.during(drive.untilLanded());
+      expect([remote.text(at('/f/new')), remote.text(at('/f/old'))]).toEqual([
+        'text of /f/new',
+        'text of /f/old',
+      ]);
+      expect(remote.paths.filter((path) => path.includes('conflicted copy'))).toEqual([]);
+    });
+
+    test('a write to a name that somebody else took meanwhile is kept beside theirs', async () => {
+      await drive.put(at('/f/new'), 'ours');
+      remote.putFile(at('/f/new'), 'theirs');
+      await comeBack();
+      await drive.clock.during(drive.untilLanded());
+      expect(remote.text(at('/f/new'))).toBe('theirs');
+      const [copy] = remote.paths.filter((path) => path.includes('conflicted copy'));
+      expect(remote.text(at(copy ?? '/'))).toBe('ours');
+    });
+
+    test('a folder of which nothing is known takes no writes', async () => {
+      expect(['offline', 'unauthorized', 'intercepted']).toContain(
+        await faultOf(drive.put(at('/cold/y'), 'y')),
+      );
+    });
+  },
+);
+
+describe.each([true, false])('while the service is away (journal: %s)', (writeBack) => {
+  beforeEach(async () => {
+    await open(writeBack);
+    await leave('offline');
+  });
+
+  test('what was last known can still be listed and read', async () => {
+    expect(await drive.names(at('/f'))).toEqual(['old']);
+    expect(await drive.text(at('/f/old'))).toBe('v1');
+  });
+
+  test('a name that was not there is not said to be missing: somebody may have made it', async () => {
+    expect(await faultOf(drive.files.stat(at('/f/unknown')))).toBe('offline');
+    expect(await faultOf(drive.files.list(at('/nowhere')))).toBe('offline');
+  });
+
+  test('what others changed meanwhile is seen once it is back', async () => {
+    await drive.names(at('/f'));
+    remote.putFile(at('/f/old'), 'v2');
+    remote.putFile(at('/f/other'), 'other');
+    await comeBack();
+    expect(await drive.names(at('/f'))).toEqual(['old', 'other']);
+    expect(await drive.text(at('/f/old'))).toBe('v2');
+  });
+});
+
+test('one request every few seconds asks whether the service is back, and the others do not wait for it', async () => {
+  await open(true);
+  await leave('offline');
+  await drive.names(at('/f'));
+  const asked = async () => (await drive.questionsOf(() => drive.names(at('/f')))).length;
+  expect(await asked()).toBe(0);
+  await drive.clock.advance(5_000);
+  expect(await asked()).toBeGreaterThan(0);
+  expect(await asked()).toBe(0);
+  await drive.clock.advance(5_000);
+  remote.putFile(at('/f/other'), 'other');
+  remote.back();
+  await drive.names(at('/f'));
+  await turn(20);
+  expect(await drive.names(at('/f'))).toEqual(['old', 'other']);
+});
+
+test('a stale If-Match of which the feed has not told yet is refused before it is acknowledged', async () => {
+  await open(true);
+  const { rev } = await drive.fileAt(at('/f/old'));
+  remote.holdFeed();
+  remote.putFile(at('/f/old'), 'theirs');
+  expect(await faultOf(drive.put(at('/f/old'), 'ours', { if: 'rev', rev }))).toBe('changed');
+  expect(drive.files.depth().files).toBe(0);
+  expect(remote.text(at('/f/old'))).toBe('theirs');
+  remote.releaseFeed();
+});
+
+test('a conditional write is acknowledged by what is known when the service cannot be asked', async () => {
+  await open(true);
+  const { rev } = await drive.fileAt(at('/f/old'));
+  await leave('offline');
+  await drive.put(at('/f/old'), 'ours', { if: 'rev', rev });
+  expect(await drive.text(at('/f/old'))).toBe('ours');
+  expect(await faultOf(drive.put(at('/f/old'), 'again', { if: 'rev', rev }))).toBe('changed');
+  await comeBack();
+  await drive.clock.during(drive.untilLanded());
+  expect(remote.text(at('/f/old'))).toBe('ours');
+});
