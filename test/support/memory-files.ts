@@ -51,10 +51,10 @@ export class MemoryFiles implements Files {
   writing = 0;
   /** A write whose body is whole waits for this before it is committed. */
   commitGate: Promise<void> | undefined;
-  /** Reads that are under way. */
+  /** Reads that are under way, and those that ended before their last byte. */
   openReads = 0;
-  /** Reads that ended before their last byte. */
   abandonedReads = 0;
+  readonly statForWrite: Files['statForWrite'] = (path, _how, signal) => this.stat(path, signal);
 
   readonly #tree = new MemoryTree();
   readonly #contents = new Map<string, Buffer>();
@@ -91,7 +91,6 @@ export class MemoryFiles implements Files {
     return this.#held.has(keyOf(path));
   }
 
-  readonly statForWrite: Files['statForWrite'] = (path, _how, signal) => this.stat(path, signal);
   async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
     this.#begin('stat', signal);
     return this.#tree.get(path);
