@@ -83,7 +83,10 @@ test('davgate journal lists, exports and discards what waits while davgate runs'
   expect((await ask('GET', 'other.txt')).status).toBe(200);
   const id = await idOf('/other.txt');
   const failed = await journal('retry', id);
-  expect([failed.code, failed.output]).toEqual([1, expect.stringContaining('/other.txt: the storage service')]);
+  expect([failed.code, failed.output]).toEqual([
+    1,
+    expect.stringContaining('/other.txt: the storage service'),
+  ]);
   service.service.setFaults({});
   // It may land by itself before the command comes, and the command then finds nothing.
   await eventually(async () => {
