@@ -99,6 +99,24 @@ const MIGRATIONS = [
   -- Homes of accounts that were removed: their files are still to be deleted.
   CREATE TABLE abandoned_homes (namespace TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE tags (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    account_id TEXT NOT NULL REFERENCES accounts,
+    item_id TEXT NOT NULL,
+    tag_text TEXT NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX tags_of_item ON tags (account_id, item_id, tag_text);
+  -- What lets its holder copy an item into another account. One an item.
+  CREATE TABLE copy_references (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    reference TEXT NOT NULL UNIQUE,
+    account_id TEXT NOT NULL REFERENCES accounts,
+    item_id TEXT NOT NULL,
+    expires_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX copy_references_of_item ON copy_references (account_id, item_id);
+  `,
 ];
 
 /**

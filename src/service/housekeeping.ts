@@ -3,6 +3,7 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Accounts } from './accounts/accounts.ts';
 import type { Tokens } from './accounts/tokens.ts';
+import type { ItemRows } from './item-rows.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Links } from './links/links.ts';
 import type { TemporaryLinks } from './links/temporary-links.ts';
@@ -19,6 +20,7 @@ interface Parts {
   readonly accounts: Accounts;
   readonly tokens: Tokens;
   readonly links: Links;
+  readonly itemRows: readonly ItemRows[];
   readonly temporaryLinks: TemporaryLinks;
   readonly jobs: Jobs;
   readonly clock: Clock;
@@ -48,7 +50,7 @@ async function tidy(parts: Parts, closing: AbortSignal): Promise<void> {
   jobs.forgetOld();
   await clearHomes(parts, closing);
   await storage.tidy();
-  await dropLinksOfNothing(parts, closing);
+  for (const rows of parts.itemRows) await dropRowsOfNothing(rows, parts, closing);
 }
 
 /** Deletes the files of accounts that were removed, for ever and with their history. */
@@ -71,12 +73,16 @@ async function clearHomes({ accounts, storage, log }: Parts, closing: AbortSigna
   }
 }
 
-/** Removes links whose file or folder neither is there nor can be brought back: they can never open again. */
-async function dropLinksOfNothing({ links, accounts, storage }: Parts, closing: AbortSignal): Promise<void> {
+/** Removes links, tags and the like of what neither is there nor can be brought back. */
+async function dropRowsOfNothing(
+  rows: ItemRows,
+  { accounts, storage }: Parts,
+  closing: AbortSignal,
+): Promise<void> {
   for (let after = 0; !closing.aborted; ) {
-    const some = links.all(after, STEP_ROWS);
-    for (const { token, accountId, itemId } of some) {
-      if (!storage.isKnown(accounts.withId(accountId).namespace, itemId)) links.remove(token);
+    const some = rows.all(after, STEP_ROWS);
+    for (const row of some) {
+      if (!storage.isKnown(accounts.withId(row.accountId).namespace, row.itemId)) rows.forget(row);
     }
     const last = some.at(-1);
     if (!last || some.length < STEP_ROWS) return;

@@ -3,6 +3,7 @@ import type { ByteRange } from '../util/ranges.ts';
 import type { Account } from './accounts/accounts.ts';
 import type { Registry } from './accounts/registry.ts';
 import type { Scope } from './accounts/scopes.ts';
+import type { CopyReferences } from './copy-references.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Links } from './links/links.ts';
 import type { LinkPasswords } from './links/password.ts';
@@ -12,11 +13,14 @@ import type { RefusalTable } from './refusals.ts';
 import { type Fields, type StructOf, struct } from './schema.ts';
 import type { Searches } from './search/searches.ts';
 import type { CursorOwner, Incoming, Storage } from './storage/storage.ts';
+import type { Tags } from './tags.ts';
 
 /** What the functions of the interface work with; one for the whole service. */
 export interface Rooms extends Registry {
   readonly storage: Storage;
   readonly links: Links;
+  readonly tags: Tags;
+  readonly copyReferences: CopyReferences;
   readonly linkPasswords: LinkPasswords;
   readonly temporaryLinks: TemporaryLinks;
   readonly previews: Previews;

@@ -11,12 +11,14 @@ import { homesIn, homesOfDrives } from './accounts/homes.ts';
 import { addAccount, type Credentials, provision } from './accounts/provision.ts';
 import { registryIn } from './accounts/registry.ts';
 import type { Scope } from './accounts/scopes.ts';
+import { copyReferencesIn } from './copy-references.ts';
 import { openDatabase } from './database.ts';
 import { Faults } from './faults/faults.ts';
 import { roomsUnderFaults } from './faults/rooms.ts';
 import type { FaultSettings } from './faults/switches.ts';
 import { frontOf } from './front.ts';
 import { keepHouse } from './housekeeping.ts';
+import { itemRowsIn } from './item-rows.ts';
 import { jobsOf } from './jobs/jobs.ts';
 import { linksIn } from './links/links.ts';
 import { linkPasswords } from './links/password.ts';
@@ -27,6 +29,7 @@ import type { Rooms } from './route.ts';
 import { searchesOf } from './search/searches.ts';
 import { openStorage } from './storage/open.ts';
 import type { Storage } from './storage/storage.ts';
+import { tagsIn } from './tags.ts';
 
 export interface ServiceOptions {
   /** Holds all that is durable; made if missing. One service at a time. */
@@ -116,6 +119,8 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   const rooms: Rooms = {
     storage,
     links: linksIn(database),
+    tags: tagsIn(database),
+    copyReferences: copyReferencesIn(database),
     linkPasswords: linkPasswords(clock, log),
     temporaryLinks: temporaryLinksIn(database),
     ...registry,
@@ -135,7 +140,15 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     throw error;
   }
   const { base, content } = listeners;
-  const housekeeping = keepHouse({ ...rooms, accounts, log }, closing.signal);
+  const housekeeping = keepHouse(
+    {
+      ...rooms,
+      accounts,
+      itemRows: (['links', 'tags', 'copy_references'] as const).map((table) => itemRowsIn(database, table)),
+      log,
+    },
+    closing.signal,
+  );
   // Asked twice at once, it must not make two of everything.
   let provisioning: Promise<unknown> = Promise.resolve();
   const provisionOnce = (): Promise<Credentials> => {

@@ -104,10 +104,8 @@ test.each([...ROUTES.values()].filter(({ scope, auth }) => scope === undefined &
 
 test.each([
   'paper/docs/list',
-  'files/tags/add',
   'files/save_url',
   'files/lock_file_batch',
-  'files/copy_reference/get',
   'file_properties/templates/add_for_user',
   'file_requests/list_v2',
   'contacts/delete_manual_contacts',

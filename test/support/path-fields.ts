@@ -10,6 +10,7 @@ export type Form = 'path' | 'ns' | 'id' | 'rev';
 export const READ: readonly Form[] = ['path', 'ns', 'id', 'rev'];
 const WRITE_OR_ID: readonly Form[] = ['path', 'ns', 'id'];
 const WRITE: readonly Form[] = ['path', 'ns'];
+const PLAIN: readonly Form[] = ['path'];
 
 /** A field of a function that takes a path. */
 export interface PathField {
@@ -35,6 +36,49 @@ export const PATH_FIELDS: readonly PathField[] = [
       call: (service, path) => rpc(service, route, { path }),
     }),
   ),
+  {
+    route: 'files/copy_reference/get',
+    field: 'path',
+    allows: READ,
+    names: 'file',
+    call: async (service, path) => {
+      const answered = await rpc(service, 'files/copy_reference/get', { path });
+      // The reference is another one for each item, and so is the time.
+      const { metadata } = (answered.json ?? {}) as { metadata?: unknown };
+      return metadata ? { ...answered, json: metadata } : answered;
+    },
+  },
+  {
+    route: 'files/copy_reference/save',
+    field: 'path',
+    allows: PLAIN,
+    names: 'new',
+    call: async (service, path) => {
+      const from = (await newFile(service)).path;
+      const { json } = await rpc(service, 'files/copy_reference/get', { path: from });
+      return rpc(service, 'files/copy_reference/save', { ...pick(json), path });
+    },
+  },
+  ...['files/tags/add', 'files/tags/remove'].map(
+    (route): PathField => ({
+      route,
+      field: 'path',
+      allows: PLAIN,
+      names: 'file',
+      call: async (service, path, item) => {
+        if (route === 'files/tags/remove')
+          await rpc(service, 'files/tags/add', { path: item.path, tag_text: 'seen' });
+        return rpc(service, route, { path, tag_text: 'seen' });
+      },
+    }),
+  ),
+  {
+    route: 'files/tags/get',
+    field: 'paths',
+    allows: PLAIN,
+    names: 'file',
+    call: (service, path) => rpc(service, 'files/tags/get', { paths: [path] }),
+  },
   {
     route: 'files/download',
     field: 'path',
@@ -278,6 +322,12 @@ export const WITHOUT_PATH = [
   'users/get_current_account',
   'users/get_space_usage',
 ];
+
+/** Of the answer of copy_reference/get what copy_reference/save takes. */
+function pick(json: unknown): object {
+  const { copy_reference } = json as { copy_reference: string };
+  return { copy_reference };
+}
 
 /** A download-style call. */
 function read(service: TestService, name: string, argument: unknown): Promise<Answered> {

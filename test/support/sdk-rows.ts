@@ -153,6 +153,19 @@ export const SDK_ROWS = {
       'shared_link_not_found',
     ],
   },
+  items: {
+    'files/copy_reference/get': ['path/malformed_path', 'path/not_found'],
+    'files/copy_reference/save': [
+      'invalid_copy_reference',
+      'no_permission',
+      'not_found',
+      'path/conflict/file',
+      'path/malformed_path',
+    ],
+    'files/tags/add': ['path/not_found', 'too_many_tags'],
+    'files/tags/get': ['path/not_found'],
+    'files/tags/remove': ['path/not_found', 'tag_not_present'],
+  },
   'first-version': {
     'files/alpha/get_metadata': ['properties_error/property_group_not_found'],
     'files/alpha/upload': ['path/conflict/file'],

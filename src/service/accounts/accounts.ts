@@ -74,7 +74,9 @@ export function accountsIn(database: Database): Accounts {
   );
   const removals = [
     "DELETE FROM temporary_links WHERE json_extract(target, '$.accountId') = ?",
-    ...['links', 'codes', 'grants', 'accounts'].map((table) => `DELETE FROM ${table} WHERE account_id = ?`),
+    ...['tags', 'copy_references', 'links', 'codes', 'grants', 'accounts'].map(
+      (table) => `DELETE FROM ${table} WHERE account_id = ?`,
+    ),
   ].map((sql) => database.prepare<[string]>(sql));
   const abandoned = database.prepare<[], string>('SELECT namespace FROM abandoned_homes').pluck();
   const forget = database.prepare<[string]>('DELETE FROM abandoned_homes WHERE namespace = ?');

@@ -33,8 +33,6 @@ export interface Links {
   remove(token: string): void;
   /** Clears away up to `limit` links that expired long ago; how many. */
   forgetOld(nowMs: number, limit: number): number;
-  /** Links of all accounts made after the one numbered `afterSequence`, oldest first. */
-  all(afterSequence: number, limit: number): readonly Link[];
 }
 
 interface Row {
@@ -78,9 +76,6 @@ export function linksIn(database: Database): Links {
   const forget = database.prepare<[before: number, limit: number]>(
     `DELETE FROM links WHERE sequence IN (SELECT sequence FROM links WHERE expires_ms < ? LIMIT ?)`,
   );
-  const after = database.prepare<[number, number], Row>(
-    'SELECT * FROM links WHERE sequence > ? ORDER BY sequence LIMIT ?',
-  );
   const deleteToken = database.prepare<[string]>('DELETE FROM links WHERE token = ?');
   return {
     add(link) {
@@ -115,7 +110,6 @@ export function linksIn(database: Database): Links {
       deleteToken.run(token);
     },
     forgetOld: (nowMs, limit) => forget.run(nowMs - EXPIRED_KEPT_MS, limit).changes,
-    all: (afterSequence, limit) => after.all(afterSequence, limit).map(linkOf),
   };
 }
 

@@ -1,9 +1,11 @@
 import type { Route } from '../route.ts';
+import { COPY_REFERENCE_ROUTES } from './copy-references.ts';
 import { DOWNLOAD_ROUTES } from './download.ts';
 import { METADATA_ROUTES } from './metadata.ts';
 import { SEARCH_ROUTES } from './search.ts';
 import { SHARING_ROUTES } from './sharing.ts';
 import { SHARING_V1_ROUTES } from './sharing-v1.ts';
+import { TAG_ROUTES } from './tags.ts';
 import { TEMPORARY_ROUTES } from './temporary.ts';
 import { THUMBNAIL_ROUTES } from './thumbnails.ts';
 import { TREE_ROUTES } from './tree.ts';
@@ -22,6 +24,8 @@ const ALL: readonly Route[] = [
   ...SEARCH_ROUTES,
   ...TREE_ROUTES,
   ...TREE_BATCH_ROUTES,
+  ...COPY_REFERENCE_ROUTES,
+  ...TAG_ROUTES,
   ...SHARING_ROUTES,
   ...SHARING_V1_ROUTES,
   ...USER_ROUTES,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { registryIn } from '../../../src/service/accounts/registry.ts';
 import { SCOPES } from '../../../src/service/accounts/scopes.ts';
+import { copyReferencesIn } from '../../../src/service/copy-references.ts';
 import { openDatabase } from '../../../src/service/database.ts';
 import { Faults } from '../../../src/service/faults/faults.ts';
 import { frontOf } from '../../../src/service/front.ts';
@@ -20,6 +21,7 @@ import {
   type StorageRefusal,
   type StoredFile,
 } from '../../../src/service/storage/storage.ts';
+import { tagsIn } from '../../../src/service/tags.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { type Answered, headerJson, refusal, refusalIn, send } from '../../support/service-client.ts';
@@ -54,6 +56,8 @@ beforeAll(async () => {
     {
       storage: new Proxy({}, { get: () => () => next() }) as Storage,
       links: linksIn(database),
+      tags: tagsIn(database),
+      copyReferences: copyReferencesIn(database),
       linkPasswords: linkPasswords(systemClock, silentLog),
       temporaryLinks: temporaryLinksIn(database),
       ...registry,

@@ -1,0 +1,30 @@
+import type { Database } from 'better-sqlite3';
+
+/** A row that belongs to a file or folder, and is of no use once that cannot come back. */
+export interface ItemRow {
+  /** Rises with each row made. */
+  readonly sequence: number;
+  readonly accountId: string;
+  readonly itemId: string;
+}
+
+/** The rows of a table that belong to items, for housekeeping. */
+export interface ItemRows {
+  /** Rows of all accounts made after the one numbered `afterSequence`, oldest first. */
+  all(afterSequence: number, limit: number): readonly ItemRow[];
+  forget(row: ItemRow): void;
+}
+
+export function itemRowsIn(database: Database, table: 'tags' | 'copy_references' | 'links'): ItemRows {
+  const after = database.prepare<[number, number], ItemRow>(
+    `SELECT sequence, account_id AS accountId, item_id AS itemId FROM ${table}
+     WHERE sequence > ? ORDER BY sequence LIMIT ?`,
+  );
+  const remove = database.prepare<[number]>(`DELETE FROM ${table} WHERE sequence = ?`);
+  return {
+    all: (afterSequence, limit) => after.all(afterSequence, limit),
+    forget(row) {
+      remove.run(row.sequence);
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { destination } from '../addresses.ts';
+import { failure, nested, refused } from '../failures.ts';
+import { itemAt } from '../links/linkable.ts';
+import { itemOf } from '../links/sharing.ts';
+import { metadata, wireTime } from '../metadata.ts';
+import { absolutePath, readPath } from '../path-schemas.ts';
+import { CREATE, LOOKUP, type RefusalTable } from '../refusals.ts';
+import { type Route, rpc } from '../route.ts';
+import { required, string } from '../schema.ts';
+
+const get = rpc({
+  name: 'files/copy_reference/get',
+  scope: 'files.content.write',
+  argument: { path: required(readPath) },
+  refusals: LOOKUP,
+  handle: (call) => {
+    const { argument, caller, copyReferences, clock } = call;
+    const item = itemAt(call, caller, argument.path);
+    const { reference, expiresMs } = copyReferences.ofItem(clock.now(), caller.account.id, item.id);
+    return { metadata: metadata(item), copy_reference: reference, expires: wireTime(expiresMs) };
+  },
+});
+
+/** SaveCopyReferenceError: of the source only that it is gone or too large. */
+const SAVE: RefusalTable = {
+  ...CREATE,
+  lookup: (_refusal, side) =>
+    side === 'from' ? failure('not_found') : nested('path', failure('malformed_path')),
+  relocation: ({ tag }) =>
+    tag === 'too_many_files'
+      ? failure('too_many_files')
+      : tag === 'insufficient_quota'
+        ? nested('path', failure('insufficient_space'))
+        : failure('other'),
+};
+
+/**
+ * The item as it is now, copied to `path`. Within an account that is one change. A file of another account is read and
+ * written; a folder of another would not be one change, and is refused.
+ */
+const save = rpc({
+  name: 'files/copy_reference/save',
+  scope: 'files.content.write',
+  argument: { copy_reference: required(string()), path: required(absolutePath) },
+  refusals: SAVE,
+  handle: async (call) => {
+    const { argument, caller, copyReferences, storage, clock, accountWithId } = call;
+    const { namespace } = caller.account;
+    const found = copyReferences.find(clock.now(), argument.copy_reference);
+    if (!found) throw refused(failure('invalid_copy_reference'));
+    const source = itemOf(call, accountWithId(found.accountId), found.itemId);
+    if (!source) throw refused(failure('not_found'));
+    const path = destination(argument.path, namespace);
+    if (found.accountId === caller.account.id) {
+      const options = { copy: true, autorename: false };
+      return { metadata: metadata(await storage.relocate(namespace, source.id, path, options)) };
+    }
+    if (source.kind === 'folder') throw refused(failure('no_permission'));
+    const { clientModifiedMs, sizeBytes, contentHash } = source;
+    const commit = {
+      path,
+      mode: { tag: 'add' },
+      autorename: false,
+      strictConflict: true,
+      clientModifiedMs,
+    } as const;
+    const body = { bytes: storage.read(source, undefined), maxBytes: sizeBytes, contentHash };
+    return { metadata: metadata(await storage.upload(namespace, commit, body, 'dropped')) };
+  },
+});
+
+export const COPY_REFERENCE_ROUTES: readonly Route[] = [get, save];

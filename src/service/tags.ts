@@ -1,0 +1,38 @@
+import type { Database } from 'better-sqlite3';
+
+/** Maximum number of tags of one item, as at the real service. */
+const TAGS_MAX = 20;
+
+/** Words that a user has put on files and folders. They follow an item by id, and so through moves. */
+export interface Tags {
+  /** In the order in which they were added. */
+  of(accountId: string, itemId: string): readonly string[];
+  /** A tag that is there already is added again without effect. */
+  add(accountId: string, itemId: string, tag: string): 'added' | 'too-many';
+  /** Whether it was there. */
+  remove(accountId: string, itemId: string, tag: string): boolean;
+}
+
+export function tagsIn(database: Database): Tags {
+  const select = database
+    .prepare<[string, string], string>(
+      'SELECT tag_text FROM tags WHERE account_id = ? AND item_id = ? ORDER BY sequence',
+    )
+    .pluck();
+  const insert = database.prepare<[string, string, string]>(
+    'INSERT OR IGNORE INTO tags (account_id, item_id, tag_text) VALUES (?, ?, ?)',
+  );
+  const remove = database.prepare<[string, string, string]>(
+    'DELETE FROM tags WHERE account_id = ? AND item_id = ? AND tag_text = ?',
+  );
+  return {
+    of: (accountId, itemId) => select.all(accountId, itemId),
+    add: database.transaction((accountId: string, itemId: string, tag: string) => {
+      const tags = select.all(accountId, itemId);
+      if (!tags.includes(tag) && tags.length >= TAGS_MAX) return 'too-many';
+      insert.run(accountId, itemId, tag);
+      return 'added';
+    }).immediate,
+    remove: (accountId, itemId, tag) => remove.run(accountId, itemId, tag).changes > 0,
+  };
+}
