@@ -7,7 +7,7 @@ import { startTestService } from '../support/service.ts';
 
 test('the service closes a connection without a login after a minute of silence, and keeps one with a login', async () => {
   const clock = new ManualClock();
-  const service = await startTestService({ clock });
+  const service = await startTestService({ clock, limits: {} });
   const port = Number(new URL(service.url).port);
   const call = (authorization: string) =>
     `POST /2/check/user HTTP/1.1\r\nHost: service\r\n${authorization}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;

@@ -21,6 +21,13 @@ export interface TestService {
   close(): Promise<void>;
 }
 
+/** Nobody looks for idle clients in less than an hour, so that a manual clock counts the waits of requests alone. */
+const NO_IDLE_LIMITS = {
+  bodyIdleTimeoutMs: 86_400_000,
+  answerIdleTimeoutMs: 86_400_000,
+  strangerIdleTimeoutMs: 86_400_000,
+};
+
 /** Node cannot start a process from TypeScript: vitest's global setup has built it. */
 const RENDER_PROCESS = pathToFileURL(join(PROJECT_ROOT, 'dist/service/previews/render-process.js'));
 
@@ -37,6 +44,7 @@ export async function startTestService(options: Partial<ServiceOptions> = {}): P
     log: silentLog,
     commitWaitMs: Number.POSITIVE_INFINITY,
     renderProcess: RENDER_PROCESS,
+    limits: NO_IDLE_LIMITS,
     ...options,
     dataDirectory,
   });
