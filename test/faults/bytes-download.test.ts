@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../../src/api/errors.ts';
+import { elapsedMs } from '../../src/util/clock.ts';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
 import type { FileEntry } from '../../src/vfs/files.ts';
@@ -76,14 +77,23 @@ describe('a download that is cut goes on where it broke', () => {
     expect((await inTime(setUp.read(entry))).equals(bytes)).toBe(true);
   });
 
-  test('not for ever: where nothing comes any more it fails', async () => {
+  test('twenty times without progress, as long as a call is retried', async () => {
+    const { bytes, entry } = setUp.file(SIZE);
+    setUp.remote.faults = Array.from({ length: 20 }, () => ({ cutAt: 100 }));
+    expect((await inTime(setUp.read(entry))).equals(bytes)).toBe(true);
+  });
+
+  test('not for ever: after 25 s without progress it fails', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     const cutAt = BLOCK_BYTES + 100;
     setUp.remote.faults = Array.from({ length: 100 }, () => ({ cutAt }));
+    const start = setUp.clock.instant();
     const outcome = await inTime(attempt(entry));
     expect(outcome.failure).toMatchObject({ name: 'ApiError', failure: 'offline' });
     expect(outcome.bytes.equals(bytes.subarray(0, cutAt))).toBe(true);
-    expect(setUp.asked().length).toBeLessThan(10);
+    expect(setUp.asked().length).toBeLessThan(40);
+    expect(elapsedMs(setUp.clock, start)).toBeGreaterThanOrEqual(25_000);
+    expect(elapsedMs(setUp.clock, start)).toBeLessThan(30_000);
     expect(setUp.clock.sleeping).toBe(0);
   });
 

@@ -1,7 +1,6 @@
 import { ApiError } from '../../api/errors.ts';
 import type { FileEntry, Remote } from '../../api/remote.ts';
-import type { Clock } from '../../util/clock.ts';
-import { BLOCK_BYTES } from '../../util/content-hash.ts';
+import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../errors.ts';
@@ -13,11 +12,14 @@ export interface Upstream {
   readonly log: Log;
 }
 
-/** How often a download goes on after it was cut, before it has got on by a block. */
-const RESUMES_MAX = 5;
+/** How long a download that is cut again and again is resumed without progress, in ms: as long as a call is retried. */
+const RESUME_MS_MAX = 25_000;
 
-/** Before the second and each later try; the first is made at once. */
-const RESUME_DELAY_MS = 500;
+/** Progress since the first cut that makes the next one a first cut again, in bytes. */
+const PROGRESS_BYTES = 256 * 1024;
+
+/** Delay before a download is resumed, in ms; after a first cut it is resumed at once. */
+const RESUME_DELAY_MS = 1_000;
 
 /**
  * The bytes of `range`, exactly, in whatever pieces they come. A download that is cut goes on at the byte
@@ -32,8 +34,7 @@ export async function* upstreamBytes(
   options: { readonly ahead: boolean } = { ahead: false },
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let position = range.start;
-  let cuts = 0;
-  let safePosition = position;
+  let firstCut: { readonly at: Instant; readonly position: number } | undefined;
   while (position < range.end) {
     const isWhole = position === 0 && range.end === file.sizeBytes;
     const wanted = isWhole ? undefined : { start: position, end: range.end };
@@ -51,14 +52,14 @@ export async function* upstreamBytes(
       cut = failure;
     }
     if (position >= range.end) return;
-    if (position - safePosition >= BLOCK_BYTES) {
-      safePosition = position;
-      cuts = 0;
+    log.warn('a download was cut and goes on', { position, of: range.end });
+    if (!firstCut || position - firstCut.position >= PROGRESS_BYTES) {
+      firstCut = { at: clock.instant(), position };
+      continue;
     }
-    cuts++;
-    if (cuts > RESUMES_MAX) throw cut ?? damaged(file, 'the service ended it early, again and again');
-    log.warn('a download was cut and goes on', { position, of: range.end, cuts });
-    if (cuts > 1) await clock.sleep(RESUME_DELAY_MS, signal);
+    if (elapsedMs(clock, firstCut.at) >= RESUME_MS_MAX)
+      throw cut ?? damaged(file, 'the service ended it early, again and again');
+    await clock.sleep(RESUME_DELAY_MS, signal);
   }
 }
 
