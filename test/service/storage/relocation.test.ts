@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Storage } from '../../../src/service/storage/storage.ts';
 import { systemClock } from '../../../src/util/clock.ts';
@@ -32,9 +34,10 @@ test('a move keeps the id and the client time; rev and server time are new', asy
   expect(storage.stat(HOME, before.id, false)).toEqual(after);
 });
 
-test('a copy has its own id and costs no bytes', async () => {
+test('a copy has its own id, counts in the usage, and takes no room on the disk', async () => {
   const storage = await opened();
-  const before = await put(storage, '/a.txt', 'x'.repeat(1000));
+  const text = 'x'.repeat(100_000);
+  const before = await put(storage, '/a.txt', text);
   const copy = await storage.relocate(HOME, '/a.txt', '/b.txt', COPY);
   expect(copy).toMatchObject({
     kind: 'file',
@@ -42,9 +45,10 @@ test('a copy has its own id and costs no bytes', async () => {
     contentHash: before.contentHash,
   });
   expect(copy.id).not.toBe(before.id);
-  expect(storage.usage(HOME).usedBytes).toBe(1000);
+  expect(storage.usage(HOME).usedBytes).toBe(200_000);
+  expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(1);
   await put(storage, '/a.txt', 'changed');
-  expect(await textAt(storage, '/b.txt')).toBe('x'.repeat(1000));
+  expect(await textAt(storage, '/b.txt')).toBe(text);
 });
 
 test('trees go along, with ids kept by a move and new ones for a copy', async () => {

@@ -29,6 +29,7 @@ describe('GET of a file', () => {
       connection: 'close',
       'content-length': '2000',
       'content-type': 'text/plain; charset=utf-8',
+      'cross-origin-resource-policy': 'same-origin',
       etag: `"${file?.kind === 'file' && file.rev}"`,
       'last-modified': new Date(dav.clock.now()).toUTCString(),
       'x-content-type-options': 'nosniff',
