@@ -35,7 +35,7 @@ export interface Claim {
 
 /**
  * Sees to it that nothing that was acknowledged for one account, or one folder of it, gets into another. With nothing
- * that waits, the drive begins anew for a new account. Throws `OtherOwner`, `DriveUnusable`. Returns how the drive's
+ * that waits, the drive starts empty for a new account. Throws `OtherOwner`, `DriveUnusable`. Returns how the drive's
  * calls are to be admitted where the service could not be asked yet whose the login is.
  */
 export async function claimDrive(claim: Claim): Promise<RemoteOptions['admit']> {

@@ -24,7 +24,7 @@ export type KeptOutcome =
   | { readonly write: KeptWrite; readonly refused?: string }
   | { readonly refused: string; readonly write?: undefined };
 
-/** The writes of all drives that are not at the service, for whoever looks after them. */
+/** The writes of all drives that are not at the service yet, for `davgate journal`. */
 export interface JournalKeeper {
   list(): Promise<readonly KeptWrite[]>;
   /** The bytes of one; `undefined`: there is none, or more than one, with this id. */

@@ -19,7 +19,7 @@ export interface LockChoice {
 /** The locks of all drives, for the people who look after them. */
 export interface LockKeeper {
   locks(): Promise<readonly ListedLock[]>;
-  /** Ends locks, whoever took them, and returns them. Throws `PathError` for a path that cannot be one. */
+  /** Ends locks of any user, and returns them. Throws `PathError` for a path that cannot be one. */
   removeLocks(choice: LockChoice): Promise<readonly ListedLock[]>;
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
 
-/** Lets whoever has its text copy an item, into any account. */
+/** A text with which any account can copy an item. */
 export interface CopyReference {
   readonly reference: string;
   readonly accountId: string;

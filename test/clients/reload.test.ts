@@ -94,7 +94,7 @@ async function hangUp(pattern: RegExp): Promise<void> {
 const RELOADED = /the configuration is reloaded/;
 const KEPT = /the configuration is not reloaded, the one before stays/;
 
-test('SIGHUP takes users and certificate anew while a download goes on', async () => {
+test('SIGHUP reloads users and certificate while a download goes on', async () => {
   const ann = client('ann');
   const bob = client('bob');
   const bytes = pseudoRandomBytes(24 * 2 ** 20, 7);

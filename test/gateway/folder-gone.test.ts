@@ -50,7 +50,7 @@ describe.each([
     return path;
   }
 
-  /** A PUT of which the head and the first byte have arrived; `finish` sends the rest and resolves with its status. */
+  /** A PUT whose head and first byte have arrived; `finish` sends the rest and resolves with its status. */
   async function beginPut(path: string, sizeBytes: number): Promise<{ finish(): Promise<number> }> {
     const outgoing: ClientRequest = request(`${gateway.url}${path}`, {
       method: 'PUT',

@@ -1,6 +1,6 @@
 /**
  * The same bytes with the first of them read already: before anything is promised, what fails at once can
- * still be answered for. Whoever takes them must read or return them to the end.
+ * still be answered for. The caller must read them to the end or return the iterator.
  */
 export async function primed(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
   const iterator = bytes[Symbol.asyncIterator]();

@@ -133,7 +133,7 @@ function cookieName(link: Link): string {
 
 /** Back to the same address, to be asked for with GET. */
 function seeOther(exchange: Exchange, headers: Readonly<Record<string, string>> = {}): Answer {
-  // Relative: whoever passes requests on to the service may know it under another path.
+  // Relative: a proxy may serve the service under another path.
   const location = `?${exchange.query}`;
   return { status: 303, headers: { ...headers, location, 'cache-control': 'no-store' }, body: '' };
 }

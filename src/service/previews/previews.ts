@@ -30,7 +30,7 @@ export class Previews {
   }
 }
 
-/** Views of one kind: each key is rendered once, whoever asks for it at the same time, and kept. */
+/** Views of one kind. Requests for the same key at the same time share one rendering, and the result is kept. */
 class RenderedViews<Kind extends RenderKind> {
   /** `failed` is kept as well: a revision that cannot be rendered is not tried again at each visit. */
   readonly #kept: LRUCache<string, { readonly result: Result<Kind> | 'failed' }>;

@@ -80,7 +80,7 @@ const searchContinue = rpc({
 
 const START_MAX = 9_999;
 
-/** The first version: pages are counted from the first match, and each searches anew. */
+/** The first version: pages are counted from the first match, and each one repeats the search. */
 const searchV1 = rpc({
   name: 'files/search',
   scope: 'files.metadata.read',

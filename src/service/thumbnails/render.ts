@@ -60,7 +60,7 @@ async function opened(bytes: Buffer): Promise<{ readonly sharp: Sharp; readonly 
   return { sharp: image.autoOrient(), size: head.autoOrient };
 }
 
-/** Formats of which libvips cannot decode a few rows at a time. */
+/** Formats that libvips cannot decode row by row. */
 const HELD_FORMATS = new Set(['gif', 'tiff', 'webp']);
 const SAMPLE_BYTES: Readonly<Record<string, number>> = { uchar: 1, char: 1, ushort: 2, short: 2 };
 /** Of formats with floating point numbers or more: none is larger. */

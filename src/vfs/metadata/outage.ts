@@ -39,7 +39,7 @@ export class Outage {
     this.#isOn = false;
   }
 
-  /** Whether it is time to ask again; whoever is told so has to. */
+  /** Whether it is time to ask again. A caller that gets `true` must ask. */
   takeTurn(): boolean {
     if (remainingMs(this.clock, this.#askAgain) > 0) return false;
     this.#askAgain = instantIn(this.clock, ASK_EVERY_MS);

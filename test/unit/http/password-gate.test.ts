@@ -59,7 +59,7 @@ describe('a client that says wrong passwords for a name', () => {
     expect(await say({ isRight: true, name: 'joe' })).toBe(true);
   });
 
-  test('starts anew once it has said the right one', async () => {
+  test('starts again once it has said the right one', async () => {
     await guess(5);
     expect(await during(say({ isRight: true }))).toBe(true);
     expect(await guess(4)).toEqual([0, 0, 0, 0]);

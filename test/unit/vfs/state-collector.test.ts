@@ -43,7 +43,7 @@ async function pass(ms: number, stepMs: number): Promise<void> {
   }
 }
 
-test('DELETE of a folder of which nothing is in memory forgets properties and times of all below it', async () => {
+test('DELETE of an uncached folder forgets the properties and times of everything below it', async () => {
   await mark();
   await restart();
   await drive.files.remove(at('/Docs'), { recoverable: false });

@@ -50,7 +50,7 @@ export class LostAndFound {
     return this.#keep(nameFor(write, SHORT_ID_LENGTH), body, reportOf(drive, write, reason));
   }
 
-  /** Keeps the body in `file`, called `name`, of which no record says what it was. Resolves with its path. */
+  /** Keeps the body in `file`, called `name`, which no record describes. Resolves with its path. */
   keepOrphan(file: string, name: string): Promise<string> {
     return this.#keep(name, { file }, orphanReportOf(name));
   }

@@ -29,7 +29,7 @@ test('a damaged range is right again once all blocks of its file are in the cach
   });
 });
 
-test('a whole read of cached blocks of which one is damaged is right, and is not cut', async () => {
+test('a whole read with one damaged cached block is right, and is not cut', async () => {
   await readDamaged();
   expect((await setUp.read(entry)).equals(bytes)).toBe(true);
 });

@@ -67,7 +67,7 @@ describe.each(['offline', 'unauthorized', 'foreign'] as const)(
       expect(remote.text(at(copy ?? '/'))).toBe('ours');
     });
 
-    test('a folder of which nothing is known takes no writes', async () => {
+    test('an unknown folder takes no writes', async () => {
       expect(['offline', 'unauthorized', 'intercepted']).toContain(
         await faultOf(drive.put(at('/cold/y'), 'y')),
       );
@@ -118,7 +118,7 @@ test('one request every few seconds asks whether the service is back, and the ot
   expect(await drive.names(at('/f'))).toEqual(['old', 'other']);
 });
 
-test('a stale If-Match of which the feed has not told yet is refused before it is acknowledged', async () => {
+test('a stale If-Match that the feed has not told of yet is refused before it is acknowledged', async () => {
   await open(true);
   const { rev } = await drive.fileAt(at('/f/old'));
   remote.holdFeed();
