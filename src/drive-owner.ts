@@ -35,8 +35,8 @@ export interface Claim {
 
 /**
  * Sees to it that nothing that was acknowledged for one account, or one folder of it, gets into another. With nothing
- * that waits, the drive starts empty for a new account. Throws `OtherOwner`, `DriveUnusable`. Returns how the drive's
- * calls are to be admitted where the service could not be asked yet whose the login is.
+ * that waits, the drive starts empty for a new account. Throws `OtherOwner`, `DriveUnusable`. Returns how to
+ * admit the drive's calls while the service has not told the login's account yet.
  */
 export async function claimDrive(claim: Claim): Promise<RemoteOptions['admit']> {
   const told = await whose(claim);

@@ -89,7 +89,7 @@ export class DriveRoot {
     return deleted ? { kind: 'deleted', path } : { kind: 'put', entry: this.entry(metadata, folder) };
   }
 
-  /** Whatever has all that a file has is one: somebody may look for it. */
+  /** An entry of an unknown kind is a file if it has all fields of one: leaving it out would hide it from clients. */
   #ofUnknownKind(metadata: Record<string, unknown>, folder: Path | undefined): FileEntry {
     const tag = metadata['.tag'];
     if (!isText(tag)) throw new TypeError('an entry without a kind');

@@ -169,8 +169,8 @@ export class Relocating {
   }
 
   /**
-   * What is kept here follows what was moved or copied; returns `placed` as it is to be shown. The service has done its
-   * part by now, so a failure goes to the log: a client that is told of one would take it that nothing was moved.
+   * Moves or copies the locally kept properties and times too, and returns `placed` as clients see it. The service has
+   * done its part by now, so a failure goes to the log: a client that got an error would think that nothing was moved.
    */
   async #afterwards(plan: Plan, placed: Entry, replacedIds: readonly string[]): Promise<Entry> {
     const { asides, held, times, log } = this.parts;

@@ -29,8 +29,8 @@ const RETRY_MS = 60_000;
 const SERVICE_ID = 'id:';
 
 /**
- * Forgets the properties and times of files that the service has no more, whoever removed them. The service is asked
- * for each id before, because a file that was moved keeps its id; one call at a time, slowly.
+ * Forgets the properties and times of files that no longer exist at the service. Asks the service for each id first,
+ * because a moved file keeps its id: slowly, one call at a time.
  */
 export class StateCollector {
   readonly #suspects = new Set<string>();

@@ -94,7 +94,7 @@ describe.each(['Move', 'Copy'] as const)('files/%s_batch', (kind) => {
     });
   });
 
-  test('of which one entry is refused does none of them', async () => {
+  test('a batch with one refused entry does nothing', async () => {
     await put(`/${kind} kept/file`);
     const target = `/${kind} not made/file`;
     const refusals: [files.RelocationPath, string][] = [
