@@ -162,7 +162,7 @@ export class Caller {
       const verdict = await this.#wait(call, outcome, { number, trouble, signal });
       const resolved = await this.#resolve(call, { failure: outcome, outcomeUnknown, trouble });
       if (resolved) return resolved.result;
-      if (!verdict.retry) throw outcome.final(verdict.retryAfterMs);
+      if (!verdict.retry) throw outcome.final(outcomeUnknown, verdict.retryAfterMs);
     }
   }
 

@@ -50,6 +50,8 @@ export class ApiError extends Error {
       readonly correctOffset?: number;
       /** A download that ended before its last byte: what came is good, and the rest can be asked for again. */
       readonly cut?: { readonly receivedBytes: number };
+      /** The service certainly did nothing. */
+      readonly isUndone?: boolean;
       readonly cause?: unknown;
     } = {},
   ) {

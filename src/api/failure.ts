@@ -22,10 +22,11 @@ export class CallFailure extends Error implements RetryableFailure {
     if (more.retryAfterMs !== undefined) this.retryAfterMs = more.retryAfterMs;
   }
 
-  /** The error to throw, with how long the service wants to be left alone. */
-  final(retryAfterMs: number | undefined): ApiError {
-    if (retryAfterMs === undefined) return this.error;
-    return new ApiError(this.error.failure, this.error.message, { ...this.error.details, retryAfterMs });
+  /** The error to throw, with whether any try may have done its work, and how long the service wants to be left alone. */
+  final(outcomeUnknown: boolean, retryAfterMs: number | undefined): ApiError {
+    const { failure, message, details } = this.error;
+    const asked = retryAfterMs !== undefined && { retryAfterMs };
+    return new ApiError(failure, message, { ...details, isUndone: !outcomeUnknown, ...asked });
   }
 }
 

@@ -66,10 +66,13 @@ export interface Files {
     options: { readonly isPinned: boolean },
     signal?: AbortSignal,
   ): Promise<Entry | undefined>;
-  /** Throws `not-found` or `not-a-folder`. */
-  list(folder: Path, signal?: AbortSignal): Promise<Listing>;
+  /**
+   * Throws `not-found` or `not-a-folder`. `isCovered`: the caller knows by itself what is at a path; where the service
+   * cannot be asked about it, it may be missing.
+   */
+  list(folder: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing>;
   /** Every folder at and below `folder`, each with its children, parents first; for depth infinity. */
-  walk(folder: Path, signal?: AbortSignal): AsyncIterable<Listing>;
+  walk(folder: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): AsyncIterable<Listing>;
   /**
    * The bytes of exactly this revision; `undefined` for all of it. They end early only by throwing, and
    * a whole read ends only if it has the file's content hash. Ending the iteration ends the download.

@@ -41,22 +41,22 @@ export class Reading {
     return hold && heldEntry(hold);
   }
 
-  async list(path: Path, signal?: AbortSignal): Promise<Listing> {
+  async list(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing> {
     const { metadata, asides, held } = this.parts;
     if (isWithinWaiting(path)) throw new FileError('not-found', `${path} is not there`);
     if (asides.keeps(path)) return this.#listAside(path);
     // Held files first: one that is committed meanwhile is then found twice, and not never.
     const heldFiles = await held.in(path);
     const litter = await asides.in(path);
-    return this.#with(await metadata.listOrLast(path, signal), heldFiles, litter);
+    return this.#with(await metadata.listOrLast(path, isCovered, signal), heldFiles, litter);
   }
 
-  async *walk(path: Path, signal?: AbortSignal): AsyncIterable<Listing> {
+  async *walk(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): AsyncIterable<Listing> {
     const { subtrees } = this.parts.metadata;
     const pending: Path[] = [path];
     let mayFetch = true;
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      const listing = await this.#listIfThere(next, path, signal);
+      const listing = await this.#listIfThere(next, path, () => this.list(next, signal, isCovered));
       if (!listing) continue;
       yield listing;
       const folders = listing.children.filter((child) => child.kind === 'folder').map((child) => child.path);
@@ -88,9 +88,9 @@ export class Reading {
   }
 
   /** A folder that went away while its parent was being shown is none; the one that was asked for is. */
-  async #listIfThere(path: Path, top: Path, signal: AbortSignal | undefined): Promise<Listing | undefined> {
+  async #listIfThere(path: Path, top: Path, list: () => Promise<Listing>): Promise<Listing | undefined> {
     try {
-      return await this.list(path, signal);
+      return await list();
     } catch (error) {
       const isGone =
         isApiFailure(error, 'not-found', 'not-folder') ||

@@ -110,13 +110,13 @@ export class Removal {
   async #removeAndTell(entry: Entry, options: RemoveOptions): Promise<void> {
     const { metadata } = this.parts;
     const change = metadata.begin([entry.path], { tree: entry.kind === 'folder' });
-    let isGone = false;
     try {
       await this.#removeAtService(entry, options);
-      isGone = true;
-    } finally {
-      change.end(isGone ? [[entry.path, 'absent']] : []);
+    } catch (error) {
+      change.failed(error);
+      throw error;
     }
+    change.end([[entry.path, 'absent']]);
   }
 
   async #removeAtService(

@@ -46,9 +46,9 @@ export function createTree({ parts, reading, writing, removal, relocating, repai
       return work();
     });
 
-  async function* walk(path: Path, signal?: AbortSignal): AsyncIterable<Listing> {
+  async function* walk(...[path, ...how]: Parameters<Files['walk']>): AsyncIterable<Listing> {
     await repairs.putRight(path, 'tree');
-    yield* reading.walk(path, signal);
+    yield* reading.walk(path, ...how);
   }
 
   /** What is not at the service has no link. */
@@ -75,12 +75,12 @@ export function createTree({ parts, reading, writing, removal, relocating, repai
         await repairs.putRight(path, 'entry');
         return reading.statForWrite(path, options, signal);
       }),
-    list: (path, signal) =>
+    list: (path, ...how) =>
       named(path, async () => {
         await repairs.putRight(path, 'folder');
-        return reading.list(path, signal);
+        return reading.list(path, ...how);
       }),
-    walk: (path, signal) => namedAll(path, walk(path, signal)),
+    walk: (path, ...how) => namedAll(path, walk(path, ...how)),
     read: (file, range, signal) => namedAll(file.path, reading.read(file, range, signal)),
     write: (path, body, options, signal) => change(path, () => writing.write(path, body, options, signal)),
     hold: (path, holdMs) => change(path, () => writing.hold(path, holdMs)),

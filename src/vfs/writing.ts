@@ -111,13 +111,15 @@ export class Writing {
     if (await this.reading.stat(path)) throw new FileError('exists', `something is at ${path} already`);
     if (asides.keeps(path)) return asides.createFolder(place);
     const change = metadata.begin([path], { tree: true });
-    let folder: FolderEntry | undefined;
+    let folder: FolderEntry;
     try {
       folder = placedIn(parent.path, await remote.createFolder(place));
-      return folder;
-    } finally {
-      change.end(folder ? [[path, folder]] : [], { isNew: true });
+    } catch (error) {
+      change.failed(error);
+      throw error;
     }
+    change.end([[path, folder]], { isNew: true });
+    return folder;
   }
 
   async setModified(path: Path, modifiedMs: number): Promise<Entry> {
@@ -215,20 +217,20 @@ export class Writing {
         else if (known?.kind === 'file') before = known;
         return commit();
       });
-    let entry: FileEntry | undefined;
+    let entry: FileEntry;
     try {
       const committed = await uploader.store(path, body, options, signal, inTurn);
       await stored?.(committed);
       entry = await this.#withTime(placedIn(parent.path, committed), options.modifiedMs);
     } catch (error) {
+      change.failed(error);
       throw isApiFailure(error, 'conflict-folder')
         ? new FileError('is-a-folder', `${path} is a folder`, { cause: error })
         : isApiFailure(error, 'conflict-file')
           ? new FileError('changed', `${path} is not what was expected`, { cause: error })
           : error;
-    } finally {
-      change.end(entry ? [[path, entry]] : []);
     }
+    change.end([[path, entry]]);
     space.add(entry.sizeBytes - (before?.sizeBytes ?? 0));
     return { entry, created: before === undefined };
   }

@@ -41,7 +41,7 @@ export class PendingReading {
     if (this.pending.newest(folder)) throw new FileError('not-a-folder', `${folder} is not a folder`);
     for (let attempt = 1; ; attempt++) {
       const before = this.pending.departures;
-      const listing = await this.base.list(folder, signal);
+      const listing = await this.base.list(folder, signal, this.#isCovered);
       // What has landed meanwhile may be in neither of the two.
       if (this.pending.departures === before || attempt === ATTEMPTS_MAX) return this.#over(listing);
     }
@@ -49,10 +49,12 @@ export class PendingReading {
 
   async *walk(folder: Path, signal?: AbortSignal): AsyncIterable<Listing> {
     let before = this.pending.departures;
-    for await (const listing of this.base.walk(folder, signal)) {
+    for await (const listing of this.base.walk(folder, signal, this.#isCovered)) {
       const isSure = this.pending.departures === before;
       const { path } = listing.folder;
-      const again = isSure ? listing : await this.base.list(path, signal).catch(() => listing);
+      const again = isSure
+        ? listing
+        : await this.base.list(path, signal, this.#isCovered).catch(() => listing);
       yield this.#over(again);
       before = this.pending.departures;
     }
@@ -87,6 +89,8 @@ export class PendingReading {
     if (found?.kind === 'file' && tagOf(found) === file.rev) return found;
     throw replaced(file.path);
   }
+
+  readonly #isCovered = (path: Path): boolean => this.pending.newest(path) !== undefined;
 
   #over(listing: Listing): Listing {
     return this.shown.listing(listing, this.pending.in(listing.folder.path));

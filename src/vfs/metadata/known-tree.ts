@@ -56,11 +56,11 @@ export class KnownTree {
     return this.#folders.kept(parentKeyOf(key))?.get(nameOf(key as Path));
   }
 
-  /** All that was in the folder at `key` when that was last known. */
-  lastListing(key: string): Listing | undefined {
+  /** As `CachedFolder.lastListing`, of the folder at `key`. */
+  lastListing(key: string, isCovered: (path: Path) => boolean): Listing | undefined {
     const folder = this.last(key);
     if (folder === undefined || folder === 'absent' || folder.kind === 'file') return undefined;
-    return this.#folders.kept(key)?.lastListing(folder);
+    return this.#folders.kept(key)?.lastListing(folder, isCovered);
   }
 
   folder(key: string): CachedFolder | undefined {

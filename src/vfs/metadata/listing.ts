@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Entry, FolderEntry } from '../../api/remote.ts';
 import type { Moment } from '../../util/clock.ts';
-import { nameOf, type Path } from '../../util/path.ts';
+import { join, nameOf, type Path } from '../../util/path.ts';
 import type { Listing } from '../files.ts';
 import { KeyTree, parentKeyOf } from './key-tree.ts';
 
@@ -19,8 +19,6 @@ export class CachedFolder {
   readonly #known = new Map<string, Known>();
   /** Names of a whole listing of which it is not known any more what they are. */
   readonly #unsure = new Set<string>();
-  /** What names were before they were doubted. */
-  readonly #doubted = new Map<string, Known>();
   #whole = false;
   #listing: Listing | undefined;
   sizeBytes = FOLDER_BYTES;
@@ -60,7 +58,6 @@ export class CachedFolder {
   set(name: string, known: Known): void {
     this.#remove(name);
     this.#unsure.delete(name);
-    this.#doubted.delete(name);
     // A whole listing says by itself what is absent.
     if (known === 'absent' && this.#whole) return;
     this.#known.set(name, known);
@@ -69,8 +66,6 @@ export class CachedFolder {
 
   /** From now on nothing is known of `name`. */
   doubt(name: string): void {
-    const last = this.get(name);
-    if (last !== undefined) this.#doubted.set(name, last);
     this.#remove(name);
     if (this.#whole) this.#unsure.add(name);
   }
@@ -81,12 +76,13 @@ export class CachedFolder {
     return this.#listing;
   }
 
-  /** All that was in it when that was last known; `undefined` when it never was. */
-  lastListing(folder: FolderEntry): Listing | undefined {
-    if (!this.#whole) return undefined;
-    if (this.isWhole) return this.listing(folder);
-    const doubted = [...this.#doubted.values()].filter((known) => known !== 'absent');
-    return { folder, children: [...this.entries(), ...doubted] };
+  /**
+   * All that was in it when that was last known, but for names that are `isCovered`; `undefined` when it never was, or
+   * when a name is in doubt that is not covered.
+   */
+  lastListing(folder: FolderEntry, isCovered: (path: Path) => boolean): Listing | undefined {
+    const isSettled = (name: string) => isCovered(join(this.path, name));
+    return this.#whole && [...this.#unsure].every(isSettled) ? this.listing(folder) : undefined;
   }
 
   *entries(): Iterable<Entry> {

@@ -23,6 +23,8 @@ const REFRESH_MS_MAX = 3_000;
 export interface OwnChange {
   /** What became of a place that is left out is not known. `isNew`: a folder among them has just been made and is empty. */
   end(outcomes: readonly (readonly [Path, Known])[], how?: { readonly isNew: boolean }): void;
+  /** It failed with `error`. Where the service certainly did nothing, all is as it was. */
+  failed(error: unknown): void;
 }
 
 interface MetadataParts extends InquiriesParts {
@@ -92,9 +94,16 @@ export class Metadata {
     return this.#orLast(usable && { value: present(usable) }, (stop) => this.stat(path, stop), signal);
   }
 
-  /** As `list`; while the service cannot be asked, what was last there. */
-  listOrLast(path: Path, signal?: AbortSignal): Promise<Listing> {
-    const last = this.#parts.known.lastListing(keyOf(path));
+  /**
+   * As `list`; while the service cannot be asked, what was last there. Names that are `isCovered` may be missing then: a
+   * change of ours may have put them in doubt.
+   */
+  listOrLast(
+    path: Path,
+    isCovered: (path: Path) => boolean = () => false,
+    signal?: AbortSignal,
+  ): Promise<Listing> {
+    const last = this.#parts.known.lastListing(keyOf(path), isCovered);
     return this.#orLast(last && { value: last }, (stop) => this.list(path, stop), signal);
   }
 
@@ -154,6 +163,11 @@ export class Metadata {
           if (isNew && made !== undefined && made !== 'absent' && !change.seenBelow)
             known.startEmpty(made.path);
         }
+      },
+      failed: (error) => {
+        const isUndone = isOutage(error) && error.details.isUndone;
+        for (const change of changes)
+          if (!isUndone || !this.#own.cancel(change)) this.#end(change, undefined);
       },
     };
   }

@@ -95,6 +95,14 @@ export class OwnChanges {
     return known;
   }
 
+  /** The change was not made. Whether what was known is so still; if not, `end` has to be called. */
+  cancel(ongoing: Ongoing): boolean {
+    // What the feed said of a shielded place was not taken over.
+    if (ongoing.shield && (ongoing.seen.size > 0 || ongoing.seenBelow)) return false;
+    this.#forget(ongoing);
+    return true;
+  }
+
   /** What to make of the feed's word that `known` is at `key`. */
   judge(key: string, known: Known): Verdict {
     const state = stateOf(known);

@@ -82,19 +82,22 @@ describe('a service that accepts and never answers', () => {
 });
 
 describe('an answer that drips for ever', () => {
-  const LIMITS = { ...HTTP_TIMEOUTS, answerMs: 150, silenceMs: 100 };
+  const SOON_MS = 100;
+  /** Longer than any test takes, on any machine. */
+  const NEVER_MS = 3_600_000;
 
   test.each([
-    ['in its head', dripping('HTTP/1.1 200 OK\r\n', 'x-drip: 1\r\n'), /no whole answer/],
-    ['in its body', dripping(HEAD, chunk(1)), /only \d+ bytes came/],
-    ['fast enough for a slow line', dripping(HEAD, chunk(8 * 1024)), /no whole answer/],
-  ])('%s is given up', async (_how, serve, message) => {
+    ['in its head', dripping('HTTP/1.1 200 OK\r\n', 'x-drip: 1\r\n'), NEVER_MS, SOON_MS, /no whole answer/],
+    ['in its body', dripping(HEAD, chunk(1)), SOON_MS, NEVER_MS, /only \d+ bytes came/],
+    ['fast enough for a slow line', dripping(HEAD, chunk(8 * 1024)), NEVER_MS, SOON_MS, /no whole answer/],
+  ])('%s is given up', async (_how, serve, silenceMs, wholeAnswerMs, message) => {
     const url = await rawService(serve);
-    const http = new Http({ base: url, content: url, notify: url }, LIMITS);
+    const limits = { ...HTTP_TIMEOUTS, answerMs: wholeAnswerMs, silenceMs };
+    const http = new Http({ base: url, content: url, notify: url }, limits);
     closers.push(() => http.close());
     const request = { host: 'base', path: '/2/files/get_metadata', headers: {}, body: '{}' } as const;
     const signal = new AbortController().signal;
-    const failure = await http.send({ ...request, wholeAnswerMs: 600 }, signal).catch((error) => error);
+    const failure = await http.send({ ...request, wholeAnswerMs }, signal).catch((error) => error);
     expect(failure).toBeInstanceOf(LostConnection);
     expect(failure.message).toMatch(message);
   });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ApiError } from '../../../../src/api/errors.ts';
 import { faultOf } from '../../../support/fault-of.ts';
 import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
 import { at, MemoryRemote } from '../../../support/memory-remote.ts';
@@ -99,6 +100,34 @@ describe.each([true, false])('while the service is away (journal: %s)', (writeBa
     expect(await drive.names(at('/f'))).toEqual(['old', 'other']);
     expect(await drive.text(at('/f/old'))).toBe('v2');
   });
+});
+
+describe('a change whose answer was lost as the service went away', () => {
+  beforeEach(async () => {
+    await open(false);
+    remote.failNext('remove', 'offline', { late: true });
+    expect(await faultOf(drive.files.remove(at('/f/old'), { recoverable: true }))).toBe('offline');
+    await leave('offline');
+  });
+
+  test('leaves its folder unlisted: what was there before may be there no more', async () => {
+    expect(await faultOf(drive.names(at('/f')))).toBe('offline');
+    expect(await drive.names(at('/'))).toEqual(['cold', 'f']);
+  });
+
+  test('is seen once the service is back', async () => {
+    await comeBack();
+    expect(await drive.names(at('/f'))).toEqual([]);
+  });
+});
+
+test('a change that never came to the service leaves its folder as it was known', async () => {
+  await open(false);
+  const unsent = new ApiError('offline', 'the connection was refused', { isUndone: true });
+  remote.failNext('remove', unsent);
+  expect(await faultOf(drive.files.remove(at('/f/old'), { recoverable: true }))).toBe('offline');
+  await leave('offline');
+  expect(await drive.names(at('/f'))).toEqual(['old']);
 });
 
 test('one request every few seconds asks whether the service is back, and the others do not wait for it', async () => {
