@@ -18,10 +18,13 @@ const RETRY_MS = 10_000;
 /** Free names that are tried for what cannot have its own. */
 const NAMES_MAX = 100;
 
-interface Left {
+/** What is left to be done for a relocation. */
+export interface Left {
   readonly relocation: Relocation;
   /** Nothing is where something should be; else all there is to do is to clear up. */
   readonly isMissing: boolean;
+  /** Whether `found`, at the place, is what was put there: the answer was lost, and not the work. */
+  readonly isPlaced: (found: Entry) => boolean;
 }
 
 /**
@@ -39,11 +42,11 @@ export class Repairs {
   /** Takes up what the last run left. */
   async open(): Promise<void> {
     const noted = await this.parts.state.relocations.all();
-    for (const relocation of noted) this.add(relocation, { isMissing: true });
+    for (const relocation of noted) this.add({ relocation, isMissing: true, isPlaced: () => false });
   }
 
-  add(relocation: Relocation, { isMissing }: { readonly isMissing: boolean }): void {
-    this.#left.set(relocation.id, { relocation, isMissing });
+  add(left: Left): void {
+    this.#left.set(left.relocation.id, left);
     this.#start();
   }
 
@@ -117,7 +120,7 @@ export class Repairs {
     if (waiting) {
       const found = await remote.stat(path);
       if (!found) await this.#putBack(waiting, path);
-      else if (found.id === replacement) await discard(remote, waitingAt);
+      else if (found.id === replacement || left.isPlaced(found)) await discard(remote, waitingAt);
       else await this.#moveToFreeName(waitingAt, path, waiting.id);
       log.info('a move that was cut short has been put right', { path });
     }

@@ -7,7 +7,7 @@ import type { Entry } from './files.ts';
 import type { Gaps } from './gaps.ts';
 import { waitingName } from './names.ts';
 import type { TreeParts } from './parts.ts';
-import { discard, type Repairs } from './repairs.ts';
+import { discard, type Left, type Repairs } from './repairs.ts';
 
 /** What takes the place of something else. */
 export interface Replacement {
@@ -45,11 +45,14 @@ export class StepAside {
   async replace(old: Entry, from: Path, replacement: Replacement): Promise<Entry> {
     const { remote, gaps, state } = this.parts;
     const { id } = replacement;
+    let hasLeft = false;
+    const isPlaced = (found: Entry) => hasLeft && replacement.isPlaced(found);
     const purpose = { purpose: 'replace', ...(id !== undefined && { replacement: id }) } as const;
-    return this.#noted(old.path, purpose, async (relocation) => {
+    const replaceNoted = async (relocation: Relocation) => {
       const { waitingAt } = relocation;
       const entry = await gaps.open([old.path, from], async () => {
         await this.#leave(old, waitingAt);
+        hasLeft = true;
         return this.#placeOrPutBack(old.path, waitingAt, replacement);
       });
       const replaced = { ...relocation, replacement: entry.id };
@@ -58,7 +61,8 @@ export class StepAside {
       await succeeds(this.repairs.replaced(old.path, entry.id));
       // Failing here fails nothing: the old one is out of sight, and it is tried again.
       return { entry, relocation: replaced, isClear: await succeeds(discard(remote, waitingAt)) };
-    });
+    };
+    return this.#noted(old.path, purpose, replaceNoted, isPlaced);
   }
 
   /** Renames `entry` to `to`, which differs from its name in letter case only. */
@@ -83,6 +87,7 @@ export class StepAside {
     path: Path,
     purpose: Pick<Relocation, 'purpose' | 'replacement'>,
     work: (relocation: Relocation) => Promise<Outcome>,
+    isPlaced: Replacement['isPlaced'] = () => false,
   ): Promise<Entry> {
     const { relocations } = this.parts.state;
     const id = randomUUID();
@@ -91,11 +96,17 @@ export class StepAside {
     await relocations.note(relocation);
     try {
       const done = await work(relocation);
-      await this.#end(done.relocation, { isClear: done.isClear, isMissing: false });
+      await this.#end(done.relocation, { isClear: done.isClear, isMissing: false, isPlaced: () => false });
       return done.entry;
     } catch (error) {
       // A refusal of the first step left nothing behind, of which the service is asked.
-      await this.#end(relocation, { isClear: await this.#isNothingAt(waitingAt), isMissing: true });
+      const isClear = await this.#isNothingAt(waitingAt);
+      // After a conflict it is somebody else's.
+      await this.#end(relocation, {
+        isClear,
+        isMissing: !isClear,
+        isPlaced: (found) => !isInTheWay(error) && isPlaced(found),
+      });
       throw error;
     }
   }
@@ -103,10 +114,10 @@ export class StepAside {
   /** Never throws: a note that cannot be crossed out now is later, and changes nothing of what was done. */
   async #end(
     relocation: Relocation,
-    { isClear, isMissing }: { readonly isClear: boolean; readonly isMissing: boolean },
+    { isClear, ...left }: { readonly isClear: boolean } & Omit<Left, 'relocation'>,
   ): Promise<void> {
     const isDone = isClear && (await succeeds(this.parts.state.relocations.crossOut(relocation.id)));
-    if (!isDone) this.repairs.add(relocation, { isMissing: isMissing && !isClear });
+    if (!isDone) this.repairs.add({ relocation, ...left });
   }
 
   /** When it is gone already nothing is in the way. */

@@ -173,6 +173,32 @@ describe.each([
     expect(remote.trash).toHaveLength(1);
   });
 
+  test.each(['file', 'folder'])(
+    'of a %s whose answer is lost, with the service away for a while, has replaced the old one and leaves no second one',
+    async (what) => {
+      if (what === 'folder') {
+        await drive.files.remove(at('/new'), { recoverable: false });
+        await drive.files.createFolder(at('/new'));
+      }
+      const trashed = remote.trash.length;
+      const aside = remote.holdNext('move', 'end');
+      const done = over();
+      await aside.reached;
+      remote.failNext(kind, 'offline', { late: true });
+      remote.failNext('move', 'offline');
+      remote.failNext('stat', 'offline');
+      remote.failNext('stat', 'offline');
+      aside.release();
+      await expect(done).rejects.toMatchObject({ fault: 'offline' });
+      while ((await noted()) > 0) {
+        await drive.clock.advance(10_000);
+        await turn();
+      }
+      expect(remote.paths).toEqual(left);
+      expect(remote.trash).toHaveLength(trashed + 1);
+    },
+  );
+
   test('whose place somebody else takes meanwhile keeps the old one beside it', async () => {
     const aside = remote.holdNext('move', 'end');
     const done = over();
