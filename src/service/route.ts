@@ -10,6 +10,7 @@ import type { LinkPasswords } from './links/password.ts';
 import type { TemporaryLinks } from './links/temporary-links.ts';
 import type { Previews } from './previews/previews.ts';
 import type { RefusalTable } from './refusals.ts';
+import type { WebFiles } from './save-url/web-files.ts';
 import { type Fields, type StructOf, struct } from './schema.ts';
 import type { Searches } from './search/searches.ts';
 import type { CursorOwner, Incoming, Storage } from './storage/storage.ts';
@@ -26,6 +27,7 @@ export interface Rooms extends Registry {
   readonly previews: Previews;
   readonly jobs: Jobs;
   readonly searches: Searches;
+  readonly webFiles: WebFiles;
   readonly clock: Clock;
   /** Bytes free on the disk that holds the data. */
   readonly freeBytes: () => Promise<number>;

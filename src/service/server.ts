@@ -26,6 +26,7 @@ import { temporaryLinksIn } from './links/temporary-links.ts';
 import { type Listener, startListener } from './listener.ts';
 import { Previews } from './previews/previews.ts';
 import type { Rooms } from './route.ts';
+import { WebFiles, type WebFilesOptions } from './save-url/web-files.ts';
 import { searchesOf } from './search/searches.ts';
 import { openStorage } from './storage/open.ts';
 import type { Storage } from './storage/storage.ts';
@@ -52,6 +53,8 @@ export interface ServiceOptions {
   readonly trustedProxies?: Networks;
   /** How long a commit may wait for those before it; a second if left out, as at the real service. */
   readonly commitWaitMs?: number;
+  /** Where save_url may fetch files from, beside the public Internet. */
+  readonly webFiles?: WebFilesOptions;
   /** The built program that renders previews, if it is not beside this module. */
   readonly renderProcess?: URL;
 }
@@ -127,6 +130,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     previews,
     jobs,
     searches: searchesOf(),
+    webFiles: new WebFiles(clock, log, options.webFiles),
     clock,
     freeBytes: () => freeBytesOf(dataDirectory),
     accountWithId: (id) => withHome(accounts.withId(id)),

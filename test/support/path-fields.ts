@@ -1,5 +1,6 @@
 import { type Item, newFile } from './items.ts';
 import { finished } from './jobs.ts';
+import { endOfSave, launchSave } from './save-url.ts';
 import type { TestService } from './service.ts';
 import { type Answered, headerJson, rpc, send, upload } from './service-client.ts';
 
@@ -57,6 +58,18 @@ export const PATH_FIELDS: readonly PathField[] = [
       const from = (await newFile(service)).path;
       const { json } = await rpc(service, 'files/copy_reference/get', { path: from });
       return rpc(service, 'files/copy_reference/save', { ...pick(json), path });
+    },
+  },
+  {
+    route: 'files/save_url',
+    field: 'path',
+    allows: PLAIN,
+    names: 'new',
+    call: async (service, path) => {
+      const { path: from } = await newFile(service);
+      const { json } = await rpc(service, 'files/get_temporary_link', { path: from });
+      const launched = await launchSave(service, (json as { link: string }).link, path);
+      return launched.status === 200 ? { ...launched, json: await endOfSave(service, launched) } : launched;
     },
   },
   ...['files/tags/add', 'files/tags/remove'].map(
@@ -302,6 +315,7 @@ export const WITHOUT_PATH = [
   'files/list_folder/longpoll',
   'files/move_batch/check',
   'files/move_batch/check_v2',
+  'files/save_url/check_job_status',
   'files/search/continue_v2',
   'files/upload_session/append',
   'files/upload_session/append_batch',

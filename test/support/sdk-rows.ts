@@ -166,6 +166,10 @@ export const SDK_ROWS = {
     'files/tags/get': ['path/not_found'],
     'files/tags/remove': ['path/not_found', 'tag_not_present'],
   },
+  'save-url': {
+    'files/save_url': ['invalid_url', 'path/malformed_path'],
+    'files/save_url/check_job_status': ['invalid_async_job_id'],
+  },
   'first-version': {
     'files/alpha/get_metadata': ['properties_error/property_group_not_found'],
     'files/alpha/upload': ['path/conflict/file'],

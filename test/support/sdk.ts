@@ -28,8 +28,8 @@ export interface SdkClients {
 }
 
 /** A new service, and the SDK as its user and as its app. */
-export async function startSdkService() {
-  const service = await startTestService();
+export async function startSdkService(options: Parameters<typeof startTestService>[0] = {}) {
+  const service = await startTestService(options);
   const clients = sdkClients(service);
   return { service, clients, sdk: clients.user, app: clients.app };
 }

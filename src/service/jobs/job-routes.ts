@@ -2,15 +2,16 @@ import { failure, refused } from '../failures.ts';
 import { NO_REFUSALS } from '../refusals.ts';
 import { type Call, type Caller, type Route, rpc } from '../route.ts';
 import { required, string } from '../schema.ts';
-import type { JobResult } from './jobs.ts';
+import type { JobLine, JobResult } from './jobs.ts';
 
 /** LaunchResultBase: the job that `check` tells of. Only functions with the same `kind` can ask for it. */
 export function launch(
   { jobs, caller }: Call<Caller>,
   kind: string,
   work: (closing: AbortSignal) => Promise<JobResult>,
+  line?: JobLine,
 ): object {
-  return { '.tag': 'async_job_id', async_job_id: jobs.start(caller.owner, kind, work) };
+  return { '.tag': 'async_job_id', async_job_id: jobs.start(caller.owner, kind, work, line) };
 }
 
 /** What a batch came to that was done: the outcomes of its entries. */

@@ -1,28 +1,37 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import PQueue from 'p-queue';
+import type { FileMetadata } from '../../api/wire.ts';
 import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { contention } from '../failures.ts';
 import type { CursorOwner } from '../storage/storage.ts';
 
 /** What a finished job comes to, as the function that asks for it answers: a union with its tag. */
-export interface JobResult {
-  readonly '.tag': 'complete' | 'failed';
-  /** Of a batch. */
-  readonly entries?: readonly object[];
-  readonly failed?: object;
-}
+export type JobResult =
+  | { readonly '.tag': 'complete'; readonly entries: readonly object[] }
+  | (FileMetadata & { readonly '.tag': 'complete' })
+  | { readonly '.tag': 'failed'; readonly failed: object };
 
 /** `undefined`: there is no such job, or it is another's. */
 export type JobState = JobResult | 'in-progress' | 'failed' | undefined;
 
-/** Batches that are worked off after their call was answered. They live as long as the process. */
+/** Jobs of an account that wait for each other, and not for those of its other lines. */
+export interface JobLine {
+  readonly name: string;
+  /** How many run at the same time. */
+  readonly atOnce: number;
+}
+
+type Work = (closing: AbortSignal) => Promise<JobResult>;
+
+/** Work that goes on after its call was answered. It lives as long as the process. */
 export interface Jobs {
   /**
-   * Puts `work` behind the account's earlier jobs; the job's id. `kind` is what may ask for it. Work that takes
-   * long stops at `closing`. Throws 429 when the account has too many waiting.
+   * Puts `work` into the account's `line`, and returns the job's id. `kind` is what may ask for it. Work that takes
+   * long stops at `closing`. Throws 429 when too many of the account's jobs wait in the line.
    */
-  start(owner: CursorOwner, kind: string, work: (closing: AbortSignal) => Promise<JobResult>): string;
+  start(owner: CursorOwner, kind: string, work: Work, line?: JobLine): string;
   state(owner: CursorOwner, kind: string, id: string): JobState;
   /** Clears away what can be asked for no longer. */
   forgetOld(): void;
@@ -30,8 +39,11 @@ export interface Jobs {
   ended(): Promise<void>;
 }
 
-/** Of one account. */
-const WAITING_MAX = 100;
+/** Batches change the tree in the order in which they were asked for. */
+const BATCHES: JobLine = { name: 'batches', atOnce: 1 };
+
+/** Maximum number of jobs in one line of one account. */
+const LINE_MAX = 100;
 
 /** Entries of finished jobs that are remembered: some hundred megabytes at most. */
 const ENTRIES_KEPT_MAX = 250_000;
@@ -50,16 +62,11 @@ interface Job {
 export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
   const running = new Map<string, Job>();
   const ended = new LRUCache<string, Job>({ maxSize: ENTRIES_KEPT_MAX, sizeCalculation: sizeOf });
-  /** The end of each account's line, and how many are in it. */
-  const lines = new Map<string, { readonly end: Promise<void>; readonly waiting: number }>();
+  const lines = new Map<string, PQueue>();
 
   const isOver = ({ ended: end }: Job) => end !== undefined && ageMs(clock, end) >= KEPT_MS;
 
-  async function run(
-    id: string,
-    job: Job,
-    work: (closing: AbortSignal) => Promise<JobResult>,
-  ): Promise<void> {
+  async function run(id: string, job: Job, work: Work): Promise<void> {
     let state: Job['state'];
     try {
       closing.throwIfAborted();
@@ -73,20 +80,19 @@ export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
   }
 
   return {
-    start(owner, kind, work) {
-      const line = lines.get(owner.account) ?? { end: Promise.resolve(), waiting: 0 };
-      if (line.waiting >= WAITING_MAX) throw contention();
+    start(owner, kind, work, { name, atOnce } = BATCHES) {
+      const lineKey = `${owner.account} ${name}`;
+      const line = lines.get(lineKey) ?? new PQueue({ concurrency: atOnce });
+      if (line.size + line.pending >= LINE_MAX) throw contention();
+      lines.set(lineKey, line);
       const id = `dbjid:${randomBytes(24).toString('base64url')}`;
       const job: Job = { owner, kind, state: 'in-progress' };
       running.set(id, job);
-      const end = line.end
-        .then(() => run(id, job, work))
+      void line
+        .add(() => run(id, job, work))
         .then(() => {
-          const now = lines.get(owner.account);
-          if (now && now.waiting > 1) lines.set(owner.account, { ...now, waiting: now.waiting - 1 });
-          else lines.delete(owner.account);
+          if (line.size + line.pending === 0) lines.delete(lineKey);
         });
-      lines.set(owner.account, { end, waiting: line.waiting + 1 });
       return id;
     },
     state(owner, kind, id) {
@@ -99,7 +105,7 @@ export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
       for (const [id, job] of [...ended.entries()]) if (isOver(job)) ended.delete(id);
     },
     async ended() {
-      await Promise.all(Array.from(lines.values(), ({ end }) => end));
+      await Promise.all(Array.from(lines.values(), (line) => line.onIdle()));
     },
   };
 }
@@ -109,5 +115,5 @@ function stackOf(error: unknown): string {
 }
 
 function sizeOf({ state }: Job): number {
-  return typeof state === 'object' ? Math.max(1, state.entries?.length ?? 1) : 1;
+  return typeof state === 'object' && 'entries' in state ? Math.max(1, state.entries.length) : 1;
 }

@@ -2,6 +2,7 @@ import type { Route } from '../route.ts';
 import { COPY_REFERENCE_ROUTES } from './copy-references.ts';
 import { DOWNLOAD_ROUTES } from './download.ts';
 import { METADATA_ROUTES } from './metadata.ts';
+import { SAVE_URL_ROUTES } from './save-url.ts';
 import { SEARCH_ROUTES } from './search.ts';
 import { SHARING_ROUTES } from './sharing.ts';
 import { SHARING_V1_ROUTES } from './sharing-v1.ts';
@@ -25,6 +26,7 @@ const ALL: readonly Route[] = [
   ...TREE_ROUTES,
   ...TREE_BATCH_ROUTES,
   ...COPY_REFERENCE_ROUTES,
+  ...SAVE_URL_ROUTES,
   ...TAG_ROUTES,
   ...SHARING_ROUTES,
   ...SHARING_V1_ROUTES,

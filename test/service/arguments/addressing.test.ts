@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../../src/service/routes/table.ts';
+import { Networks } from '../../../src/util/networks.ts';
 import { type Item, newFile, newFolder, newImage } from '../../support/items.ts';
 import { type Form, PATH_FIELDS, type PathField, READ, WITHOUT_PATH } from '../../support/path-fields.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
@@ -12,7 +13,7 @@ let service: TestService;
 let namespace: string;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await startTestService({ webFiles: { allowedNetworks: new Networks(['127.0.0.1']) } });
   const account = await rpc(service, 'users/get_current_account', null);
   namespace = (account.json as { root_info: { home_namespace_id: string } }).root_info.home_namespace_id;
 });

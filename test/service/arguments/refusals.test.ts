@@ -14,6 +14,7 @@ import { linkPasswords } from '../../../src/service/links/password.ts';
 import { temporaryLinksIn } from '../../../src/service/links/temporary-links.ts';
 import { type Listener, startListener } from '../../../src/service/listener.ts';
 import { Previews } from '../../../src/service/previews/previews.ts';
+import { WebFiles } from '../../../src/service/save-url/web-files.ts';
 import { searchesOf } from '../../../src/service/search/searches.ts';
 import {
   type Storage,
@@ -64,6 +65,7 @@ beforeAll(async () => {
       jobs: jobsOf(systemClock, log, new AbortController().signal),
       previews: new Previews(systemClock),
       searches: searchesOf(),
+      webFiles: new WebFiles(systemClock, log),
       clock: systemClock,
       freeBytes: async () => 0,
       accountWithId: accounts.withId,

@@ -66,6 +66,8 @@ const FIELDS: Readonly<Record<string, string>> = {
   'files/move_v2': RELOCATION,
   'files/permanently_delete': 'path parent_rev',
   'files/restore': 'path rev',
+  'files/save_url': 'path url',
+  'files/save_url/check_job_status': 'async_job_id',
   'files/search': 'path query start max_results mode',
   'files/search/continue_v2': 'cursor',
   'files/search_v2': 'query options match_field_options include_highlights',

@@ -1,0 +1,252 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { SCOPES } from '../../src/service/accounts/scopes.ts';
+import { Networks } from '../../src/util/networks.ts';
+import { pseudoRandomBytes } from '../support/bytes.ts';
+import { eventually } from '../support/eventually.ts';
+import { finished } from '../support/jobs.ts';
+import { DOWNLOAD_FAILED, endOfSave, launchSave } from '../support/save-url.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+import { type Answered, download, put, refusal, refusalIn, rpc } from '../support/service-client.ts';
+import { startWebHost, type WebHost } from '../support/web-host.ts';
+
+const LOOPBACK = new Networks(['127.0.0.1']);
+const NO_SPACE = {
+  '.tag': 'failed',
+  failed: { '.tag': 'path', path: { '.tag': 'insufficient_space' } },
+};
+
+let service: TestService;
+let host: WebHost;
+/** What the host answers. */
+let answer: RequestListener;
+
+beforeAll(async () => {
+  service = await startTestService({ webFiles: { allowedNetworks: LOOPBACK } });
+  host = await startWebHost((request, response) => answer(request, response));
+});
+afterAll(async () => {
+  await service.close();
+  await host.close();
+});
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+async function started(...options: Parameters<typeof startTestService>): Promise<TestService> {
+  const other = await startTestService(...options);
+  closers.push(() => other.close());
+  return other;
+}
+
+const save = (url: string, path: string, token?: string) => launchSave(service, url, path, token);
+const ended = (launched: Answered, token?: string) => endOfSave(service, launched, token);
+const saved = async (url: string, path: string) => ended(await save(url, path));
+
+const says =
+  (body: Uint8Array | string, status = 200, headers = {}): RequestListener =>
+  (_request, response) =>
+    void response.writeHead(status, headers).end(body);
+
+describe('files/save_url', () => {
+  test('stores the bytes at a URL as a file, whose folders it makes, and the change feed tells of it', async () => {
+    const bytes = pseudoRandomBytes(9_000_000, 1);
+    answer = says(bytes);
+    const listed = await rpc(service, 'files/list_folder', { path: '', recursive: true });
+    const launched = await save(`${host.url}/film?part=1#top`, '/New/Films/film');
+    expect([launched.status, launched.json]).toEqual([
+      200,
+      { '.tag': 'async_job_id', async_job_id: expect.stringMatching(/^dbjid:/) },
+    ]);
+    const state = await ended(launched);
+    const { json } = await rpc(service, 'files/get_metadata', { path: '/New/Films/film' });
+    expect(state).toEqual({ ...(json as object), '.tag': 'complete' });
+    expect(state).toMatchObject({ size: bytes.length, path_display: '/New/Films/film' });
+    expect(host.asked.at(-1)).toBe('/film?part=1');
+    const { cursor } = listed.json as { cursor: string };
+    const changes = (await rpc(service, 'files/list_folder/continue', { cursor })).json;
+    expect((changes as { entries: { path_lower: string }[] }).entries.map((one) => one.path_lower)).toEqual([
+      '/new',
+      '/new/films',
+      '/new/films/film',
+    ]);
+  });
+
+  test('gives the file another name when its own is taken, also by the same bytes', async () => {
+    answer = says('text');
+    await put(service, '/taken.txt', 'text');
+    expect(await saved(host.url, '/taken.txt')).toMatchObject({
+      '.tag': 'complete',
+      path_display: '/taken (1).txt',
+    });
+    expect((await download(service, '/taken (1).txt')).text).toBe('text');
+  });
+
+  test('sends the password of a URL to its host', async () => {
+    answer = ({ headers }, response) => void response.end(headers.authorization);
+    await saved(host.url.replace('//', '//ann:secret@'), '/authorized');
+    expect((await download(service, '/authorized')).text).toBe(
+      `Basic ${Buffer.from('ann:secret').toString('base64')}`,
+    );
+  });
+
+  test.each([
+    '',
+    'film',
+    '/film',
+    '//host/film',
+    'ftp://example.org/film',
+    'file:///etc/passwd',
+    'data:,text',
+    'http://',
+    'http://exa mple.org/',
+  ])('refuses %j as invalid_url at once', async (url) => {
+    expect(refusalIn(await save(url, '/invalid'))).toEqual(
+      refusal(409, 'invalid_url', { '.tag': 'invalid_url' }),
+    );
+  });
+
+  test('refuses a path that is none with 400, and one that cannot be written to with its WriteError', async () => {
+    expect((await save(host.url, 'x')).status).toBe(400);
+    expect((await save(host.url, 'id:x')).status).toBe(400);
+    expect((await save(host.url, '/')).status).toBe(409);
+    answer = says('text');
+    await put(service, '/file', 'text');
+    for (const [path, reason] of [
+      ['/file/below', { '.tag': 'conflict', conflict: { '.tag': 'file_ancestor' } }],
+      ['/a//b', { '.tag': 'malformed_path' }],
+      ['/Thumbs.db', { '.tag': 'disallowed_name' }],
+    ] as const)
+      expect(await saved(host.url, path), path).toEqual({
+        '.tag': 'failed',
+        failed: { '.tag': 'path', path: reason },
+      });
+  });
+
+  test.each<[string, RequestListener]>([
+    ['404', says('none', 404)],
+    ['500', says('broken', 500)],
+    ['204', says('', 204)],
+    ['401', says('', 401, { 'www-authenticate': 'Basic realm="x"' })],
+    ['bytes in an encoding that was not asked for', says('\x1f\x8b', 200, { 'content-encoding': 'gzip' })],
+    ['a redirect to nowhere', says('', 302)],
+    ['a redirect to a file of this machine', says('', 302, { location: 'file:///etc/passwd' })],
+    ['fewer bytes than its length says', cut({ 'content-length': '100' })],
+    ['chunks without an end', cut({})],
+    ['no HTTP', ({ socket }) => void socket.end('220 smtp\r\n')],
+  ])(
+    'a host that answers %s makes the job fail with download_failed, and stores nothing',
+    async (_what, told) => {
+      answer = told;
+      expect(await saved(host.url, '/failed')).toEqual(DOWNLOAD_FAILED);
+      expect((await rpc(service, 'files/get_metadata', { path: '/failed' })).status).toBe(409);
+    },
+  );
+
+  test('a host that cannot be found or connected to makes the job fail with download_failed', async () => {
+    const gone = await startWebHost(says(''));
+    await gone.close();
+    expect(await saved(gone.url, '/gone')).toEqual(DOWNLOAD_FAILED);
+    expect(await saved('http://davgate.invalid/', '/gone')).toEqual(DOWNLOAD_FAILED);
+  });
+
+  test('follows ten redirects, and no eleventh', async () => {
+    answer = ({ url = '' }, response) => {
+      const left = Number(url.slice(1));
+      if (left === 0) response.end('there');
+      else
+        response.writeHead([301, 302, 303, 307, 308][left % 5] ?? 302, { location: `./${left - 1}` }).end();
+    };
+    expect(await saved(`${host.url}/10`, '/redirected')).toMatchObject({ '.tag': 'complete', size: 5 });
+    expect(await saved(`${host.url}/11`, '/redirected-more')).toEqual(DOWNLOAD_FAILED);
+  });
+});
+
+describe('files/save_url/check_job_status', () => {
+  test('refuses an id that is no job of the account or of this kind with invalid_async_job_id', async () => {
+    const check = (async_job_id: string, token = service.token) =>
+      rpc(service, 'files/save_url/check_job_status', { async_job_id }, { token });
+    const unknown = refusal(409, 'invalid_async_job_id', { '.tag': 'invalid_async_job_id' });
+    expect(refusalIn(await check('dbjid:none'))).toEqual(unknown);
+    const batch = await rpc(service, 'files/delete_batch', { entries: [] });
+    expect(refusalIn(await check((batch.json as { async_job_id: string }).async_job_id))).toEqual(unknown);
+    answer = says('text');
+    const launched = await save(host.url, '/mine');
+    const { async_job_id } = launched.json as { async_job_id: string };
+    expect(refusalIn(await check(async_job_id, await otherToken(service)))).toEqual(unknown);
+    expect(await ended(launched)).toMatchObject({ '.tag': 'complete' });
+  });
+});
+
+describe('a file that is too large', () => {
+  const limitBytes = 1_000_000;
+  /** Sends for as long as somebody takes it. */
+  const endless = (_request: IncomingMessage, response: ServerResponse) => {
+    const more = () => {
+      while (!response.destroyed && response.write(Buffer.alloc(65_536)));
+    };
+    response.on('drain', more);
+    more();
+  };
+
+  test('ends a download without end as soon as the account has no room for it', async () => {
+    const token = await otherToken(service, limitBytes);
+    let closed = false;
+    answer = (request, response) => {
+      response.on('close', () => {
+        closed = true;
+      });
+      endless(request, response);
+    };
+    expect(await ended(await save(host.url, '/endless', token), token)).toEqual(NO_SPACE);
+    await eventually(() => expect(closed).toBe(true));
+    const usage = await rpc(service, 'users/get_space_usage', null, { token });
+    expect(usage.json).toMatchObject({ used: 0 });
+  });
+
+  test('is not read at all when its host says so', async () => {
+    const token = await otherToken(service, limitBytes);
+    answer = (_request, response) => {
+      // None of it comes: who waits for a byte waits for ever.
+      response.writeHead(200, { 'content-length': String(limitBytes + 1) }).flushHeaders();
+    };
+    expect(await ended(await save(host.url, '/long', token), token)).toEqual(NO_SPACE);
+  });
+});
+
+describe('downloads at once', () => {
+  test('are four of an account, do not hold up its batches, and end when the service closes', async () => {
+    const own = await started({ webFiles: { allowedNetworks: LOOPBACK } });
+    const waiting: ServerResponse[] = [];
+    answer = (_request, response) => void waiting.push(response);
+    for (let number = 0; number < 5; number++) await launchSave(own, host.url, `/${number}`);
+    await eventually(() => expect(waiting).toHaveLength(4));
+    expect(await finished(own, 'delete_batch', { entries: [] })).toEqual([]);
+    expect(waiting).toHaveLength(4);
+    waiting[0]?.end('done');
+    await eventually(() => expect(waiting).toHaveLength(5));
+  });
+});
+
+/** Writes a beginning and breaks the connection. */
+function cut(headers: Record<string, string>): RequestListener {
+  return (_request, response) => {
+    response.writeHead(200, headers);
+    response.write('a beginning', () => response.destroy());
+  };
+}
+
+/** A token of a new account. */
+async function otherToken({ service: running }: TestService, limitBytes?: number): Promise<string> {
+  const email = `${Math.random()}@example.org`;
+  const account = running.addAccount({
+    email,
+    givenName: 'O',
+    surname: 'T',
+    mayDeletePermanently: false,
+    ...(limitBytes !== undefined && { limitBytes }),
+  });
+  return await running.grant({ accountId: account.id, scopes: SCOPES });
+}
