@@ -104,7 +104,7 @@ test.each([...ROUTES.values()].filter(({ scope, auth }) => scope === undefined &
 
 test.each([
   'paper/docs/list',
-  'files/save_url',
+  'files/export',
   'files/lock_file_batch',
   'file_properties/templates/add_for_user',
   'file_requests/list_v2',

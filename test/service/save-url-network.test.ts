@@ -206,7 +206,7 @@ describe('a host that is slow', () => {
     expect((await rpc(service, 'files/save_url/check_job_status', { async_job_id })).json).toEqual({
       '.tag': 'in_progress',
     });
-    await clock.advance(60_000);
+    await clock.advance(clock.nextMs ?? 0);
     expect(await endOfSave(service, launched)).toEqual(DOWNLOAD_FAILED);
     expect(reasons()).toEqual(['it took longer than 900000 ms']);
   });
