@@ -18,18 +18,21 @@ import { wordsOf } from './words.ts';
 const HELP = `The embedded storage service alone: the API over a local folder.
 
 Usage: davgate service [--listen HOST:PORT] [--data DIR] [--tls-cert FILE --tls-key FILE] [--content-listen HOST:PORT]
-                       [--public-url URL] [--trusted-proxy CIDR] [--fault NAME=NUMBER]...
+                       [--public-url URL] [--content-public-url URL] [--trusted-proxy CIDR] [--fault NAME=NUMBER]...
        davgate service app|account|token --help     manages its apps, accounts and tokens
        davgate service check --help                 looks for damage in its files
 
   --listen HOST:PORT  where to serve; default 127.0.0.1:8766. It plays the base, content and notify roles
-  --tls-cert FILE     serve https with this certificate (PEM)
+  --tls-cert FILE     serve https with this certificate (PEM); SIGHUP makes davgate read it again
   --tls-key FILE      the certificate's private key (PEM)
   --content-listen HOST:PORT
                       a second address, for functions that carry file bytes (content_url). Each address then refuses the
                       functions of the other, as the real service's hosts do
   --public-url URL    the address under which people reach the service: shared links begin with it. Default: what it
                       listens on, with this machine's name for 0.0.0.0
+  --content-public-url URL
+                      the address under which clients reach --content-listen behind a reverse proxy: temporary links begin
+                      with it. Default for these: --public-url
   --data DIR          its files; default $XDG_DATA_HOME/davgate-service
   --trusted-proxy CIDR  reverse proxies that say truly where a request comes from; several with commas between
   --fault NAME=NUMBER a fault to meet, for tests of a client; repeatable
@@ -45,10 +48,11 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
   const values = valuesOf(args);
   const { listen, data, fault, help, 'trusted-proxy': proxy } = values;
   if (help) return console.log(HELP);
+  const addresses = addressesOf(values);
   const service = await startService({
     dataDirectory: serviceDirectory(data, environment),
     listen: parseAddress({ text: listen ?? '127.0.0.1:8766', origin: '--listen' }),
-    ...addressesOf(values),
+    ...addresses,
     clock: systemClock,
     log: terminalLog,
     trustedProxies: trustedProxiesOf(
@@ -56,19 +60,20 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
     ),
     faults: faultsOf(fault ?? []),
   });
+  const contentUrl = addresses.contentPublicUrl ?? service.contentUrl;
   const { email, password, appKey, appSecret, token, refreshToken } = await service.provision();
   // Listened for before anybody can read that it serves.
-  const stopped = untilAskedToStop();
+  const stopped = untilAskedToStop(addresses.tls === undefined ? undefined : () => renewCertificate(service));
   console.log(`
 The storage service is at  ${service.url}
-  ${rolesOf(service)}
+  ${rolesOf(service.url, contentUrl)}
   sign-in        ${email}  ${password ?? '(the password that was set)'}
   app key        ${appKey}
   app secret     ${appSecret}
   access token   ${token}
   refresh token  ${refreshToken}
 
-A drive on it:  DAVGATE_TOKEN=${token} davgate --api-url ${service.url}${contentFlag(service)}
+A drive on it:  DAVGATE_TOKEN=${token} davgate --api-url ${service.url}${contentFlag(service.url, contentUrl)}
 
 Press Ctrl+C to stop.
 `);
@@ -76,12 +81,23 @@ Press Ctrl+C to stop.
   await service.close();
 }
 
-function rolesOf({ url, contentUrl }: RunningService): string {
+/** A certificate that cannot be used is no reason to end: the one before goes on. */
+function renewCertificate(service: RunningService): void {
+  try {
+    service.renewCertificate();
+    terminalLog.info('the certificate is reloaded');
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    terminalLog.error('the certificate is not reloaded, the one before stays', { reason });
+  }
+}
+
+function rolesOf(url: string, contentUrl: string): string {
   if (contentUrl === url) return 'base_url, content_url and notify_url are all this address';
   return `base_url and notify_url are this address\n  content_url    ${contentUrl}`;
 }
 
-function contentFlag({ url, contentUrl }: RunningService): string {
+function contentFlag(url: string, contentUrl: string): string {
   return contentUrl === url ? '' : ` --content-url ${contentUrl}`;
 }
 
@@ -91,6 +107,7 @@ interface Values {
   readonly 'tls-key'?: string | undefined;
   readonly 'content-listen'?: string | undefined;
   readonly 'public-url'?: string | undefined;
+  readonly 'content-public-url'?: string | undefined;
   readonly data?: string | undefined;
   readonly 'trusted-proxy'?: string | undefined;
   readonly fault?: string[] | undefined;
@@ -104,6 +121,7 @@ function valuesOf(args: readonly string[]): Values {
     'tls-key': { type: 'string' },
     'content-listen': { type: 'string' },
     'public-url': { type: 'string' },
+    'content-public-url': { type: 'string' },
     data: { type: 'string' },
     'trusted-proxy': { type: 'string' },
     fault: { type: 'string', multiple: true },
@@ -113,13 +131,16 @@ function valuesOf(args: readonly string[]): Values {
 }
 
 /** Throws `ConfigError`. */
-function addressesOf(values: Values): Pick<ServiceOptions, 'contentListen' | 'publicUrl' | 'tls'> {
+function addressesOf(
+  values: Values,
+): Pick<ServiceOptions, 'contentListen' | 'contentPublicUrl' | 'publicUrl' | 'tls'> {
   const [certFile, keyFile] = [values['tls-cert'], values['tls-key']];
   if (certFile !== undefined && keyFile === undefined)
     throw new ConfigError('--tls-cert: a certificate without its key; give --tls-key too');
   if (keyFile !== undefined && certFile === undefined)
     throw new ConfigError('--tls-key: a key without its certificate; give --tls-cert too');
   const [content, publicUrl] = [values['content-listen'], values['public-url']];
+  const contentPublicUrl = values['content-public-url'];
   return {
     ...(certFile !== undefined && keyFile !== undefined && { tls: { certFile, keyFile } }),
     ...(content !== undefined && {
@@ -127,6 +148,12 @@ function addressesOf(values: Values): Pick<ServiceOptions, 'contentListen' | 'pu
     }),
     ...(publicUrl !== undefined && {
       publicUrl: parseUrl({ text: publicUrl, origin: '--public-url' }, 'https://files.example.com'),
+    }),
+    ...(contentPublicUrl !== undefined && {
+      contentPublicUrl: parseUrl(
+        { text: contentPublicUrl, origin: '--content-public-url' },
+        'https://content.example.com',
+      ),
     }),
   };
 }

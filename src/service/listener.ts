@@ -27,6 +27,8 @@ export interface Listener {
   readonly url: string;
   /** Likewise, as other machines can reach it. */
   readonly publicUrl: string;
+  /** Uses this certificate for new connections. Throws `CertificateError`, and then goes on with the old one. */
+  replaceCertificate(tls: CertificateFiles): void;
   /** Takes no more requests, waits for those under way (bounded), and ends all connections and what they had begun. */
   close(): Promise<void>;
 }
@@ -59,6 +61,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   return {
     url: server.url.replace(/\/$/, ''),
     publicUrl: urlFromOutside(listen.host, server.port, tls !== undefined),
+    replaceCertificate: (files) => server.replaceCertificate(files),
     async close() {
       await server.close();
       await server.idle();

@@ -35,6 +35,8 @@ export interface Rooms extends Registry {
   readonly accountWithId: (id: string) => Account;
   /** Without a slash at the end; where shared links lead. */
   readonly webUrl: () => string;
+  /** Likewise, where temporary links lead. */
+  readonly contentUrl: () => string;
   /** Aborted when the service closes: whoever waits should answer. */
   readonly closing: AbortSignal;
 }

@@ -45,6 +45,8 @@ export interface ServiceOptions {
   readonly log: Log;
   /** Where shared links lead, if not to the listener itself: `https://files.example`, perhaps with a path. */
   readonly publicUrl?: string;
+  /** Where file bytes go in and out and temporary links lead, if not to the service itself: behind a proxy, say. */
+  readonly contentPublicUrl?: string;
   /** For tests of clients; all off when absent. */
   readonly faults?: FaultSettings;
   /** How much it takes of clients, and how long it waits for them, where that differs from the default. */
@@ -83,6 +85,11 @@ export interface RunningService {
   addAccount(account: NewAccount): Account;
   /** An access token for an account, under the default account's app. */
   grant(request: GrantRequest): Promise<string>;
+  /**
+   * Reads the certificate's files again and uses it for new connections. Throws `CertificateError`, and then goes on with
+   * the old one.
+   */
+  renewCertificate(): void;
   /** From now on links lead below `url`, which passes requests on to the service: `https://drive.example/.davgate`. */
   leadLinksTo(url: string): void;
   /** Puts these faults in place of those that were on. Throws `FaultSettingError`. */
@@ -110,7 +117,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
 async function serve(options: ServiceOptions, storage: Storage, faults: Faults): Promise<RunningService> {
   const { dataDirectory, clock, log } = options;
-  let publicUrl = options.publicUrl === undefined ? undefined : checkedPublicUrl(options.publicUrl);
+  let publicUrl = checkedPublicUrl(options.publicUrl);
+  const contentPublicUrl = checkedPublicUrl(options.contentPublicUrl);
   const database = openDatabase(dataDirectory);
   const registry = registryIn(database);
   const { accounts, tokens } = registry;
@@ -119,6 +127,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   const previews = new Previews(clock, options.renderProcess);
   const jobs = jobsOf(clock, log, closing.signal);
   let listeners: Listeners | undefined;
+  const webUrl = () => publicUrl ?? listeners?.base.publicUrl ?? '';
   const rooms: Rooms = {
     storage,
     links: linksIn(database),
@@ -134,11 +143,13 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     clock,
     freeBytes: () => freeBytesOf(dataDirectory),
     accountWithId: (id) => withHome(accounts.withId(id)),
-    webUrl: () => publicUrl ?? listeners?.base.publicUrl ?? '',
+    webUrl,
+    contentUrl: () => contentPublicUrl ?? webUrl(),
     closing: closing.signal,
   };
   try {
-    listeners = await startListeners(options, frontOf(roomsUnderFaults(rooms, faults), faults, log));
+    const front = frontOf(roomsUnderFaults(rooms, faults), faults, log);
+    listeners = await startListeners({ ...options, publicUrl, contentPublicUrl }, front);
   } catch (error) {
     database.close();
     throw error;
@@ -187,6 +198,10 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
       const { appKey } = await provisionOnce();
       return tokens.grantAccess(clock.now(), { accountId, appKey, scopes }, expiresMs);
     },
+    renewCertificate() {
+      const { tls } = options;
+      if (tls) for (const listener of [base, content]) listener?.replaceCertificate(tls);
+    },
     leadLinksTo(url) {
       publicUrl = checkedPublicUrl(url);
     },
@@ -204,18 +219,27 @@ interface Listeners {
   readonly content: Listener | undefined;
 }
 
+type ListenerOptions = Omit<ServiceOptions, 'publicUrl' | 'contentPublicUrl'> & {
+  readonly publicUrl: string | undefined;
+  readonly contentPublicUrl: string | undefined;
+};
+
 /** Opens one port or two; none stays open when it throws. */
 async function startListeners(
-  { listen, contentListen, tls, limits, trustedProxies, clock, log }: ServiceOptions,
+  options: ListenerOptions,
   front: ReturnType<typeof frontOf>,
 ): Promise<Listeners> {
+  const { listen, contentListen, tls, limits, trustedProxies, clock, log } = options;
   const needs = { tls, limits, trustedProxies, clock, log };
   if (!contentListen)
     return { base: await startListener({ ...needs, listen, answer: front }), content: undefined };
   let other: Listener | undefined;
-  const ofBase = { role: 'base', otherUrl: () => other?.publicUrl ?? '' } as const;
+  const ofBase = {
+    role: 'base',
+    otherUrl: () => options.contentPublicUrl ?? other?.publicUrl ?? '',
+  } as const;
   const base = await startListener({ ...needs, listen, answer: (exchange) => front(exchange, ofBase) });
-  const ofContent = { role: 'content', otherUrl: () => base.publicUrl } as const;
+  const ofContent = { role: 'content', otherUrl: () => options.publicUrl ?? base.publicUrl } as const;
   try {
     const answer = (exchange: Exchange) => front(exchange, ofContent);
     other = await startListener({ ...needs, listen: contentListen, answer });
@@ -227,7 +251,8 @@ async function startListeners(
 }
 
 /** Without a slash at the end. */
-function checkedPublicUrl(text: string): string {
+function checkedPublicUrl(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPublic = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !text.includes('@');
   if (!isPublic)

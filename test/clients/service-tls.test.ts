@@ -1,8 +1,14 @@
 import { once } from 'node:events';
+import { copyFile, writeFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buffer } from 'node:stream/consumers';
+import { connect } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pseudoRandomBytes } from '../support/bytes.ts';
 import { type Certificate, makeCertificate } from '../support/certificate.ts';
+import { eventually } from '../support/eventually.ts';
 import {
   matchOutput,
   runProgram,
@@ -70,6 +76,87 @@ test('a drive works on a service with https, a host for content and a public add
   expect(await service.stop()).toBe(0);
 });
 
+describe('SIGHUP to davgate service', () => {
+  const file = (name: string) => join(directory.path, name);
+
+  async function useCertificate({ file: cert }: Certificate): Promise<void> {
+    await copyFile(cert, file('cert.pem'));
+    await copyFile(join(cert, '..', 'key.pem'), file('key.pem'));
+  }
+
+  /** The certificate that a new connection is shown. */
+  async function shownCertificate(url: string): Promise<string> {
+    const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port), rejectUnauthorized: false });
+    await once(socket, 'secureConnect');
+    const { fingerprint256 } = socket.getPeerCertificate();
+    socket.destroy();
+    return fingerprint256;
+  }
+
+  const call = async (url: string, name: string, token: string, path: string, body: Buffer) => {
+    const asked = requestTls(`${url}/2/files/${name}`, {
+      method: 'POST',
+      rejectUnauthorized: false,
+      agent: false,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/octet-stream',
+        'dropbox-api-arg': JSON.stringify({ path }),
+      },
+    });
+    asked.end(body);
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]; // 'response' hands it on
+    return answer;
+  };
+
+  test('makes it use a renewed certificate on both addresses while a download goes on', async () => {
+    const other = await makeCertificate(['localhost'], '127.0.0.1');
+    await useCertificate(certificate);
+    const args = [
+      '--tls-cert',
+      file('cert.pem'),
+      '--tls-key',
+      file('key.pem'),
+      '--content-listen',
+      '127.0.0.1:0',
+    ];
+    const service = await startServiceProgram(file('renewed'), ...args);
+    const contentUrl = /content_url +(\S+)/.exec(service.output())?.[1] ?? '';
+    const bytes = pseudoRandomBytes(24 * 2 ** 20, 7);
+    const uploaded = await call(contentUrl, 'upload', service.token, '/film', bytes);
+    expect(uploaded.resume().statusCode).toBe(200);
+    const before = await shownCertificate(service.url);
+    const download = await call(contentUrl, 'download', service.token, '/film', Buffer.alloc(0));
+    await once(download, 'readable');
+
+    await useCertificate(other);
+    process.kill(service.pid, 'SIGHUP');
+    await eventually(() => expect(service.output()).toMatch(/the certificate is reloaded/));
+    const after = [await shownCertificate(service.url), await shownCertificate(contentUrl)];
+    expect(after[0]).not.toBe(before);
+    expect(after[1]).toBe(after[0]);
+    expect((await buffer(download)).equals(bytes)).toBe(true);
+
+    await writeFile(file('key.pem'), '');
+    process.kill(service.pid, 'SIGHUP');
+    await eventually(() =>
+      expect(service.output()).toMatch(/the certificate is not reloaded, .* reason="cannot serve https with/),
+    );
+    expect([await shownCertificate(service.url), await shownCertificate(contentUrl)]).toEqual(after);
+    expect(await service.stop()).toBe(0);
+    await other.remove();
+  });
+});
+
+test('davgate service prints the public address of its content host', async () => {
+  const publicUrl = 'https://content.example.org';
+  const args = ['--content-listen', '127.0.0.1:0', '--content-public-url', `${publicUrl}/`];
+  const service = await startServiceProgram(join(directory.path, 'public'), ...args);
+  expect(service.output()).toMatch(/content_url +https:\/\/content\.example\.org\n/);
+  expect(service.output()).toContain(`--api-url ${service.url} --content-url ${publicUrl}\n`);
+  expect(await service.stop()).toBe(0);
+});
+
 test.each([
   [['--tls-cert', 'x.pem'], '--tls-cert: a certificate without its key; give --tls-key too'],
   [['--tls-key', 'x.pem'], '--tls-key: a key without its certificate; give --tls-cert too'],
@@ -81,6 +168,10 @@ test.each([
   [
     ['--public-url', 'files.example.org'],
     '--public-url: "files.example.org" is not an address like https://',
+  ],
+  [
+    ['--content-public-url', 'content.example.org'],
+    '--content-public-url: "content.example.org" is not an address like https://',
   ],
 ])('davgate service %j ends with exit code 2 and says what is wrong', async (args, text) => {
   const words = ['service', '--listen', '127.0.0.1:0', '--data', join(directory.path, 'none'), ...args];

@@ -85,6 +85,75 @@ describe('a service with an address of its own for file bytes', () => {
   });
 });
 
+describe('a service with public addresses', () => {
+  const publicUrl = 'https://files.example.org';
+  const contentPublicUrl = 'https://content.example.org/davgate';
+  let service: TestService;
+  let contentUrl: string;
+  beforeAll(async () => {
+    service = await startTestService({
+      contentListen: anyPort,
+      publicUrl: `${publicUrl}/`,
+      contentPublicUrl: `${contentPublicUrl}/`,
+    });
+    ({ contentUrl } = service.service);
+    await put({ ...service, url: contentUrl }, '/file', 'bytes');
+  });
+  afterAll(() => service.close());
+
+  test('makes temporary links at that of the content host, which serves them', async () => {
+    const { json } = await rpc(service, 'files/get_temporary_link', { path: '/file' });
+    const { link } = json as { link: string };
+    expect(link.startsWith(`${contentPublicUrl}/cd/0/get/`)).toBe(true);
+    expect((await send(link.replace(contentPublicUrl, contentUrl), {})).text).toBe('bytes');
+  });
+
+  test('makes temporary links for uploads at that of the content host, which serves them', async () => {
+    const commit_info = { path: '/sent' };
+    const { json } = await rpc(service, 'files/get_temporary_upload_link', { commit_info });
+    const { link } = json as { link: string };
+    expect(link.startsWith(`${contentPublicUrl}/apitul/1/`)).toBe(true);
+    const headers = { 'content-type': 'application/octet-stream' };
+    const sent = await send(link.replace(contentPublicUrl, contentUrl), {
+      method: 'POST',
+      headers,
+      body: 'x',
+    });
+    expect(sent.status).toBe(200);
+  });
+
+  test('makes shared links at that of the base host', async () => {
+    expect((await sharedLink(service, '/file')).startsWith(`${publicUrl}/scl/fi/`)).toBe(true);
+  });
+
+  test('refuses the functions of the other host with its public address', async () => {
+    expect((await call(service.url, 'files/download')).text).toContain(
+      `issue the request to ${contentPublicUrl}`,
+    );
+    expect((await call(contentUrl, 'files/get_metadata')).text).toContain(
+      `issue the request to ${publicUrl}`,
+    );
+    expect((await send(contentUrl, {})).text).toContain(`all else is at ${publicUrl}`);
+  });
+});
+
+test('temporary links begin with the public address where the content host has none of its own', async () => {
+  const service = await startTestService({ contentListen: anyPort, publicUrl: 'https://files.example.org' });
+  try {
+    await put({ ...service, url: service.service.contentUrl }, '/file', 'bytes');
+    const { json } = await rpc(service, 'files/get_temporary_link', { path: '/file' });
+    expect((json as { link: string }).link).toMatch(/^https:\/\/files\.example\.org\/cd\//);
+  } finally {
+    await service.close();
+  }
+});
+
+test('a public address that is none is refused at the start', async () => {
+  await expect(startTestService({ contentPublicUrl: 'content.example.org' })).rejects.toThrow(
+    '"content.example.org" is no public address: give one like https://files.example',
+  );
+});
+
 test('a service on one address answers every function there', async () => {
   const service = await startTestService();
   try {

@@ -19,13 +19,13 @@ const DOWNLOAD = { prefix: '/cd/0/get/', suffix: '/file' };
 const UPLOAD_PREFIX = '/apitul/1/';
 
 /** Where a file's bytes can be fetched without a token. */
-export function downloadUrl(webUrl: string, secret: string): string {
-  return `${webUrl}${DOWNLOAD.prefix}${secret}${DOWNLOAD.suffix}`;
+export function downloadUrl(contentUrl: string, secret: string): string {
+  return `${contentUrl}${DOWNLOAD.prefix}${secret}${DOWNLOAD.suffix}`;
 }
 
 /** Where a file's bytes can be sent without a token. */
-export function uploadUrl(webUrl: string, secret: string): string {
-  return `${webUrl}${UPLOAD_PREFIX}${secret}`;
+export function uploadUrl(contentUrl: string, secret: string): string {
+  return `${contentUrl}${UPLOAD_PREFIX}${secret}`;
 }
 
 export function isTemporaryPath(path: string): boolean {

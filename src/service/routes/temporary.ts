@@ -18,13 +18,13 @@ const temporaryLink = rpc({
   scope: 'files.content.read',
   argument: { path: required(readPath) },
   refusals: LOOKUP,
-  handle: ({ argument, caller: { account }, storage, temporaryLinks, clock, webUrl }) => {
+  handle: ({ argument, caller: { account }, storage, temporaryLinks, clock, contentUrl }) => {
     const address = exceptRoot(argument.path, account.namespace);
     const file = readableFile(storage.stat(account.namespace, address, false));
     const nowMs = clock.now();
     const target = { kind: 'download', accountId: account.id, rev: file.rev } as const;
     const secret = temporaryLinks.add(target, nowMs + LINK_SECONDS * 1000);
-    return { metadata: fileMetadata(file), link: downloadUrl(webUrl(), secret) };
+    return { metadata: fileMetadata(file), link: downloadUrl(contentUrl(), secret) };
   },
 });
 
@@ -44,11 +44,11 @@ const temporaryUploadLink = rpc({
     duration: withDefault(number({ min: UPLOAD_LINK_SECONDS_MIN, max: LINK_SECONDS }), LINK_SECONDS),
   },
   refusals: NO_REFUSALS,
-  handle: ({ argument, caller, temporaryLinks, clock, webUrl }) => {
+  handle: ({ argument, caller, temporaryLinks, clock, contentUrl }) => {
     const nowMs = clock.now();
     const target = { kind: 'upload', accountId: caller.account.id, commit: argument.commit_info } as const;
     const secret = temporaryLinks.add(target, nowMs + argument.duration * 1000);
-    return { link: uploadUrl(webUrl(), secret) };
+    return { link: uploadUrl(contentUrl(), secret) };
   },
 });
 

@@ -70,6 +70,7 @@ beforeAll(async () => {
       freeBytes: async () => 0,
       accountWithId: accounts.withId,
       webUrl: () => 'http://service',
+      contentUrl: () => 'http://service',
       closing: new AbortController().signal,
     },
     new Faults({}, systemClock),
