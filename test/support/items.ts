@@ -29,6 +29,12 @@ export async function newImage(service: TestService): Promise<Item> {
   return { path, id: String(id), rev: String(rev) };
 }
 
+export async function newTable(service: TestService): Promise<Item> {
+  const path = `/tables/Table ${made++}.csv`;
+  const { id, rev } = await put(service, path, `bytes,of\n${path},\n`);
+  return { path, id: String(id), rev: String(rev) };
+}
+
 export async function newFolder(service: TestService): Promise<Item> {
   const path = `/Folder ${made++}`;
   const { rev } = await put(service, `${path}/x`, `bytes of ${path}`);

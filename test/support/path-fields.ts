@@ -19,7 +19,7 @@ export interface PathField {
   readonly field: string;
   readonly allows: readonly Form[];
   /** What the address names; `new` is a name that is free, in a folder that has the id. */
-  readonly names: 'file' | 'image' | 'folder' | 'new';
+  readonly names: 'file' | 'image' | 'table' | 'folder' | 'new';
   /** Calls the function. Returns what it answered, and the entry of a batch with its own outcome. */
   readonly call: (service: TestService, address: string, item: Item) => Promise<Answered>;
   /** Whether a form that is not one is the upload's own 409, and not 400. */
@@ -98,6 +98,13 @@ export const PATH_FIELDS: readonly PathField[] = [
     allows: READ,
     names: 'file',
     call: (service, path) => read(service, 'files/download', { path }),
+  },
+  {
+    route: 'files/get_preview',
+    field: 'path',
+    allows: READ,
+    names: 'table',
+    call: (service, path) => read(service, 'files/get_preview', { path }),
   },
   {
     route: 'files/get_thumbnail',

@@ -112,6 +112,13 @@ export const SDK_ROWS = {
   content: {
     'files/download': ['path/malformed_path', 'path/not_file', 'path/not_found'],
     'files/download_zip': ['path/malformed_path', 'path/not_folder', 'path/not_found'],
+    'files/get_preview': [
+      'path/malformed_path',
+      'path/not_file',
+      'path/not_found',
+      'unsupported_content',
+      'unsupported_extension',
+    ],
     'files/get_temporary_link': ['path/malformed_path', 'path/not_file', 'path/not_found'],
     'files/get_temporary_upload_link': [],
     'files/get_thumbnail_batch': ['too_many_files'],

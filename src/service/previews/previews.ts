@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../util/clock.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
+import type { Html } from '../../web/html.ts';
 import type { Renderings, RenderKind } from './render-process.ts';
 import { Renderer, type Unrendered } from './renderer.ts';
 
@@ -15,17 +16,21 @@ type Result<Kind extends RenderKind> = Renderings[Kind]['result'];
 /** What files look like, rendered in processes of their own. Texts do not wait for images: each kind has its process. */
 export class Previews {
   readonly text: RenderedViews<'text'>;
+  readonly table: RenderedViews<'table'>;
   readonly thumbnail: RenderedViews<'thumbnail'>;
 
   /** `program`: the built `render-process.js`. */
   constructor(clock: Clock, program = new URL('./render-process.js', import.meta.url)) {
-    this.text = new RenderedViews('text', new Renderer(clock, program), ({ markup }) => markup.length * 2);
+    const markupBytes = ({ markup }: Html) => markup.length * 2;
+    this.text = new RenderedViews('text', new Renderer(clock, program), markupBytes);
+    this.table = new RenderedViews('table', new Renderer(clock, program), markupBytes);
     this.thumbnail = new RenderedViews('thumbnail', new Renderer(clock, program), ({ length }) => length);
   }
 
   /** Ends the processes. What they work on fails. */
   close(): void {
     this.text.close();
+    this.table.close();
     this.thumbnail.close();
   }
 }

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import type { Html } from '../../web/html.ts';
 import type { RenderedText } from '../../web/link/text.ts';
 import type { NoThumbnail, Wanted } from '../thumbnails/render.ts';
 
@@ -7,6 +8,12 @@ export interface Renderings {
   readonly text: {
     readonly task: { readonly name: string; readonly text: string };
     readonly result: RenderedText;
+  };
+  readonly table: {
+    /** CSV. */
+    readonly task: { readonly name: string; readonly text: string; readonly isCut: boolean };
+    /** A whole page. */
+    readonly result: Html;
   };
   readonly thumbnail: {
     readonly task: { readonly bytes: Uint8Array; readonly wanted: Wanted };
@@ -26,6 +33,10 @@ async function render(request: RenderRequest): Promise<Renderings[RenderKind]['r
   if (request.kind === 'thumbnail') {
     const { renderThumbnail } = await import('../thumbnails/render.ts');
     return renderThumbnail(Buffer.from(request.task.bytes), request.task.wanted);
+  }
+  if (request.kind === 'table') {
+    const { csvPage } = await import('../../web/csv-page.ts');
+    return csvPage(request.task);
   }
   const { renderText } = await import('../../web/link/text.ts');
   return renderText(request.task.name, request.task.text);

@@ -2,6 +2,7 @@ import type { Route } from '../route.ts';
 import { COPY_REFERENCE_ROUTES } from './copy-references.ts';
 import { DOWNLOAD_ROUTES } from './download.ts';
 import { METADATA_ROUTES } from './metadata.ts';
+import { PREVIEW_ROUTES } from './preview.ts';
 import { SAVE_URL_ROUTES } from './save-url.ts';
 import { SEARCH_ROUTES } from './search.ts';
 import { SHARING_ROUTES } from './sharing.ts';
@@ -22,6 +23,7 @@ const ALL: readonly Route[] = [
   ...DOWNLOAD_ROUTES,
   ...TEMPORARY_ROUTES,
   ...THUMBNAIL_ROUTES,
+  ...PREVIEW_ROUTES,
   ...SEARCH_ROUTES,
   ...TREE_ROUTES,
   ...TREE_BATCH_ROUTES,

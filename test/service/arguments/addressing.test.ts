@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../../src/service/routes/table.ts';
 import { Networks } from '../../../src/util/networks.ts';
-import { type Item, newFile, newFolder, newImage } from '../../support/items.ts';
+import { type Item, newFile, newFolder, newImage, newTable } from '../../support/items.ts';
 import { type Form, PATH_FIELDS, type PathField, READ, WITHOUT_PATH } from '../../support/path-fields.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { type Answered, rpc } from '../../support/service-client.ts';
@@ -19,13 +19,11 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
+const MAKERS = { file: newFile, image: newImage, table: newTable, folder: newFolder, new: newFolder };
+
 /** An item for a case, and what each form calls what the case names. */
 async function itemFor({ names }: PathField): Promise<{ item: Item; addresses: Record<Form, string> }> {
-  const item = await (names === 'file'
-    ? newFile(service)
-    : names === 'image'
-      ? newImage(service)
-      : newFolder(service));
+  const item = await MAKERS[names](service);
   const below = names === 'new' ? '/new' : '';
   const addresses = {
     path: item.path + below,

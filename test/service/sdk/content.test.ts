@@ -31,6 +31,29 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
+describe('files/get_preview', () => {
+  test('a table as HTML, with FileMetadata without a tag', async () => {
+    await sdk.filesUpload({ path: '/Content/Table.csv', contents: 'one,two\n' });
+    const { result } = await sdk.filesGetPreview({ path: '/content/table.csv' });
+    const { content_hash: _, ...shape } = fileShape('/Content/Table.csv', 'Table.csv');
+    expect(sdkResultOf(result)).toMatchObject({ ...shape, size: 8 });
+    expect(sdkBytesOf(result).toString()).toContain('<td>one</td><td>two</td>');
+    expect((await sdk.filesGetPreview({ path: '/None', rev: result.rev })).result).toEqual(result);
+  });
+
+  test('refusals', async () => {
+    await sdk.filesUpload({ path: '/Content/Broken.csv', contents: Buffer.from([0xff, 0, 1]) });
+    for (const [path, refusal] of [
+      ['/None', 'path/not_found'],
+      ['/a//b', 'path/malformed_path'],
+      ['/Content', 'path/not_file'],
+      ['/Content/File', 'unsupported_extension'],
+      ['/Content/Broken.csv', 'unsupported_content'],
+    ] as const)
+      expect(await sdkRefusal(sdk.filesGetPreview({ path }))).toEqual(sdkRefused(refusal));
+  });
+});
+
 describe('files/download and files/download_zip', () => {
   test('the bytes, and FileMetadata without a tag', async () => {
     const { result } = await sdk.filesDownload({ path: '/content/file' });

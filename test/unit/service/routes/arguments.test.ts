@@ -48,6 +48,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   'files/download_zip': 'path',
   'files/get_metadata':
     'path include_media_info include_deleted include_has_explicit_shared_members include_property_groups',
+  'files/get_preview': 'path rev',
   'files/get_temporary_link': 'path',
   'files/get_temporary_upload_link': 'commit_info duration',
   'files/get_thumbnail': 'path format size mode exclude_media_info',

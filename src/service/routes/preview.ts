@@ -1,0 +1,67 @@
+import { exceptRoot } from '../addresses.ts';
+import { textOf } from '../content/file-text.ts';
+import { readableFile } from '../content/readable-file.ts';
+import { failure, refused } from '../failures.ts';
+import { fileMetadata } from '../metadata.ts';
+import { readPath, rev } from '../path-schemas.ts';
+import { LOOKUP } from '../refusals.ts';
+import { type Call, type Caller, download, type MadeContent, type Route } from '../route.ts';
+import { optional, required } from '../schema.ts';
+import type { StoredFile } from '../storage/storage.ts';
+
+/** How much of a table is read, in bytes. */
+const TABLE_MAX_BYTES = 1024 * 1024;
+
+/** Rendered file without its metadata. */
+type Rendition = Pick<MadeContent, 'type' | 'sizeBytes' | 'bytes'>;
+
+/**
+ * A file as PDF or HTML. Of the formats that the real service converts, this one has no converter for those of office
+ * programs: they are `unsupported_extension`, like all that the real service does not convert either.
+ */
+const preview = download({
+  name: 'files/get_preview',
+  scope: 'files.content.read',
+  argument: { path: required(readPath), rev: optional(rev) },
+  refusals: LOOKUP,
+  handle: async (call) => {
+    const { argument, caller, storage } = call;
+    const { namespace } = caller.account;
+    const address = argument.rev ? `rev:${argument.rev}` : exceptRoot(argument.path, namespace);
+    const file = readableFile(storage.stat(namespace, address, false));
+    const render = RENDERERS[/\.([^.]*)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''];
+    if (!render) throw refused(failure('unsupported_extension'));
+    return { ...(await render(call, file)), result: fileMetadata(file) };
+  },
+});
+
+export const PREVIEW_ROUTES: readonly Route[] = [preview];
+
+const RENDERERS: Readonly<
+  Record<string, ((call: Call<Caller>, file: StoredFile) => Promise<Rendition>) | undefined>
+> = { ai: pdfInside, csv: tablePage };
+
+/** Adobe Illustrator saves a PDF, with its own data in addition; only files of the last century are PostScript. */
+async function pdfInside({ storage }: Call<Caller>, file: StoredFile): Promise<Rendition> {
+  const mark = '%PDF-';
+  const beginning: Uint8Array[] = [];
+  for await (const chunk of storage.read(file, { start: 0, end: mark.length })) beginning.push(chunk);
+  if (Buffer.concat(beginning).toString('latin1') !== mark) throw refused(failure('unsupported_content'));
+  const bytes = storage.read(file, undefined, { lent: true });
+  return { type: 'application/pdf', sizeBytes: file.sizeBytes, bytes };
+}
+
+async function tablePage({ storage, previews, signal }: Call<Caller>, file: StoredFile): Promise<Rendition> {
+  const beginning = await textOf(storage, file, TABLE_MAX_BYTES);
+  if (!beginning) throw refused(failure('unsupported_content'));
+  const { name } = file;
+  const page = await previews.table.of(`${file.rev} ${name}`, async () => ({ name, ...beginning }), signal);
+  if (page === 'busy') throw refused(failure('in_progress'));
+  if (page === 'failed') throw refused(failure('unsupported_content'));
+  const bytes = Buffer.from(page.markup);
+  return { type: 'text/html; charset=utf-8', sizeBytes: bytes.length, bytes: only(bytes) };
+}
+
+async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
