@@ -32,6 +32,12 @@ const WAIT_MS_MAX = 1000;
 /** Commits that share one transaction and its fsync. */
 const BATCH_MAX = 256;
 
+/** Changed paths after which a transaction takes no further operation, so that other calls get their turn: some 20 ms. */
+const CHANGES_MAX = 100;
+
+/** Entries of a batch that one transaction takes, as even one that is refused takes time. */
+const ENTRIES_MAX = 50;
+
 /** Rows of removed trees that one transaction clears away: some 20 ms. */
 const REMOVED_ROWS_MAX = 200;
 
@@ -129,16 +135,21 @@ export class Committer {
       else batch[0]?.reject(asRefusal(failure));
       return;
     }
+    // Those that did not fit come first in the next one.
+    this.#queue = batch.slice(answers.length).concat(this.#queue);
     this.committed(transaction);
     for (const answer of answers) answer();
   }
 
-  /** Runs the batch in one transaction; what to tell each caller now that it is durable. */
+  /**
+   * Runs as many operations as fit in one transaction, at least one; what to tell their callers now that it is durable.
+   */
   #transact(batch: readonly Waiting[], transaction: Transaction): (() => void)[] {
     const answers: (() => void)[] = [];
     const tickBefore = this.ticks.last;
     this.database.exec('BEGIN IMMEDIATE');
     for (const { operation, resolve, reject } of batch) {
+      if (isFull(transaction)) break;
       try {
         const result = inSavepoint(this.database, transaction, () => operation(transaction));
         answers.push(() => resolve(result));
@@ -154,21 +165,52 @@ export class Committer {
   }
 }
 
-/** Runs `operation` for one entry after the other; a refused one leaves no trace, and the others go on. */
+/**
+ * Works through `entries` step by step: `step` is given the next ones and returns the outcomes of those it has done, at
+ * least one. A step that is refused as a whole is the outcome of all entries that are left; the first one throws instead.
+ */
+export async function inSteps<E, T>(
+  entries: readonly E[],
+  step: (next: readonly E[]) => Promise<readonly Outcome<T>[]>,
+): Promise<Outcome<T>[]> {
+  const outcomes: Outcome<T>[] = [];
+  try {
+    while (outcomes.length < entries.length) {
+      const next = entries.slice(outcomes.length, outcomes.length + ENTRIES_MAX);
+      for (const outcome of await step(next)) outcomes.push(outcome);
+    }
+    return outcomes;
+  } catch (failure) {
+    if (!(failure instanceof StorageError) || outcomes.length === 0) throw failure;
+    return entries.map((_, index) => outcomes[index] ?? failure);
+  }
+}
+
+/**
+ * Runs `operation` for one entry after the other, until the transaction is full; a refused one leaves no trace, and the
+ * others go on. The outcomes of the entries that were reached, at least one.
+ */
 export function eachInSavepoint<E, T>(
   database: Database,
   transaction: Transaction,
   entries: readonly E[],
   operation: (entry: E) => T,
 ): Outcome<T>[] {
-  return entries.map((entry) => {
+  const outcomes: Outcome<T>[] = [];
+  for (const entry of entries) {
+    if (outcomes.length > 0 && isFull(transaction)) break;
     try {
-      return inSavepoint(database, transaction, () => operation(entry));
+      outcomes.push(inSavepoint(database, transaction, () => operation(entry)));
     } catch (failure) {
-      if (failure instanceof StorageError) return failure;
-      throw failure;
+      if (!(failure instanceof StorageError)) throw failure;
+      outcomes.push(failure);
     }
-  });
+  }
+  return outcomes;
+}
+
+function isFull({ changes }: Transaction): boolean {
+  return changes.length >= CHANGES_MAX;
 }
 
 /** Runs `operation` so that its failure leaves no trace in the transaction. */

@@ -5,7 +5,7 @@ import { BlockBuffers } from './blocks/block-buffers.ts';
 import type { BlockFiles } from './blocks/blocks.ts';
 import { readContent } from './blocks/reading.ts';
 import type { Reserve } from './blocks/reserve.ts';
-import { type Committer, eachInSavepoint } from './committer.ts';
+import { type Committer, eachInSavepoint, inSteps } from './committer.ts';
 import type { Database } from './database.ts';
 import { asRefusal, DamagedBlockError, notFound } from './errors.ts';
 import { isDeletion } from './feed/feed.ts';
@@ -27,7 +27,7 @@ import { restoreRevision, revisionsOf } from './tree/history.ts';
 import type { Listings } from './tree/listing.ts';
 import type { NameIndex } from './tree/name-index.ts';
 import { malformed } from './tree/names.ts';
-import { relocateEntry } from './tree/relocation.ts';
+import { relocateEntries, relocateEntry } from './tree/relocation.ts';
 import { removeEntry, removeEntryForever } from './tree/removal.ts';
 import {
   below,
@@ -161,7 +161,7 @@ function* findNames(
       .map((one) => (isDeletion(one) ? storedDeletion(one) : storedOf(one, directoryTag)));
 }
 
-/** Each entry in a savepoint of its own, all in one transaction; `relocateTogether` without savepoints between. */
+/** Each entry in a savepoint of its own, several in one transaction; `relocateTogether` all of them in one, or none. */
 function batches(
   parts: Parts,
   numberFor: (namespace: string) => number,
@@ -171,17 +171,21 @@ function batches(
   return {
     createFolders: async (namespace, paths, autorename) => {
       const ns = numberFor(namespace);
-      return await committer.run((transaction) =>
-        eachInSavepoint(database, transaction, paths, (path) =>
-          storedFolder(makeFolder(store, transaction, ns, path, autorename)),
+      return await inSteps(paths, (next) =>
+        committer.run((transaction) =>
+          eachInSavepoint(database, transaction, next, (path) =>
+            storedFolder(makeFolder(store, transaction, ns, path, autorename)),
+          ),
         ),
       );
     },
     removeAll: async (namespace, entries) => {
       const ns = numberFor(namespace);
-      const removed = await reserve.commit((transaction) =>
-        eachInSavepoint(database, transaction, entries, ({ address, parentRev }) =>
-          storedOf(removeEntry(store, transaction, ns, address, parentRev), directoryTag),
+      const removed = await inSteps(entries, (next) =>
+        reserve.commit((transaction) =>
+          eachInSavepoint(database, transaction, next, ({ address, parentRev }) =>
+            storedOf(removeEntry(store, transaction, ns, address, parentRev), directoryTag),
+          ),
         ),
       );
       clearAway(parts);
@@ -189,18 +193,18 @@ function batches(
     },
     relocateAll: async (namespace, entries, options) => {
       const ns = numberFor(namespace);
-      return await committer.run((transaction) =>
-        eachInSavepoint(database, transaction, entries, ({ from, to }) =>
-          storedOf(relocateEntry(store, transaction, ns, from, to, options), directoryTag),
+      return await inSteps(entries, (next) =>
+        committer.run((transaction) =>
+          eachInSavepoint(database, transaction, next, ({ from, to }) =>
+            storedOf(relocateEntry(store, transaction, ns, from, to, options), directoryTag),
+          ),
         ),
       );
     },
     relocateTogether: async (namespace, entries, options) => {
       const ns = numberFor(namespace);
       return await committer.run((transaction) =>
-        entries.map(({ from, to }) =>
-          storedOf(relocateEntry(store, transaction, ns, from, to, options), directoryTag),
-        ),
+        relocateEntries(store, transaction, ns, entries, options).map((row) => storedOf(row, directoryTag)),
       );
     },
   };

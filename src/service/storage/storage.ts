@@ -242,7 +242,7 @@ export interface Storage {
     commit: Commit,
     body: Incoming,
   ): Promise<StoredFile>;
-  /** `finish_batch_v2`: closed sessions only; outcomes in the order asked, all in one transaction. */
+  /** `finish_batch_v2`: closed sessions only; outcomes in the order asked. Other calls get their turn in between. */
   finishSessions(
     namespace: string,
     entries: readonly { readonly session: string; readonly offset: number; readonly commit: Commit }[],
@@ -270,7 +270,10 @@ export interface Storage {
     to: string,
     options: { readonly copy: boolean; readonly autorename: boolean },
   ): Promise<Stored>;
-  /** Like `createFolder`, `remove` and `relocate` one after the other, in one transaction; outcomes in order. */
+  /**
+   * Like `createFolder`, `remove` and `relocate` one after the other; outcomes in order. Other calls get their turn in
+   * between.
+   */
   createFolders(
     namespace: string,
     paths: readonly string[],
@@ -285,7 +288,10 @@ export interface Storage {
     entries: readonly { readonly from: string; readonly to: string }[],
     options: { readonly copy: boolean; readonly autorename: boolean },
   ): Promise<readonly Outcome<Stored>[]>;
-  /** Likewise, all of them or none: throws the refusal of the first that is refused. */
+  /**
+   * Likewise, but all of them in one change or none: throws the refusal of the first that is refused. Together they may
+   * take along as many entries as one `relocate`.
+   */
   relocateTogether(
     namespace: string,
     entries: readonly { readonly from: string; readonly to: string }[],

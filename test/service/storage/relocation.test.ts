@@ -135,15 +135,21 @@ test('autorename finds another name', async () => {
   );
 });
 
-test('more than 10,000 files stay where they are', async () => {
+test('more than 10,000 files and folders stay where they are', async () => {
   const storage = await opened();
-  await Promise.all(Array.from({ length: 2501 }, (_, index) => put(storage, `/a/one/${index}`, 'x')));
+  await Promise.all(Array.from({ length: 2500 }, (_, index) => put(storage, `/a/one/${index}`, 'x')));
   // Copies get there faster than uploads.
   for (const copy of ['two', 'three', 'four']) await storage.relocate(HOME, '/a/one', `/${copy}`, COPY);
-  for (const index of [1, 2, 3]) await storage.remove(HOME, `/two/${index}`);
+  for (const index of [1, 2, 3, 4]) await storage.remove(HOME, `/two/${index}`);
   for (const copy of ['two', 'three', 'four']) await storage.relocate(HOME, `/${copy}`, `/a/${copy}`, MOVE);
   expect(await refusal(storage.relocate(HOME, '/a', '/b', MOVE))).toBe('relocation/too_many_files');
   expect(await refusal(storage.relocate(HOME, '/a', '/b', COPY))).toBe('relocation/too_many_files');
   await storage.remove(HOME, '/a/one/1');
+  const pairs = ['one', 'two', 'three', 'four', 'one'].map((name, index) => ({
+    from: `/a/${name}`,
+    to: `/b/${index}`,
+  }));
+  expect(await refusal(storage.relocateTogether(HOME, pairs, COPY))).toBe('relocation/too_many_files');
+  expect(await refusal(() => storage.stat(HOME, '/b', false))).toBe('lookup/not_found');
   expect((await storage.relocate(HOME, '/a', '/b', MOVE)).pathDisplay).toBe('/b');
 });

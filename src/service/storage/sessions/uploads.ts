@@ -4,7 +4,7 @@ import type { BlockFiles, StagedBlock } from '../blocks/blocks.ts';
 import { stagePieces } from '../blocks/pieces.ts';
 import { readBlock } from '../blocks/reading.ts';
 import { release, type Staged, stage } from '../blocks/staging.ts';
-import { type Committer, eachInSavepoint, type Transaction } from '../committer.ts';
+import { type Committer, eachInSavepoint, inSteps, type Transaction } from '../committer.ts';
 import type { Database } from '../database.ts';
 import { DamagedBlockError } from '../errors.ts';
 import {
@@ -147,15 +147,16 @@ export class Uploads {
     });
   }
 
-  /** Closed sessions only; each entry succeeds or fails by itself, all in one transaction. */
+  /** Closed sessions only; each entry succeeds or fails by itself, several in one transaction. */
   finishBatch(
     ns: number,
     entries: readonly (SessionPoint & { readonly commit: Commit })[],
   ): Promise<Outcome<StoredFile>[]> {
-    return untilUnchanged(() => this.#finishAll(ns, entries));
+    return inSteps(entries, (next) => untilUnchanged(() => this.#finishSome(ns, next)));
   }
 
-  async #finishAll(
+  /** Finishes the first of the entries, as many as one transaction takes. */
+  async #finishSome(
     ns: number,
     entries: readonly (SessionPoint & { readonly commit: Commit })[],
   ): Promise<Outcome<StoredFile>[]> {

@@ -43,7 +43,7 @@ export function placeOf(path: string, kind: 'lookup' | 'write'): Place | undefin
 }
 
 /** As `placeOf`, for names that were taken apart already. */
-export function placeOfNames(names: readonly string[], kind: 'lookup' | 'write'): Place {
+function placeOfNames(names: readonly string[], kind: 'lookup' | 'write'): Place {
   for (const name of names) checkName(name, kind);
   const keys = names.map(foldName);
   const nameKey = keys.pop() ?? '';
@@ -60,6 +60,12 @@ export function sizeChecked(place: Place, kind: 'lookup' | 'write' = 'write'): P
 /** The same folder's place for another name. */
 export function renamed(place: Place, name: string): Place {
   return placeOfNames([...place.names.slice(0, -1), name], 'write');
+}
+
+/** The place of the folder that `place` is in, which is not the root. */
+export function parentOf({ parent, names }: Place): Place {
+  const key = parent.slice(0, -1);
+  return { ...splitKey(key), key, names: names.slice(0, -1) };
 }
 
 /** The two parts of a key below the root. */

@@ -5,8 +5,13 @@ import { malformed, type Place, sizeChecked } from './names.ts';
 import { type EntryRow, keyOf } from './tree-rows.ts';
 import { freePlace, kindOf, type Store } from './writes.ts';
 
-/** Files that one move or copy may take along (service-api.md §6.4). */
-const FILES_MAX = 10_000;
+/** Files and folders that one move or copy may take along (service-api.md §6.4). */
+const ENTRIES_MAX = 10_000;
+
+interface Options {
+  readonly copy: boolean;
+  readonly autorename: boolean;
+}
 
 /** Moves or copies a file or a tree (service-api.md §9.3). Never overwrites. */
 export function relocateEntry(
@@ -15,7 +20,31 @@ export function relocateEntry(
   ns: number,
   from: string,
   to: string,
-  options: { readonly copy: boolean; readonly autorename: boolean },
+  options: Options,
+): EntryRow {
+  return relocate(store, transaction, ns, { from, to }, options, { entries: ENTRIES_MAX });
+}
+
+/** Moves or copies one after the other, together no more than one move may take along. */
+export function relocateEntries(
+  store: Store,
+  transaction: Transaction,
+  ns: number,
+  pairs: readonly { readonly from: string; readonly to: string }[],
+  options: Options,
+): EntryRow[] {
+  const room = { entries: ENTRIES_MAX };
+  return pairs.map((pair) => relocate(store, transaction, ns, pair, options, room));
+}
+
+/** Takes the entries that it moves from `room`. */
+function relocate(
+  store: Store,
+  transaction: Transaction,
+  ns: number,
+  { from, to }: { readonly from: string; readonly to: string },
+  options: Options,
+  room: { entries: number },
 ): EntryRow {
   const { tree } = store;
   const source = sourceOf(store, ns, from);
@@ -24,8 +53,9 @@ export function relocateEntry(
   // The service does not change only the case of a name, and says it did.
   if (!options.copy && asked.key === keyOf(source)) return source;
   const target = targetOf(store, ns, source, asked, options);
-  const below = source.revision === null ? tree.entriesBelow(ns, keyOf(source), FILES_MAX) : [];
-  if (!below) throw refused('too_many_files');
+  const below = source.revision === null ? tree.entriesBelow(ns, keyOf(source), room.entries) : [];
+  room.entries -= 1 + (below?.length ?? 0);
+  if (!below || room.entries < 0) throw refused('too_many_files');
   // Their ids go on elsewhere, so nothing of them may stay here.
   if (!options.copy) tree.remove(transaction, source, { forever: false, lazily: false });
   const moved = arrive(store, transaction, source, target, options.copy);
@@ -53,7 +83,7 @@ function targetOf(
   ns: number,
   source: EntryRow,
   asked: Place,
-  { copy, autorename }: { readonly copy: boolean; readonly autorename: boolean },
+  { copy, autorename }: Options,
 ): Place {
   const isFolder = source.revision === null;
   const isInside = asked.parent.startsWith(`${keyOf(source)}/`);

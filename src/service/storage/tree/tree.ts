@@ -3,7 +3,7 @@ import type { Transaction } from '../committer.ts';
 import type { Database } from '../database.ts';
 import { conflict, notFound } from '../errors.ts';
 import type { NameIndex } from './name-index.ts';
-import { malformed, type Place, placeOf, placeOfNames, splitKey } from './names.ts';
+import { malformed, type Place, parentOf, placeOf } from './names.ts';
 import type { Removals } from './removals.ts';
 import {
   below,
@@ -106,10 +106,10 @@ export class Tree {
    */
   makeParents(transaction: Transaction, ns: number, place: Place): string {
     if (place.parent === '/') return '';
-    const parent = this.find(ns, splitKey(place.parent.slice(0, -1)));
+    const parent = this.find(ns, parentOf(place));
     if (parent?.revision === null) return parent.path;
     if (parent) throw conflict('file_ancestor');
-    return this.putFolder(transaction, ns, placeOfNames(place.names.slice(0, -1), 'write')).path;
+    return this.putFolder(transaction, ns, parentOf(place)).path;
   }
 
   /** Makes a folder, and its parents, where nothing is. */
@@ -173,18 +173,15 @@ export class Tree {
     );
   }
 
-  /** The live entries below a key, parents before their children; `undefined` if more than `maxFiles` are files. */
-  entriesBelow(ns: number, key: string, maxFiles: number): EntryRow[] | undefined {
+  /** The live entries below a key, parents before their children; `undefined` if there are more than `max`. */
+  entriesBelow(ns: number, key: string, max: number): EntryRow[] | undefined {
     const { from: parent, to } = below(ns, key);
     const entries: EntryRow[] = [];
-    let files = 0;
     let after = { parent, nameKey: '' };
     for (;;) {
       const rows = this.#sql.below.all({ ns, to, ...after, limit: BELOW_ROWS });
-      const live = rows.filter((row) => !this.removals.ofEntry(row));
-      files += live.filter(({ revision }) => revision !== null).length;
-      if (files > maxFiles) return undefined;
-      for (const row of live) entries.push(row);
+      for (const row of rows) if (!this.removals.ofEntry(row)) entries.push(row);
+      if (entries.length > max) return undefined;
       const last = rows.at(-1);
       if (rows.length < BELOW_ROWS || !last) return entries;
       after = last;

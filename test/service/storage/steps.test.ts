@@ -1,0 +1,111 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { type Storage, StorageError } from '../../../src/service/storage/storage.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { body, commit, HOME, OWNER, opened, put } from './opened.ts';
+
+/** Entries of a batch, more than one step takes. */
+const ENTRIES = 300;
+
+/** Changes that other calls may have to wait for. */
+const STEP_MAX = 150;
+
+const MOVE = { copy: false, autorename: false };
+const COPY = { copy: true, autorename: false };
+
+const indexes = Array.from({ length: ENTRIES }, (_, index) => index);
+
+/** How many entries a folder has, with what is below it. */
+function count(storage: Storage, path: string): number {
+  try {
+    const { entries } = storage.list(OWNER, { path, recursive: true, includeDeleted: false }, 2000);
+    return entries.length;
+  } catch {
+    return 0;
+  }
+}
+
+/** Looks at the storage at each turn of the event loop while a call runs; the largest difference of two looks. */
+async function largestStep(call: Promise<unknown>, look: () => number): Promise<number> {
+  let before = look();
+  let largest = 0;
+  let isRunning = true;
+  const ended = call.finally(() => {
+    isRunning = false;
+  });
+  const compare = () => {
+    const now = look();
+    largest = Math.max(largest, Math.abs(now - before));
+    before = now;
+  };
+  while (isRunning) {
+    await turn();
+    compare();
+  }
+  await ended;
+  compare();
+  return largest;
+}
+
+test('a batch of finished sessions lets other calls through between its entries', async () => {
+  const storage = await opened();
+  const sessions = await Promise.all(
+    indexes.map(() => storage.startSession(HOME, 'sequential', body('x'), true)),
+  );
+  const finished = storage.finishSessions(
+    HOME,
+    sessions.map((session, index) => ({ session, offset: 1, commit: commit(`/a/${index}`) })),
+  );
+  expect(await largestStep(finished, () => count(storage, '/a'))).toBeLessThan(STEP_MAX);
+  expect(await finished).toHaveLength(ENTRIES);
+  expect(count(storage, '/a')).toBe(ENTRIES + 1);
+});
+
+test('batches of deep folders, moves, copies and deletions let other calls through between their entries', async () => {
+  const storage = await opened();
+  const folders = storage.createFolders(
+    HOME,
+    indexes.slice(0, 50).map((index) => `/deep/${index}${'/x'.repeat(30)}`),
+    false,
+  );
+  expect(await largestStep(folders, () => count(storage, '/deep'))).toBeLessThan(STEP_MAX);
+  await Promise.all(indexes.map((index) => put(storage, `/a/${index}`, 'x')));
+  const pairs = (from: string, to: string) =>
+    indexes.map((index) => ({ from: `${from}/${index}`, to: `${to}/${index}` }));
+  const copied = storage.relocateAll(HOME, pairs('/a', '/b'), COPY);
+  expect(await largestStep(copied, () => count(storage, '/b'))).toBeLessThan(STEP_MAX);
+  const moved = storage.relocateAll(HOME, pairs('/b', '/c'), MOVE);
+  expect(await largestStep(moved, () => count(storage, '/c'))).toBeLessThan(STEP_MAX);
+  const removed = storage.removeAll(
+    HOME,
+    indexes.map((index) => ({ address: `/a/${index}` })),
+  );
+  expect(await largestStep(removed, () => count(storage, '/a'))).toBeLessThan(STEP_MAX);
+  expect([count(storage, '/a'), count(storage, '/b'), count(storage, '/c')]).toEqual([1, 1, ENTRIES + 1]);
+});
+
+test('commits that wait together let other calls through when they change many paths', async () => {
+  const storage = await opened();
+  const uploads = Promise.all(indexes.map((index) => put(storage, `/a/${index}`, 'x')));
+  expect(await largestStep(uploads, () => count(storage, '/a'))).toBeLessThan(STEP_MAX);
+  expect(count(storage, '/a')).toBe(ENTRIES + 1);
+});
+
+test('a batch whose later step is refused as a whole keeps the outcomes of the entries before it', async () => {
+  const clock = new ManualClock();
+  const storage = await opened({ clock });
+  const made = storage.createFolders(
+    HOME,
+    indexes.map((index) => `/${index}`),
+    false,
+  );
+  while (count(storage, '') === 0) await turn();
+  await clock.advance(1001);
+  const outcomes = await made;
+  const refused = outcomes.filter((outcome) => outcome instanceof StorageError);
+  expect(outcomes).toHaveLength(ENTRIES);
+  expect(new Set(refused.map(({ message }) => message))).toEqual(
+    new Set(['write/too_many_write_operations']),
+  );
+  expect(outcomes.length - refused.length).toBe(count(storage, ''));
+});
