@@ -145,6 +145,7 @@ describe('a row', () => {
       `UPDATE entry SET name_key = 'other.txt' WHERE name = 'small.txt'`,
       () => [
         ...at('/small.txt', 'it is another than its revision says'),
+        ...at('/small.txt', 'a search does not find it by one of its words'),
         ...at('/small.txt', 'it is not where its path says'),
       ],
     ],
@@ -205,6 +206,16 @@ describe('a row', () => {
     const lines = (await found()).map((line) => line.replace(/.*?\): /, ''));
     expect(lines).toContain('a block of it is missing from its list');
     expect(lines).toContain('its content hash is not that of its blocks');
+  });
+
+  test('of the index of words that is missing or wrong is told by the name that it is for', async () => {
+    await corrupt(`DELETE FROM word WHERE word IN ('small', 'deleted');
+      INSERT INTO word SELECT ns, 'strange', name_key FROM word WHERE word = 'large'`);
+    expect((await found()).sort()).toEqual([
+      `${email}:/deleted.txt: a search does not find it by one of its words`,
+      `${email}:/small.txt: a search does not find it by one of its words`,
+      `${email}:large.jpg: the index of words has it under a word that is not in its name`,
+    ]);
   });
 
   test('that refers to nothing', async () => {

@@ -1,5 +1,5 @@
 import { foldName } from '../../util/path.ts';
-import { wordsIn } from '../storage/tree/words.ts';
+import { symbolsIn, wordsIn } from '../storage/tree/words.ts';
 
 /** A part of a name, and whether it is what was searched for. */
 export interface Highlight {
@@ -11,7 +11,7 @@ export interface Highlight {
 export interface NameMatcher {
   /** How well a name fits: 2 is the query, 1 begins with it, 0 has its words; `undefined`: not at all. */
   rank(name: string): number | undefined;
-  /** Words that every name has which fits: whole ones and the beginning of one. None: look at all names. */
+  /** Words and symbols that every name has which fits: whole ones and the beginning of one. None: look at all names. */
   readonly words: readonly { readonly text: string; readonly exact: boolean }[];
   /** The query as it is compared with whole names. */
   readonly whole: string;
@@ -52,7 +52,7 @@ export function nameMatcher(query: string): NameMatcher {
 function literalMatcher(whole: string): NameMatcher {
   const indexIn = (name: string) => (whole === '' ? -1 : foldName(name).indexOf(whole));
   return {
-    words: [],
+    words: symbolsIn(whole).map((text) => ({ text, exact: true })),
     whole,
     rank: (name) => (indexIn(name) < 0 ? undefined : rankOf(foldName(name), whole)),
     highlights(name) {

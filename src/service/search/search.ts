@@ -26,8 +26,14 @@ export type Match = Stored | StoredDeletion;
 /** As many as the real service finds for one query. */
 const MATCHES_MAX = 10_000;
 
-/** A word in so many names is no help: to go through all names, the last changed first, finds enough of them sooner. */
-const COMMON_NAMES = 5000;
+/**
+ * In the order of time the names of a word in so many of them are not gone through: to go through all names, the last
+ * changed first, finds enough of them sooner.
+ */
+const COMMON_NAMES = 50_000;
+
+/** Words of a query that are counted to find the rarest: each takes some milliseconds. */
+const COUNTED_WORDS = 5;
 
 /**
  * All that matches, in order. An unknown folder holds nothing. Lets other calls through between short pieces of work, and
@@ -43,7 +49,7 @@ export async function matchesOf(
   const isByRank = search.order === 'relevance';
   const order = isByRank ? byRank : byTime;
   let found: Ranked[] = [];
-  for (const { lookup, ranks } of passesOf(storage, namespace, matcher, isByRank)) {
+  for (const { lookup, ranks } of passesOf(storage, namespace, matcher, search)) {
     const matches = (nameKey: string) => ranks.includes(matcher.rank(nameKey) ?? Number.NaN);
     // Nothing that comes later is better: of a lower rank, or changed earlier.
     const isOrdered = isByRank || lookup.by === 'change';
@@ -70,18 +76,41 @@ function passesOf(
   storage: Storage,
   namespace: string,
   { words, whole }: NameMatcher,
-  isByRank: boolean,
+  { order, extensions }: Search,
 ): { readonly lookup: NameLookup; readonly ranks: readonly number[] }[] {
-  const counted = words.map((word) => ({ word, names: storage.countNames(namespace, word, COMMON_NAMES) }));
-  const [rarest] = counted.sort((one, other) => one.names - other.names);
-  const isRare = rarest !== undefined && rarest.names < COMMON_NAMES;
-  const all: NameLookup = isRare ? { by: 'word', ...rarest.word } : { by: 'change' };
+  const exactly: NameLookup = { by: 'name', text: whole, exact: true };
+  const rarest = rarestOf(storage, namespace, [...words, ...extensionWords(extensions)]);
+  // No name can fit, but the folder may still be refused.
+  if (whole === '' || rarest?.names === 0) return [{ lookup: exactly, ranks: [2] }];
+  const isByRank = order === 'relevance';
+  const isHelpful = rarest !== undefined && (isByRank || rarest.names < COMMON_NAMES);
+  const all: NameLookup = isHelpful ? { by: 'word', ...rarest.word } : { by: 'change' };
   if (!isByRank) return [{ lookup: all, ranks: [2, 1, 0] }];
   return [
-    { lookup: { by: 'name', text: whole, exact: true }, ranks: [2] },
+    { lookup: exactly, ranks: [2] },
     { lookup: { by: 'name', text: whole, exact: false }, ranks: [1] },
     { lookup: all, ranks: [0] },
   ];
+}
+
+/** The word that the fewest names have; of very long queries the longest words are looked at. */
+function rarestOf(
+  storage: Storage,
+  namespace: string,
+  words: NameMatcher['words'],
+): { readonly word: NameMatcher['words'][number]; readonly names: number } | undefined {
+  const [rarest] = words
+    .toSorted((one, other) => other.text.length - one.text.length)
+    .slice(0, COUNTED_WORDS)
+    .map((word) => ({ word, names: storage.countNames(namespace, word, COMMON_NAMES) }))
+    .sort((one, other) => one.names - other.names);
+  return rarest;
+}
+
+/** A name that ends with the only extension wanted has it among its words. */
+function extensionWords(extensions: readonly string[]): NameMatcher['words'] {
+  const [text = ''] = extensions;
+  return extensions.length === 1 && /^[a-z0-9]+$/.test(text) ? [{ text, exact: true }] : [];
 }
 
 function best(found: Ranked[], order: typeof byRank): Ranked[] {

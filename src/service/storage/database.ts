@@ -2,8 +2,8 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../../util/sqlite.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
-import { MIGRATIONS } from './migrations.ts';
-import { wordsOf } from './tree/words.ts';
+import { MIGRATIONS, type UpgradeProgress } from './migrations.ts';
+import { defineWordsOf } from './tree/name-upgrade.ts';
 
 export type { Database } from 'better-sqlite3';
 
@@ -17,7 +17,7 @@ const CACHE_KIB = 8 * 1024;
  * Opens the metadata of a data directory for this process alone and brings its schema up to date.
  * Throws `DataDirectoryError` when another process has it, a newer program made it, or it is damaged.
  */
-export function openDatabase(file: string): Database {
+export function openDatabase(file: string, onProgress: UpgradeProgress = () => {}): Database {
   let database: Database | undefined;
   try {
     makePrivate(file);
@@ -29,7 +29,7 @@ export function openDatabase(file: string): Database {
     database.pragma('foreign_keys = ON');
     database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     database.pragma(`cache_size = -${CACHE_KIB}`);
-    migrate(database, file);
+    migrate(database, file, onProgress);
     return database;
   } catch (failure) {
     database?.close();
@@ -51,6 +51,7 @@ export function openExisting(file: string): Database {
     // Reading takes the lock and, after a crash, brings the log in: what a start would do as well.
     checkVersion(Number(database.pragma('user_version', { simple: true })), file);
     database.pragma('query_only = ON');
+    defineWordsOf(database);
     return database;
   } catch (failure) {
     database?.close();
@@ -72,19 +73,16 @@ function makePrivate(file: string): void {
 
 /**
  * Takes the steps of `MIGRATIONS` that are missing, all in one transaction. Each rewrites what it must while nobody can
- * be served: an index of a million files takes some twenty seconds, once.
+ * be served: an index of a million files takes some twenty seconds, once, and tells how far it is.
  */
-function migrate(database: Database, file: string): void {
-  database.function('words_of', { deterministic: true }, (nameKey) =>
-    JSON.stringify([...wordsOf(String(nameKey))]),
-  );
+function migrate(database: Database, file: string, onProgress: UpgradeProgress): void {
   // Taking the write lock at once is what finds a second process.
   database.exec('BEGIN IMMEDIATE');
   const taken = Number(database.pragma('user_version', { simple: true }));
   checkVersion(taken, file);
   for (const step of MIGRATIONS.slice(taken))
     if (typeof step === 'string') database.exec(step);
-    else step(database);
+    else step(database, onProgress);
   // On a full disk even an old directory must open: nothing is written without need.
   if (taken < MIGRATIONS.length) database.pragma(`user_version = ${MIGRATIONS.length}`);
   database.exec('COMMIT');

@@ -1,5 +1,9 @@
 import type { Database } from './database.ts';
+import { indexNames } from './tree/name-upgrade.ts';
 import { rekey } from './tree/rekey.ts';
+
+/** Hears how far the upgrade of a large data directory has come. */
+export type UpgradeProgress = (doneNames: number, totalNames: number) => void;
 
 /**
  * The schema, step by step. A step is never edited once released: a data directory remembers how many it
@@ -10,7 +14,7 @@ import { rekey } from './tree/rekey.ts';
  * change of a path takes the next number of one growing sequence (`ticks.ts`) as its `seq`; for a file that
  * number is also its revision, so a cursor is just the last number its reader has seen.
  */
-export const MIGRATIONS: readonly (string | ((database: Database) => void))[] = [
+export const MIGRATIONS: readonly (string | ((database: Database, onProgress: UpgradeProgress) => void))[] = [
   `
   CREATE TABLE setting (name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -155,10 +159,6 @@ export const MIGRATIONS: readonly (string | ((database: Database) => void))[] = 
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX entry_name ON entry (ns, name_key);
   CREATE INDEX deletion_name ON deletion (ns, name_key) WHERE NOT forgotten;
-  INSERT OR IGNORE INTO word
-    SELECT ns, value, name_key FROM (
-      SELECT ns, name_key FROM entry UNION SELECT ns, name_key FROM deletion WHERE NOT forgotten
-    ), json_each(words_of(name_key));
   `,
   `
   -- What was at a key and below it up to number \`seq\` is gone, though rows of it may still be there: \`removals.ts\`.
@@ -185,4 +185,6 @@ export const MIGRATIONS: readonly (string | ((database: Database) => void))[] = 
     SELECT coalesce(sum(size * max(files, 1)), 0) FROM holding JOIN content ON content.id = holding.content
     WHERE holding.ns = namespace.id);
   `,
+  // The words of names, and their symbols, which the index did not have at first.
+  indexNames,
 ];

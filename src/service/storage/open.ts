@@ -49,7 +49,7 @@ const REMOVALS_AT_ONCE = 2;
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { dataDirectory, clock, log, mintId = randomId, disk = localDisk } = options;
   await makeDirectory(dataDirectory, disk);
-  const database = openDatabase(join(dataDirectory, 'storage.sqlite'));
+  const database = openDatabase(join(dataDirectory, 'storage.sqlite'), upgradeReport(log));
   try {
     const settings = settingsOf(database);
     const contents = new Contents(database);
@@ -118,6 +118,14 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     database.close();
     throw explained(failure, dataDirectory);
   }
+}
+
+/** Logs how far the upgrade of a data directory has come: a large one takes a minute, before the first call is taken. */
+function upgradeReport(log: Log): (doneNames: number, totalNames: number) => void {
+  const shown = (names: number) => names.toLocaleString('en-US');
+  return (done, total) => {
+    log.info(`upgrading the index: ${shown(done)} of ${shown(total)} names`);
+  };
 }
 
 /** What the file system or SQLite says of the folder, in words for whoever starts the program. */

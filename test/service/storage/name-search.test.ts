@@ -2,9 +2,11 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { nameMatcher } from '../../../src/service/search/name-match.ts';
+import { matchesOf } from '../../../src/service/search/search.ts';
 import { openDatabase } from '../../../src/service/storage/database.ts';
 import type { NameLookup, Storage } from '../../../src/service/storage/storage.ts';
 import { NameIndex } from '../../../src/service/storage/tree/name-index.ts';
+import { silentLog } from '../../../src/util/log.ts';
 import { Sqlite } from '../../../src/util/sqlite.ts';
 import { HOME, OWNER, opened, put, temporaryFolder } from './opened.ts';
 
@@ -80,6 +82,56 @@ test('a search by a word looks at the names that have it, and at no others', asy
   expect(byWord.slice(0, 2)).toEqual([501, 1]);
 });
 
+test('a search for symbols looks at the names that have them, and at no others', async () => {
+  const storage = await opened();
+  await Promise.all(
+    ['a-b.txt', 'a - b', 'a--b', 'one §.txt', 'two §§', '😀 smile'].map((one) =>
+      put(storage, `/${one}`, 'x'),
+    ),
+  );
+  for (const [asked, paths] of [
+    ['§§', ['/two §§']],
+    ['--', ['/a--b']],
+    ['😀', ['/😀 smile']],
+    ['§-', []],
+    ['+', []],
+    ['. .', []],
+  ] as const) {
+    const [first] = found(storage, asked);
+    expect(first?.paths, asked).toEqual(paths);
+    expect(first?.looked, asked).toBeLessThanOrEqual(2);
+  }
+});
+
+test('a search by relevance looks at the names of the rarest word, also when every word is common', async () => {
+  const storage = await opened();
+  await Promise.all(
+    Array.from({ length: 40 }, (_, index) =>
+      storage.createFolder(HOME, `/report ${index} ${index % 10 ? 'beta' : 'alpha'}`, false),
+    ),
+  );
+  let looked = 0;
+  const large: Storage = {
+    ...storage,
+    // As in an account of a million names.
+    countNames: (namespace, word, max) => Math.min(max, 10_000 * storage.countNames(namespace, word, max)),
+    findNames: (namespace, scope, lookup, matches) =>
+      storage.findNames(namespace, scope, lookup, (nameKey) => {
+        looked++;
+        return matches(nameKey);
+      }),
+  };
+  const search = { path: '', status: 'active', order: 'relevance', extensions: [], categories: [] } as const;
+  const signal = new AbortController().signal;
+  const matchesFor = async (asked: string) =>
+    await matchesOf(large, HOME, { ...search, query: asked }, signal);
+  expect(await matchesFor('alpha report')).toHaveLength(4);
+  expect(looked).toBeLessThan(10);
+  looked = 0;
+  expect(await matchesFor('report nowhere')).toEqual([]);
+  expect(looked).toBe(0);
+});
+
 test('a file found by a name that it no longer has is not found, and a moved one is found where it is', async () => {
   const storage = await opened();
   await put(storage, '/old/letter one', 'text');
@@ -105,21 +157,34 @@ test('housekeeping drops the words of names that nothing has any more', async ()
   expect(words.sort()).toEqual(['alivekept alive', 'gonegone trash', 'keptkept alive', 'trashgone trash']);
 });
 
-test('a data directory of a version without the index is searched after its upgrade', async () => {
-  const storage = await opened();
-  await put(storage, '/Reports/annual report', 'text');
-  await put(storage, '/Reports/gone report', 'text');
-  await storage.remove(HOME, '/reports/gone report');
-  await storage.close();
-  const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
-  old.exec(
-    'ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE word; DROP INDEX entry_name; DROP INDEX deletion_name; PRAGMA user_version = 4',
-  );
-  old.close();
-  const upgraded = await opened({ dataDirectory: storage.dataDirectory });
-  expect(pathsFound(upgraded, 'annual')).toEqual(['/reports/annual report']);
-  expect(pathsFound(upgraded, 'gone', { deleted: true })).toEqual(['/reports/gone report']);
-});
+/** What a directory is like that `version` steps of the schema have made. */
+const OLD = {
+  4: `ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE word; DROP INDEX entry_name;
+    DROP INDEX deletion_name; PRAGMA user_version = 4`,
+  7: `DELETE FROM word WHERE word IN ('§', '. '); PRAGMA user_version = 7`,
+};
+
+test.each([4, 7] as const)(
+  'a data directory of version %s is searched after its upgrade, which tells how far it is',
+  async (version) => {
+    const storage = await opened();
+    await put(storage, '/Reports/annual report', 'text');
+    await put(storage, '/Reports/gone report', 'text');
+    await put(storage, '/Reports/§. 1', 'text');
+    await storage.remove(HOME, '/reports/gone report');
+    await storage.close();
+    const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
+    old.exec(OLD[version]);
+    old.close();
+    const events: string[] = [];
+    const log = { ...silentLog, info: (event: string) => events.push(event) };
+    const upgraded = await opened({ dataDirectory: storage.dataDirectory, log });
+    expect(events).toEqual(['upgrading the index: 3 of 4 names', 'upgrading the index: 4 of 4 names']);
+    expect(pathsFound(upgraded, 'annual')).toEqual(['/reports/annual report']);
+    expect(pathsFound(upgraded, 'gone', { deleted: true })).toEqual(['/reports/gone report']);
+    for (const symbols of ['§', '. ', '§.']) expect(pathsFound(upgraded, symbols)).toEqual(['/reports/§. 1']);
+  },
+);
 
 test('no statement of a search reads a whole table or sorts what it has read', async () => {
   const database = openDatabase(join(await temporaryFolder(), 'storage.sqlite'));

@@ -19,6 +19,9 @@ interface Found {
 const AT = `(SELECT name FROM namespace WHERE id = ns) AS namespace, path`;
 const NOWHERE = 'NULL AS namespace, NULL AS path';
 
+/** An older program has not put all words there: the next start does. */
+const HAS_WORDS = '(SELECT user_version FROM pragma_user_version) >= 8';
+
 /** Queries that find nothing in a sound database, and what it means when they do. */
 const QUERIES: Readonly<Record<string, string>> = {
   'it is there and deleted at once': `SELECT ${AT.replace('ns)', 'entry.ns)').replace('path', 'entry.path')}
@@ -40,6 +43,16 @@ const QUERIES: Readonly<Record<string, string>> = {
       OR entry.id <> revision.id OR entry.path <> revision.path OR entry.seq <> number`,
   'the content of a revision of it is missing': `
     SELECT ${AT} FROM revision WHERE NOT EXISTS (SELECT 1 FROM content WHERE id = revision.content)`,
+  'a search does not find it by one of its words': `
+    SELECT ${AT} FROM (SELECT ns, name_key, path FROM entry
+      UNION ALL SELECT ns, name_key, path FROM deletion WHERE NOT forgotten) AS item
+    WHERE ${HAS_WORDS} AND EXISTS (SELECT 1 FROM json_each(words_of(item.name_key)) WHERE NOT EXISTS (
+      SELECT 1 FROM word WHERE word.ns = item.ns AND word.word = value AND word.name_key = item.name_key))
+    LIMIT ${REPORTED_MAX}`,
+  'the index of words has it under a word that is not in its name': `
+    SELECT (SELECT name FROM namespace WHERE id = ns) AS namespace, name_key AS path FROM word
+    WHERE NOT EXISTS (SELECT 1 FROM json_each(words_of(name_key)) WHERE value = word.word)
+    LIMIT ${REPORTED_MAX}`,
   'its last change is later than any that was counted': `
     SELECT ${AT} FROM (SELECT ns, path, seq FROM entry UNION ALL SELECT ns, path, seq FROM deletion
       UNION ALL SELECT ns, path, number FROM revision)

@@ -1,0 +1,61 @@
+import type { Database } from '../database.ts';
+import { wordsOf } from './words.ts';
+
+/** Names that are indexed between two reports of the progress: about a second. */
+const STEP_NAMES = 50_000;
+
+const TABLES = ['entry', 'deletion'] as const;
+
+/** The names of a table's items, each once. */
+const NAMES = {
+  entry: 'SELECT DISTINCT ns, name_key FROM entry WHERE true',
+  deletion: 'SELECT DISTINCT ns, name_key FROM deletion WHERE NOT forgotten',
+};
+
+interface NameRow {
+  readonly ns: number;
+  readonly nameKey: string;
+}
+
+/** Tells SQL the words of a name's key, as a JSON array: `words_of(name_key)`. */
+export function defineWordsOf(database: Database): void {
+  database.function('words_of', { deterministic: true }, (nameKey) =>
+    JSON.stringify([...wordsOf(String(nameKey))]),
+  );
+}
+
+/** Puts the names of all items into the index of words, as far as they are not there. */
+export function indexNames(
+  database: Database,
+  onProgress: (doneNames: number, totalNames: number) => void,
+): void {
+  defineWordsOf(database);
+  const count = (table: keyof typeof NAMES) =>
+    Number(database.prepare(`SELECT count(*) FROM (${NAMES[table]})`).pluck().get());
+  const total = count('entry') + count('deletion');
+  let done = 0;
+  for (const table of TABLES) {
+    for (const names of indexTable(database, table)) {
+      done += names;
+      onProgress(done, total);
+    }
+  }
+}
+
+/** Indexes the names of a table step by step; how many each step took. */
+function* indexTable(database: Database, table: keyof typeof NAMES): Generator<number, void, undefined> {
+  const page = `${NAMES[table]} AND (ns, name_key) > (@ns, @nameKey) ORDER BY ns, name_key LIMIT ${STEP_NAMES}`;
+  const add = database.prepare<[NameRow]>(
+    `INSERT OR IGNORE INTO word SELECT ns, value, name_key FROM (${page}), json_each(words_of(name_key))`,
+  );
+  const end = database.prepare<[NameRow], NameRow & { names: number }>(
+    `SELECT ns, name_key AS nameKey, count(*) OVER () AS names FROM (${page}) ORDER BY ns DESC, name_key DESC LIMIT 1`,
+  );
+  for (let after: NameRow = { ns: 0, nameKey: '' }; ; ) {
+    const last = end.get(after);
+    if (!last) return;
+    add.run(after);
+    yield last.names;
+    after = { ns: last.ns, nameKey: last.nameKey };
+  }
+}
