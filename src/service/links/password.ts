@@ -47,16 +47,17 @@ export function linkPasswords(clock: Clock, log: Log): LinkPasswords {
     password: string,
     { address, shown }: { readonly address: string; readonly shown: Buffer },
   ): Promise<PasswordVerdict> {
-    const { token, passwordHash } = link;
+    const { token, accountId: account, passwordHash } = link;
     const verdict = await gate.check(
       { name: token, address, exists: true },
       async () => passwordHash !== undefined && (await isPassword(password, passwordHash)),
     );
     if (typeof verdict === 'object') return verdict;
     if (!verdict) {
-      log.warn('wrong password for a shared link', { address });
+      log.warn('wrong password for a shared link', { address, account });
       return 'wrong';
     }
+    log.info('a shared link was opened with its password', { address, account });
     remember(token, shown);
     return 'right';
   }

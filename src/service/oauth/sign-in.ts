@@ -35,8 +35,11 @@ export function signInTo(accounts: Accounts, clock: Clock, log: Log): SignIn {
       const attempt = { name: email.toLowerCase(), address, exists: account !== undefined };
       const verdict = await gate.check(attempt, () => isRight(account, password));
       if (typeof verdict === 'object') return verdict;
-      if (verdict && account) return account;
-      log.warn('sign-in failed', { address, email: email.slice(0, LOGGED_EMAIL_MAX) });
+      if (verdict && account) {
+        log.info('signed in', { address, email: account.email, account: account.id });
+        return account;
+      }
+      log.warn('sign-in failed', { address, email: email.slice(0, LOGGED_EMAIL_MAX), account: account?.id });
       return 'wrong';
     },
   };

@@ -6,6 +6,7 @@ import { LOOKUP } from '../refusals.ts';
 import { type Call, type Caller, type Route, rpc } from '../route.ts';
 import { list, required, type Schema, string } from '../schema.ts';
 import type { Stored } from '../storage/storage.ts';
+import type { Tags } from '../tags.ts';
 
 /** TagText, which the service keeps in lower case. */
 const tagText: Schema<string> = (value) =>
@@ -15,32 +16,33 @@ const tagText: Schema<string> = (value) =>
     pattern: { shown: '[\\w]+', test: /^[\p{L}\p{M}\p{N}_]+$/u },
   })(value).toLowerCase();
 
-const add = rpc({
-  name: 'files/tags/add',
-  scope: 'files.metadata.write',
-  argument: { path: required(absolutePath), tag_text: required(tagText) },
-  refusals: LOOKUP,
-  handle: (call) => {
-    const { argument, caller, tags } = call;
-    const { id } = tagged(call, argument.path);
-    if (tags.add(caller.account.id, id, argument.tag_text) === 'too-many')
-      throw refused(failure('too_many_tags'));
-    return null;
-  },
-});
+/** A function that changes one tag of one item; `run` returns the tag of its refusal. */
+function change(
+  name: string,
+  run: (tags: Tags, ...tag: Parameters<Tags['add']>) => string | undefined,
+): Route {
+  return rpc({
+    name,
+    scope: 'files.metadata.write',
+    argument: { path: required(absolutePath), tag_text: required(tagText) },
+    refusals: LOOKUP,
+    handle: (call) => {
+      const { argument, caller, tags } = call;
+      const { id } = tagged(call, argument.path);
+      const refusal = run(tags, caller.account.id, id, argument.tag_text);
+      if (refusal !== undefined) throw refused(failure(refusal));
+      return null;
+    },
+  });
+}
 
-const remove = rpc({
-  name: 'files/tags/remove',
-  scope: 'files.metadata.write',
-  argument: { path: required(absolutePath), tag_text: required(tagText) },
-  refusals: LOOKUP,
-  handle: (call) => {
-    const { argument, caller, tags } = call;
-    const { id } = tagged(call, argument.path);
-    if (!tags.remove(caller.account.id, id, argument.tag_text)) throw refused(failure('tag_not_present'));
-    return null;
-  },
-});
+const add = change('files/tags/add', (tags, ...tag) =>
+  tags.add(...tag) === 'too-many' ? 'too_many_tags' : undefined,
+);
+
+const remove = change('files/tags/remove', (tags, ...tag) =>
+  tags.remove(...tag) ? undefined : 'tag_not_present',
+);
 
 const PATHS_MAX = 1000;
 
