@@ -1,5 +1,6 @@
 import type { Asides } from './asides.ts';
 import type { Holds } from './holds.ts';
+import type { Intents } from './intents.ts';
 import type { Locks } from './locks.ts';
 import type { Owners } from './owners.ts';
 import type { DeadProperties } from './properties.ts';
@@ -14,6 +15,7 @@ export interface DriveState {
   readonly holds: Holds;
   readonly times: Times;
   readonly relocations: Relocations;
+  readonly intents: Intents;
 }
 
 /** A driver: SQLite in the data directory, or Redis between several gateways. */

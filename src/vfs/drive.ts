@@ -11,8 +11,10 @@ import { createReader } from './content/download.ts';
 import type { Files } from './files.ts';
 import { Gaps } from './gaps.ts';
 import { HeldFiles } from './holds.ts';
+import { IntentLog } from './intent-log.ts';
 import type { JournalLimits } from './journal/room.ts';
 import { type JournalDepth, openWriteBack, type PendingWrites } from './journal/write-back.ts';
+import { KeptState } from './kept-state.ts';
 import { ChangeFeed } from './metadata/changes.ts';
 import { KnownTree } from './metadata/known-tree.ts';
 import { Metadata } from './metadata/metadata.ts';
@@ -151,8 +153,10 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const removal = new Removal(parts, options.deletePolicy);
   const repairs = new Repairs({ ...parts, remote: bare, gaps });
   const stepAside = new StepAside({ remote: bare, state, gaps, log }, repairs);
-  const relocating = new Relocating(parts, reading, writing, removal, stepAside);
-  const tree = createTree({ parts, reading, writing, removal, relocating, repairs });
+  const keptState = new KeptState(parts, reading);
+  const intentLog = new IntentLog(parts, keptState);
+  const relocating = new Relocating(parts, reading, writing, removal, stepAside, keptState, intentLog);
+  const tree = createTree({ parts, reading, writing, removal, relocating, repairs, intentLog });
 
   for (const root of await times.on([known.root])) known.adorn(root);
   feed.start();
@@ -160,6 +164,9 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   await repairs
     .open()
     .catch((error) => log.error('what a kill left half done is not known', { reason: String(error) }));
+  await intentLog
+    .open()
+    .catch((error) => log.error('what a kill left of copies is not known', { reason: String(error) }));
   await held.start();
   const holdMs = options.holdMs ?? HOLD_MS;
   const writeBack =
@@ -194,6 +201,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
         await tree.idle();
         await held.close();
         await repairs.close();
+        await intentLog.close();
       };
       await withinGrace(finish(), { clock, log });
       await collector.close();

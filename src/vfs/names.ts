@@ -1,4 +1,4 @@
-import { foldName, nameOf, namesOf, type Path } from '../util/path.ts';
+import { foldName, join, nameOf, namesOf, type Path, parentOf } from '../util/path.ts';
 
 /** What waits beside its place during a move or copy onto it is called this and a random end; never shown. */
 const WAITING_PREFIX = '.davgate-waiting-';
@@ -40,9 +40,9 @@ export function isWithinLitter(path: Path): boolean {
   return namesOf(path).some(isLitter);
 }
 
-/** The AppleDouble file in which macOS keeps what belongs to `name` and has no place in it. */
-export function appleDoubleName(name: string): string {
-  return `._${name}`;
+/** The AppleDouble file, in which macOS keeps what belongs to the file at `path` and has no place in it. */
+export function companionOf(path: Path): Path {
+  return join(parentOf(path), `._${nameOf(path)}`);
 }
 
 export function waitingName(random: string): string {

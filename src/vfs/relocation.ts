@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { ASIDE_BYTES_MAX } from '../state/asides.ts';
-import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../util/path.ts';
+import type { Intent, Kept } from '../state/intents.ts';
+import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT } from '../util/path.ts';
 import { FileError, isApiFailure } from './errors.ts';
 import type { Entry, FileEntry, RelocateOptions, Written } from './files.ts';
+import type { IntentLog } from './intent-log.ts';
+import type { KeptState } from './kept-state.ts';
 import { placedIn } from './metadata/known-tree.ts';
-import { appleDoubleName, isWithinWaiting } from './names.ts';
+import { companionOf, isWithinWaiting } from './names.ts';
 import { parentFolder, type TreeParts } from './parts.ts';
 import type { Reading } from './reading.ts';
 import type { Removal } from './removal.ts';
@@ -33,6 +37,8 @@ export class Relocating {
     private readonly writing: Writing,
     private readonly removal: Removal,
     private readonly stepAside: StepAside,
+    private readonly keptState: KeptState,
+    private readonly intentLog: IntentLog,
   ) {}
 
   async move(from: Path, to: Path, options: RelocateOptions): Promise<Written> {
@@ -68,7 +74,7 @@ export class Relocating {
     const source = await this.#sourceAt(from);
     const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
     const isNew = shallow && source.kind === 'folder';
-    const written = await this.#carryOut({
+    return this.#carryOut({
       kind: 'copy',
       source,
       to: place,
@@ -79,7 +85,6 @@ export class Relocating {
         isPlaced: (found) => isCopyOf(found, source),
       },
     });
-    return { ...written, entry: await this.#copyKept(source, written.entry, isNew) };
   }
 
   /** What is at `from`, with all that was held back there committed: held files do not travel. */
@@ -120,7 +125,41 @@ export class Relocating {
     const isSourcePinned = kind === 'move' || options.rev !== undefined;
     const paths = isSourcePinned ? [source.path, to] : [to];
     // What is held at the target is not to be committed into the middle of this.
-    return held.keepBack(to, () => locks.exclusive(paths, () => this.#attempt(plan)));
+    return held.keepBack(to, () => locks.exclusive(paths, () => this.#performNoted(plan)));
+  }
+
+  /** A copy that cannot have its properties now fails, though it is there: they follow. A move is done all the same. */
+  async #performNoted(plan: Plan): Promise<Written> {
+    const work = () => this.#attempt(plan);
+    const { written, failure } = await this.intentLog.perform(plan.to, this.#intentsOf(plan), work);
+    if (failure !== undefined && plan.kind === 'copy') throw failure;
+    const [shown = written.entry] = await this.parts.times.on([written.entry]);
+    return { ...written, entry: shown };
+  }
+
+  async *#intentsOf({ kind, source, to, isNew }: Plan): AsyncIterable<Intent> {
+    const isCopy = kind === 'copy';
+    const target = await this.parts.metadata.stat(to);
+    const contentHash = source.kind === 'file' ? source.contentHash : undefined;
+    const outcome = {
+      kind: source.kind,
+      otherIds: [source.id, ...(target ? [target.id] : [])],
+      ...(!isCopy && { id: source.id }),
+      ...(contentHash !== undefined && { contentHash }),
+    };
+    const intentFor = (kept: readonly Kept[], takesAsides: boolean): Intent => ({
+      ...{ id: randomUUID(), kind, from: source.path, to, outcome, takesAsides, kept },
+    });
+    if (!isNew && (await this.#hasAsides(kind, source.path))) yield intentFor([], true);
+    if (isCopy) for await (const kept of this.keptState.of(source, to, isNew)) yield intentFor(kept, false);
+  }
+
+  /** Whether set-aside files go along. */
+  async #hasAsides(kind: Plan['kind'], path: Path): Promise<boolean> {
+    const { asides } = this.parts.state;
+    const places = kind === 'move' ? [path, companionOf(path)] : [path];
+    const within = await Promise.all(places.map((place) => asides.within(place)));
+    return within.some((some) => some.length > 0);
   }
 
   async #attempt(plan: Plan): Promise<Written> {
@@ -169,22 +208,18 @@ export class Relocating {
   }
 
   /**
-   * Moves or copies the locally kept properties and times too, and returns `placed` as clients see it. The service has
-   * done its part by now, so a failure goes to the log: a client that got an error would think that nothing was moved.
+   * Forgets what was kept for the old target, and returns `placed` as clients see it. The service has done its part by
+   * now, so a failure goes to the log: a client that got an error would think that nothing was moved.
    */
   async #afterwards(plan: Plan, placed: Entry, replacedIds: readonly string[]): Promise<Entry> {
-    const { asides, held, times, log } = this.parts;
-    const { kind, source, to, isNew } = plan;
+    const { held, times, log } = this.parts;
+    const { kind, source, to } = plan;
     try {
       await this.removal.forgetKept(to, replacedIds);
-      if (kind === 'move') {
-        await held.move(source.path, to);
-        await asides.move(source.path, to);
-        await asides.move(companion(source.path), companion(to));
-      } else if (!isNew) await asides.copy(source.path, to);
+      if (kind === 'move') await held.move(source.path, to);
       return (await times.on([placed]))[0] ?? placed;
     } catch (error) {
-      log.error('a move or copy is done, but not all that is kept on this machine went with it', {
+      log.error('a move or copy is done, but what was kept here for the old target is not forgotten yet', {
         from: source.path,
         to,
         reason: String(error),
@@ -206,43 +241,6 @@ export class Relocating {
         requireRevision(path, entry, expected);
       }),
     );
-  }
-
-  /** Gives the copy, and all below it, what we keep by id: dead properties and times that were set. */
-  async #copyKept(source: Entry, copy: Entry, isShallow: boolean): Promise<Entry> {
-    const { metadata, times, state } = this.parts;
-    const [noProperties, noTimes] = await Promise.all([state.properties.isEmpty(), state.times.isEmpty()]);
-    // Else all below the source is listed, which may cost calls.
-    if (noProperties && noTimes) return copy;
-    const kept = await this.#withKept([source]);
-    if (source.kind === 'folder' && !isShallow)
-      for (const original of await this.#keptBelow(source.path)) kept.push(original);
-    for (const original of kept) {
-      const isTop = original.path === source.path;
-      const its = isTop ? copy : await metadata.stat(relocate(original.path, source.path, copy.path));
-      // What has gone meanwhile, or came only after the copy, has nothing to be given.
-      if (!its || its.kind !== original.kind) continue;
-      await state.properties.copy(original.id, its.id);
-      const shown = await times.copy(original, its);
-      if (shown !== its) metadata.adorn(shown);
-    }
-    return (await times.on([copy]))[0] ?? copy;
-  }
-
-  async #keptBelow(folder: Path): Promise<Entry[]> {
-    const kept: Entry[] = [];
-    for await (const { children } of this.reading.walk(folder))
-      for (const original of await this.#withKept(children)) kept.push(original);
-    return kept;
-  }
-
-  async #withKept(entries: readonly Entry[]): Promise<Entry[]> {
-    const ids = entries.map(({ id }) => id);
-    const [properties, times] = await Promise.all([
-      this.parts.state.properties.of(ids),
-      this.parts.state.times.of(ids),
-    ]);
-    return entries.filter(({ id }) => properties.has(id) || times.has(id));
   }
 
   /** At least one of the two places is not at the service. */
@@ -316,10 +314,6 @@ function refuseNonsense(from: Path, to: Path): void {
 function requireRevision(path: Path, entry: Entry | undefined, rev: string): void {
   if (entry?.kind !== 'file' || entry.rev !== rev)
     throw new FileError('changed', `${path} is not what was expected`);
-}
-
-function companion(path: Path): Path {
-  return join(parentOf(path), appleDoubleName(nameOf(path)));
 }
 
 function isCopyOf(found: Entry, source: Entry): boolean {

@@ -1,9 +1,9 @@
 import type { Hold } from '../state/holds.ts';
-import { join, nameOf, type Path, parentOf, ROOT } from '../util/path.ts';
+import { type Path, ROOT } from '../util/path.ts';
 import { FileError, isApiFailure } from './errors.ts';
 import type { Entry, RemoveOptions } from './files.ts';
 import { heldEntry } from './holds.ts';
-import { appleDoubleName, isWithinWaiting } from './names.ts';
+import { companionOf, isWithinWaiting } from './names.ts';
 import type { TreeParts } from './parts.ts';
 
 export type DeletePolicy = 'auto' | 'permanent' | 'trash';
@@ -52,11 +52,10 @@ export class Removal {
   /** Forgets what we kept for what is no more at `path` and below; all at once, so that it costs one commit. */
   async forgetKept(path: Path, ids: readonly string[]): Promise<void> {
     const { asides, held, state, times } = this.parts;
-    const companion = join(parentOf(path), appleDoubleName(nameOf(path)));
     const [holds, ...asideIds] = await Promise.all([
       held.within(path),
       asides.forget(path),
-      asides.forget(companion),
+      asides.forget(companionOf(path)),
     ]);
     await Promise.all([
       state.properties.forget([...ids, ...holds.map(({ id }) => id), ...asideIds.flat()]),

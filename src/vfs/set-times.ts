@@ -8,11 +8,11 @@ export class SetTimes {
   /** `entries` as they are to be shown; one question for all. */
   async on<E extends Entry>(entries: readonly E[]): Promise<readonly E[]> {
     if (entries.length === 0) return entries;
-    const found = await this.times.of(entries.map((entry) => entry.id));
+    const found = await this.setFor(entries);
     if (found.size === 0) return entries;
     return entries.map((entry) => {
-      const time = found.get(entry.id);
-      return time && time.rev === contentOf(entry) ? { ...entry, modifiedMs: time.modifiedMs } : entry;
+      const modifiedMs = found.get(entry.id);
+      return modifiedMs === undefined ? entry : { ...entry, modifiedMs };
     });
   }
 
@@ -21,10 +21,14 @@ export class SetTimes {
     return { ...entry, modifiedMs };
   }
 
-  /** Gives `to` the time that was set for `from`, if one was; `to` as it is to be shown. */
-  async copy<E extends Entry>(from: Entry, to: E): Promise<E> {
-    const time = (await this.times.of([from.id])).get(from.id);
-    return time && time.rev === contentOf(from) ? this.set(to, time.modifiedMs) : to;
+  /** The times that were set for the content that `entries` have, by id. */
+  async setFor(entries: readonly Entry[]): Promise<ReadonlyMap<string, number>> {
+    const found = await this.times.of(entries.map(({ id }) => id));
+    const fitting = entries.flatMap((entry): [string, number][] => {
+      const time = found.get(entry.id);
+      return time && time.rev === contentOf(entry) ? [[entry.id, time.modifiedMs]] : [];
+    });
+    return new Map(fitting);
   }
 
   forget(ids: readonly string[]): Promise<void> {

@@ -2,6 +2,7 @@ import { AsideTooLarge } from '../state/asides.ts';
 import type { Path } from '../util/path.ts';
 import { FileError, fileErrorOf } from './errors.ts';
 import type { Entry, Files, Listing } from './files.ts';
+import type { IntentLog } from './intent-log.ts';
 import { replaceLink, revokeLink } from './links.ts';
 import type { TreeParts } from './parts.ts';
 import type { Reading } from './reading.ts';
@@ -17,6 +18,7 @@ export interface Operations {
   readonly removal: Removal;
   readonly relocating: Relocating;
   readonly repairs: Repairs;
+  readonly intentLog: IntentLog;
 }
 
 export interface Tree extends Files {
@@ -25,13 +27,20 @@ export interface Tree extends Files {
 }
 
 /** The drive as `Files`: each operation in its own room, and here what the service said becomes a `FileError`. */
-export function createTree({ parts, reading, writing, removal, relocating, repairs }: Operations): Tree {
+export function createTree(operations: Operations): Tree {
+  const { parts, reading, writing, removal, relocating, repairs, intentLog } = operations;
   const { remote, asides, held, space } = parts;
+  /** To be awaited before `path` is looked at or changed: what a kill left half done there is done first. */
+  const putRight = async (path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> => {
+    await repairs.putRight(path, what);
+    await intentLog.settled(path);
+  };
+
   const underWay = new Set<Promise<unknown>>();
 
   const change = <T>(path: Path, work: () => Promise<T>): Promise<T> => {
     const done = named(path, async () => {
-      await repairs.putRight(path, 'tree');
+      await putRight(path, 'tree');
       return work();
     });
     underWay.add(done);
@@ -42,12 +51,12 @@ export function createTree({ parts, reading, writing, removal, relocating, repai
 
   const relocate = <T>(from: Path, to: Path, work: () => Promise<T>): Promise<T> =>
     change(from, async () => {
-      await repairs.putRight(to, 'tree');
+      await putRight(to, 'tree');
       return work();
     });
 
   async function* walk(...[path, ...how]: Parameters<Files['walk']>): AsyncIterable<Listing> {
-    await repairs.putRight(path, 'tree');
+    await putRight(path, 'tree');
     yield* reading.walk(path, ...how);
   }
 
@@ -67,17 +76,17 @@ export function createTree({ parts, reading, writing, removal, relocating, repai
   return {
     stat: (path, signal) =>
       named(path, async () => {
-        await repairs.putRight(path, 'entry');
+        await putRight(path, 'entry');
         return reading.stat(path, signal);
       }),
     statForWrite: (path, options, signal) =>
       named(path, async () => {
-        await repairs.putRight(path, 'entry');
+        await putRight(path, 'entry');
         return reading.statForWrite(path, options, signal);
       }),
     list: (path, ...how) =>
       named(path, async () => {
-        await repairs.putRight(path, 'folder');
+        await putRight(path, 'folder');
         return reading.list(path, ...how);
       }),
     walk: (path, ...how) => namedAll(path, walk(path, ...how)),

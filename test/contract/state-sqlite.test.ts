@@ -9,6 +9,7 @@ import type { DriveState, State } from '../../src/state/state.ts';
 import { path } from '../support/paths.ts';
 import { asideAt, asidesContract, asidesLimitContract, bytes } from './asides.contract.ts';
 import { holdAt, holdsContract } from './holds.contract.ts';
+import { intent, intentsContract } from './intents.contract.ts';
 import { lockOn, locksContract } from './locks.contract.ts';
 import { propertiesContract, property } from './properties.contract.ts';
 import { relocation, relocationsContract } from './relocations.contract.ts';
@@ -43,6 +44,7 @@ asidesLimitContract('SQLite', async () => openDrive(100).asides);
 holdsContract('SQLite', async () => openDrive().holds);
 timesContract('SQLite', async () => openDrive().times);
 relocationsContract('SQLite', async () => openDrive().relocations);
+intentsContract('SQLite', async () => openDrive().intents);
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const lock = lockOn('/a/b');
@@ -54,6 +56,7 @@ async function fill(drive: DriveState): Promise<void> {
   await drive.holds.put(holdAt('/a/new'));
   await drive.times.set('id:1', { rev: 'r1', modifiedMs: 5_000 });
   await drive.relocations.note(relocation('1'));
+  await drive.intents.note(intent('1'));
 }
 
 async function contentOf(drive: DriveState): Promise<unknown> {
@@ -66,6 +69,7 @@ async function contentOf(drive: DriveState): Promise<unknown> {
     holds: await drive.holds.within(path('/')),
     times: await drive.times.of(['id:1']),
     relocations: await drive.relocations.all(),
+    intents: await drive.intents.get('1'),
   };
 }
 
@@ -111,6 +115,7 @@ describe('the state in SQLite', () => {
     await other.properties.forget(['id:1']);
     await other.times.forget(['id:1']);
     await other.relocations.crossOut('1');
+    await other.intents.crossOut(['1']);
     expect(await contentOf(state.drive('one'))).toEqual(before);
   });
 

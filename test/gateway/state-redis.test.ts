@@ -6,6 +6,7 @@ import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { asidesContract, asidesLimitContract } from '../contract/asides.contract.ts';
 import { holdsContract } from '../contract/holds.contract.ts';
+import { intentsContract } from '../contract/intents.contract.ts';
 import { locksContract } from '../contract/locks.contract.ts';
 import { propertiesContract } from '../contract/properties.contract.ts';
 import { relocationsContract } from '../contract/relocations.contract.ts';
@@ -72,6 +73,7 @@ asidesLimitContract('Redis', async () => (await openDrive(100)).asides);
 holdsContract('Redis', async () => (await openDrive()).holds);
 timesContract('Redis', async () => (await openDrive()).times);
 relocationsContract('Redis', async () => (await openDrive()).relocations);
+intentsContract('Redis', async () => (await openDrive()).intents);
 
 locksContract('Redis through two gateways', locksInTurns);
 asidesContract('Redis through two gateways', () => takingTurns('asides'));
@@ -79,3 +81,4 @@ asidesLimitContract('Redis through two gateways', () => takingTurns('asides', 10
 holdsContract('Redis through two gateways', () => takingTurns('holds'));
 timesContract('Redis through two gateways', () => takingTurns('times'));
 relocationsContract('Redis through two gateways', () => takingTurns('relocations'));
+intentsContract('Redis through two gateways', () => takingTurns('intents'));

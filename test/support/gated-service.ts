@@ -8,20 +8,25 @@ export interface GatedService {
   readonly url: string;
   /** Holds up the calls of a function, `move_v2` for one, from the next on until the gate is opened. */
   close(call: string): Gate;
+  /** Lets the service do the calls of a function, and holds up its answers. */
+  closeBehind(call: string): Gate;
   end(): Promise<void>;
 }
 
 /** Stands between a gateway and the service at `target`, and passes all on that is not held up. */
 export async function startGatedService(target: string): Promise<GatedService> {
   const gates = new Map<string, Gate>();
+  const gatesBehind = new Map<string, Gate>();
   const pass = async (request: IncomingMessage, response: ServerResponse) => {
     const { pathname } = new URL(request.url ?? '', target);
-    await gates.get(pathname.slice(pathname.lastIndexOf('/') + 1))?.pass();
+    const call = pathname.slice(pathname.lastIndexOf('/') + 1);
+    await gates.get(call)?.pass();
     const { method, headers } = request;
     const outgoing = httpRequest(new URL(request.url ?? '', target), { method, headers, agent: false });
     const answered = once(outgoing, 'response');
     await pipeline(request, outgoing);
     const [answer] = (await answered) as [IncomingMessage];
+    await gatesBehind.get(call)?.pass();
     response.writeHead(answer.statusCode ?? 500, answer.headers);
     await pipeline(answer, response);
   };
@@ -39,8 +44,13 @@ export async function startGatedService(target: string): Promise<GatedService> {
       gates.set(call, gate);
       return gate;
     },
+    closeBehind(call) {
+      const gate = new Gate();
+      gatesBehind.set(call, gate);
+      return gate;
+    },
     async end() {
-      for (const gate of gates.values()) gate.open();
+      for (const gate of [...gates.values(), ...gatesBehind.values()]) gate.open();
       server.closeAllConnections();
       server.close();
       await once(server, 'close');

@@ -9,6 +9,7 @@ import { redisAsides } from './asides.ts';
 import { Connection } from './connection.ts';
 import { driveStore } from './drive-keys.ts';
 import { redisHolds } from './holds.ts';
+import { redisIntents } from './intents.ts';
 import { redisLocks } from './locks.ts';
 import { redisOwners } from './owners.ts';
 import { redisProperties } from './properties.ts';
@@ -68,6 +69,7 @@ function openDrive(drive: string, { connection, clock, log, asidesBytesMax }: Dr
     holds: redisHolds(store),
     times: redisTimes(store),
     relocations: redisRelocations(store),
+    intents: redisIntents(store),
   };
 }
 

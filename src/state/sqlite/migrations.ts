@@ -101,4 +101,13 @@ export const MIGRATIONS: readonly string[] = [
   -- NULL: it is not known what takes the place.
   ALTER TABLE relocations ADD COLUMN replacement TEXT;
   `,
+  `
+  CREATE TABLE intents (
+    position INTEGER PRIMARY KEY,
+    drive INTEGER NOT NULL REFERENCES drives,
+    id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    UNIQUE (drive, id)
+  ) STRICT;
+  `,
 ];

@@ -4,6 +4,7 @@ import { sqliteAsides } from './asides.ts';
 import { Commits } from './commits.ts';
 import { openDatabase, type SqliteDatabase } from './database.ts';
 import { sqliteHolds } from './holds.ts';
+import { sqliteIntents } from './intents.ts';
 import { sqliteLocks } from './locks.ts';
 import { sqliteOwners } from './owners.ts';
 import { sqliteProperties } from './properties.ts';
@@ -38,6 +39,7 @@ export function sqliteStateOn(database: SqliteDatabase, options: SqliteStateOpti
       holds: sqliteHolds(database, drive, commits),
       times: sqliteTimes(database, drive, commits),
       relocations: sqliteRelocations(database, drive, commits),
+      intents: sqliteIntents(database, drive, commits),
     };
   };
   const owners = sqliteOwners(database, commits);

@@ -1,0 +1,25 @@
+import type { Intent, Intents } from '../intents.ts';
+import { textOrNothing, textsOf } from './answers.ts';
+import type { DriveStore } from './drive-keys.ts';
+
+/** Intents: a hash by id, a handful at most. */
+export function redisIntents({ connection, key }: DriveStore): Intents {
+  const intents = key('intents');
+  return {
+    ids: async () => textsOf(await connection.command('HKEYS', intents)),
+    async get(id) {
+      const text = textOrNothing(await connection.command('HGET', intents, id));
+      return text === undefined ? undefined : intentOf(text);
+    },
+    async note(intent) {
+      await connection.command('HSET', intents, intent.id, JSON.stringify(intent));
+    },
+    async crossOut(ids) {
+      if (ids.length > 0) await connection.command('HDEL', intents, ...ids);
+    },
+  };
+}
+
+function intentOf(text: string): Intent {
+  return JSON.parse(text); // as `note` wrote it
+}

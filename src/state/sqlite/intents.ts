@@ -1,0 +1,34 @@
+import type { Intent, Intents } from '../intents.ts';
+import type { Commits } from './commits.ts';
+import type { SqliteDatabase } from './database.ts';
+
+/** Intents as JSON: a handful at most, read when a drive is opened and when they are carried out. */
+export function sqliteIntents(database: SqliteDatabase, drive: number, commits: Commits): Intents {
+  const ids = database.prepare<[number], { id: string }>(
+    'SELECT id FROM intents WHERE drive = ? ORDER BY position',
+  );
+  const get = database.prepare<[number, string], { text: string }>(
+    'SELECT text FROM intents WHERE drive = ? AND id = ?',
+  );
+  const note = database.prepare('INSERT INTO intents (drive, id, text) VALUES (?, ?, ?)');
+  const crossOut = database.prepare('DELETE FROM intents WHERE drive = ? AND id = ?');
+
+  return {
+    ids: async () => ids.all(drive).map(({ id }) => id),
+    async get(id) {
+      const row = get.get(drive, id);
+      return row && intentOf(row.text);
+    },
+    async note(intent) {
+      await commits.run(() => note.run(drive, intent.id, JSON.stringify(intent)));
+    },
+    crossOut: (done) =>
+      commits.run(() => {
+        for (const id of done) crossOut.run(drive, id);
+      }),
+  };
+}
+
+function intentOf(text: string): Intent {
+  return JSON.parse(text); // as `note` wrote it
+}

@@ -1,0 +1,194 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { StateUnwritable } from '../../../src/state/errors.ts';
+import type { Path } from '../../../src/util/path.ts';
+import { property } from '../../contract/properties.contract.ts';
+import { MemoryDrive, turn } from '../../support/memory-drive.ts';
+import { at, MemoryRemote } from '../../support/memory-remote.ts';
+
+const BLUE = property('colour', 'blue');
+const SET_MS = Date.UTC(2001, 0, 1);
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+beforeEach(async () => {
+  remote = new MemoryRemote();
+  remote.putFile(at('/source'), 'text');
+  remote.putFile(at('/tree/below/leaf'), 'leaf');
+  drive = await MemoryDrive.open(remote);
+  for (const path of [at('/source'), at('/tree'), at('/tree/below/leaf')]) await colour(path);
+});
+
+afterEach(() => drive.close());
+
+async function colour(path: Path, value = BLUE): Promise<void> {
+  const entry = await drive.files.stat(path);
+  if (!entry) throw new Error(`nothing is at ${path}`);
+  await drive.state.properties.change(entry.id, [{ set: value }]);
+}
+
+async function propertiesAt(path: Path): Promise<unknown> {
+  const entry = await drive.files.stat(path);
+  if (!entry) return `nothing is at ${path}`;
+  return (await drive.state.properties.of([entry.id])).get(entry.id) ?? [];
+}
+
+const copy = (from: Path, to: Path) =>
+  drive.files.copy(from, to, { overwrite: true, shallow: false }).then(
+    () => 'done',
+    (error: Error) => error,
+  );
+
+/** Kills davgate when the service has done the next `call`, before its answer is here. */
+async function killAfter(call: 'copy' | 'move', work: () => Promise<unknown>): Promise<void> {
+  const gate = remote.holdNext(call, 'end');
+  work().catch(() => {});
+  await gate.reached;
+  drive.kill();
+  await drive.start();
+}
+
+async function untilNothingIsLeft(): Promise<void> {
+  while ((await drive.state.intents.ids()).length > 0) {
+    await drive.clock.advance(10_000);
+    await turn(10);
+  }
+}
+
+describe('COPY, killed when the service has done it', () => {
+  test('of a file: the copy has its properties and its time at the first look after the start', async () => {
+    await drive.files.setModified(at('/source'), SET_MS);
+    await killAfter('copy', () => copy(at('/source'), at('/copy')));
+    expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
+    expect(await drive.files.stat(at('/copy'))).toMatchObject({ modifiedMs: SET_MS });
+    await untilNothingIsLeft();
+  });
+
+  test('of a folder: all below it has its properties', async () => {
+    await killAfter('copy', () => copy(at('/tree'), at('/copy')));
+    expect(await propertiesAt(at('/copy/below/leaf'))).toEqual([BLUE]);
+    expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
+    expect(await propertiesAt(at('/copy/below'))).toEqual([]);
+    await untilNothingIsLeft();
+  });
+
+  test('onto another file: the copy has the properties of its source, and the old file is gone', async () => {
+    remote.putFile(at('/copy'), 'old');
+    await drive.feedTold();
+    await colour(at('/copy'), property('colour', 'red'));
+    await killAfter('copy', () => copy(at('/source'), at('/copy')));
+    await untilNothingIsLeft();
+    expect(await drive.text(at('/copy'))).toBe('text');
+    expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
+  });
+
+  test('of a folder with set-aside files: the copy has them too', async () => {
+    await drive.write(at('/tree/._leaf'), 'fork');
+    await killAfter('copy', () => copy(at('/tree'), at('/copy')));
+    expect(await drive.text(at('/copy/._leaf'))).toBe('fork');
+  });
+});
+
+test('A MOVE that is killed when the service has done it takes its set-aside companion along', async () => {
+  await drive.write(at('/._source'), 'fork');
+  await killAfter('move', () => drive.files.move(at('/source'), at('/moved'), { overwrite: true }));
+  expect(await propertiesAt(at('/moved'))).toEqual([BLUE]);
+  expect(await drive.text(at('/._moved'))).toBe('fork');
+  expect(await drive.files.stat(at('/._source'))).toBeUndefined();
+});
+
+test('A copy that the service finishes only after the next start gets its properties then', async () => {
+  const gate = remote.holdNext('copy', 'begin');
+  void copy(at('/source'), at('/copy'));
+  await gate.reached;
+  drive.kill();
+  await drive.start();
+  expect(await drive.files.stat(at('/copy'))).toBeUndefined();
+  gate.release();
+  await drive.feedTold();
+  await untilNothingIsLeft();
+  expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
+});
+
+test('A COPY that the service has never begun is forgotten some minutes after the start', async () => {
+  const gate = remote.holdNext('copy', 'begin');
+  void copy(at('/source'), at('/copy'));
+  await gate.reached;
+  drive.kill();
+  await drive.start();
+  await untilNothingIsLeft();
+  remote.putFile(at('/copy'), 'text');
+  await drive.feedTold();
+  expect(await propertiesAt(at('/copy'))).toEqual([]);
+});
+
+test('What somebody else puts at the target of a COPY that was killed does not get its properties', async () => {
+  const gate = remote.holdNext('copy', 'begin');
+  void copy(at('/source'), at('/copy'));
+  await gate.reached;
+  drive.kill();
+  remote.putFile(at('/copy'), 'other content');
+  await drive.start();
+  await untilNothingIsLeft();
+  expect(await propertiesAt(at('/copy'))).toEqual([]);
+});
+
+test('A COPY whose answer is lost fails, and the copy that is there gets its properties all the same', async () => {
+  remote.failNext('copy', 'offline', { late: true });
+  expect(await copy(at('/source'), at('/copy'))).toMatchObject({ fault: 'offline' });
+  await untilNothingIsLeft();
+  await drive.feedTold();
+  expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
+});
+
+test('A COPY that the service refuses leaves nothing to do', async () => {
+  remote.failNext('copy', 'insufficient-space');
+  expect(await copy(at('/source'), at('/copy'))).toMatchObject({ fault: 'no-space' });
+  expect(await drive.state.intents.ids()).toEqual([]);
+});
+
+test('A copy has the properties of a source that is deleted while the service copies', async () => {
+  const gate = remote.holdNext('copy', 'end');
+  const copying = copy(at('/source'), at('/copy'));
+  await gate.reached;
+  await drive.files.remove(at('/source'), { recoverable: false });
+  gate.release();
+  expect(await copying).toBe('done');
+  expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
+});
+
+describe('COPY with a state that takes nothing', () => {
+  const full = new StateUnwritable('state', 'the disk is full; free some space', undefined);
+
+  test('at the beginning fails before anything is copied', async () => {
+    vi.spyOn(drive.state.intents, 'note').mockRejectedValueOnce(full);
+    expect(await copy(at('/source'), at('/copy'))).toBe(full);
+    expect(remote.count('copy')).toBe(0);
+    expect(await drive.files.stat(at('/copy'))).toBeUndefined();
+  });
+
+  test('when the service has copied says that it failed, and the properties follow when there is room', async () => {
+    vi.spyOn(drive.state.properties, 'change').mockRejectedValueOnce(full);
+    expect(await copy(at('/source'), at('/copy'))).toBe(full);
+    await untilNothingIsLeft();
+    expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
+  });
+
+  test('does not undo what clients have set on the copy meanwhile', async () => {
+    vi.spyOn(drive.state.properties, 'change').mockRejectedValueOnce(full);
+    expect(await copy(at('/source'), at('/copy'))).toBe(full);
+    const green = property('colour', 'green');
+    await colour(at('/copy'), green);
+    await untilNothingIsLeft();
+    expect(await propertiesAt(at('/copy'))).toEqual([green]);
+  });
+});
+
+test('A MOVE whose set-aside companion cannot go along at once is done, and the companion follows', async () => {
+  await drive.write(at('/._source'), 'fork');
+  vi.spyOn(drive.state.asides, 'move').mockRejectedValue(new Error('the disk is full'));
+  await drive.files.move(at('/source'), at('/moved'), { overwrite: true });
+  vi.restoreAllMocks();
+  await untilNothingIsLeft();
+  expect(await drive.text(at('/._moved'))).toBe('fork');
+});
