@@ -26,3 +26,9 @@ export function shownOwner({ accountId, email, root }: Owner): string {
 export function isSameOwner(one: Owner, other: Owner): boolean {
   return one.accountId === other.accountId && foldName(one.root) === foldName(other.root);
 }
+
+/** Whether all that is noted of an owner is as it was: there is nothing to write then. */
+export function isUnchanged(before: Owner | undefined, owner: Owner): boolean {
+  const keys = ['accountId', 'email', 'root'] as const;
+  return before !== undefined && keys.every((key) => before[key] === owner[key]);
+}

@@ -98,12 +98,26 @@ export class Removal {
         const ids = this.idsWithin(entry);
         const isAllKnown = this.#isAllKnown(entry);
         await this.#removeAndTell(entry, options);
-        await this.forgetKept(entry.path, ids);
+        const isAllForgotten = await this.#forgetDeleted(entry.path, ids);
         // The deletion is done all the same, and the next sweep finds what is missed here.
-        if (!isAllKnown) await collector.doubt().catch(() => {});
+        if (!isAllKnown || !isAllForgotten) await collector.doubt().catch(() => {});
       }),
     );
     if (entry.kind === 'file') space.add(-entry.sizeBytes);
+  }
+
+  /** As `forgetKept`, once the service has deleted: a client that got an error would think that nothing was. */
+  async #forgetDeleted(path: Path, ids: readonly string[]): Promise<boolean> {
+    const { held, log } = this.parts;
+    try {
+      await this.forgetKept(path, ids);
+      return true;
+    } catch (error) {
+      // A held file that is not forgotten is committed later, and would bring its folder back.
+      if ((await held.within(path)).length > 0) throw error;
+      log.warn('what was kept here for a deleted file is not forgotten yet', { path, reason: String(error) });
+      return false;
+    }
   }
 
   async #removeAndTell(entry: Entry, options: RemoveOptions): Promise<void> {

@@ -1,6 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
@@ -8,6 +6,7 @@ import { pseudoRandomBytes } from '../support/bytes.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { configureRclone } from '../support/rclone.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import { mountSmallDisk } from '../support/small-disk.ts';
 
 const MIB = 1024 * 1024;
 
@@ -62,17 +61,9 @@ test('rclone copies in, checks what has not landed yet, and what has', async () 
 
 test('a full disk answers 507; what was acknowledged lands, and then there is room again', async () => {
   const service = await startService();
-  const disk = await mkdtemp(join(tmpdir(), 'davgate-small-disk-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', disk], { stdio: 'pipe' });
-  } catch (failure) {
-    throw new Error(`this test needs root and the right to mount a tmpfs: ${failure}`);
-  }
-  onTestFinished(async () => {
-    execFileSync('umount', ['-l', disk]);
-    await rm(disk, { recursive: true });
-  });
-  const program = await startGateway(service, join(disk, 'data'));
+  const disk = await mountSmallDisk(64);
+  onTestFinished(() => disk.unmount());
+  const program = await startGateway(service, join(disk.path, 'data'));
   const { authorization } = program;
   const content = (index: number) => pseudoRandomBytes(index % 2 === 0 ? 30_000 : MIB, index);
   const put = async (index: number) => {

@@ -121,6 +121,8 @@ export function migrate(database: SqliteDatabase, directory: string, migrations 
       `a newer davgate has written ${FILE_NAME}; run that version or give another --data-dir`,
     );
   const steps = migrations.slice(seen);
+  // A start that has nothing to write succeeds on a full disk.
+  if (steps.length === 0) return;
   database.function('folded', { deterministic: true }, (key) => foldName(String(key)));
   database.transaction(() => {
     for (const step of steps) database.exec(step);

@@ -1,4 +1,4 @@
-import type { Owner, Owners } from '../owners.ts';
+import { isUnchanged, type Owner, type Owners } from '../owners.ts';
 import type { Commits } from './commits.ts';
 import type { SqliteDatabase } from './database.ts';
 
@@ -21,6 +21,8 @@ export function sqliteOwners(database: SqliteDatabase, commits: Commits): Owners
     set: (drive, owner) =>
       commits.run(() => {
         const before = get.get(drive);
+        // A start on a full disk writes nothing.
+        if (isUnchanged(before, owner)) return;
         if (before && before.accountId !== owner.accountId) {
           rename.run(nameAside(drive, before.accountId), drive);
           rename.run(drive, nameAside(drive, owner.accountId));

@@ -1,4 +1,4 @@
-import type { Owner, Owners } from '../../owners.ts';
+import { isUnchanged, type Owner, type Owners } from '../../owners.ts';
 import type { Commits } from '../commits.ts';
 import type { SqliteDatabase } from '../database.ts';
 
@@ -12,6 +12,10 @@ export function journalOwners(database: SqliteDatabase, commits: Commits): Owner
   );
   return {
     get: async (drive) => get.get(drive),
-    set: (drive, owner) => commits.run(() => void put.run({ ...owner, drive })),
+    set: (drive, owner) =>
+      commits.run(() => {
+        // A start on a full disk writes nothing.
+        if (!isUnchanged(get.get(drive), owner)) put.run({ ...owner, drive });
+      }),
   };
 }

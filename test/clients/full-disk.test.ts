@@ -1,0 +1,148 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { expectSoon } from '../support/eventually.ts';
+import { type Program, startProgram } from '../support/program.ts';
+import { startTestService } from '../support/service.ts';
+import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
+
+const PATCH = `<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><colour xmlns="urn:x">blue</colour></D:prop></D:set>
+  </D:propertyupdate>`;
+const FIND = '<D:propfind xmlns:D="DAV:"><D:prop><colour xmlns="urn:x"/></D:prop></D:propfind>';
+const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype>
+  </D:lockinfo>`;
+
+interface Asked {
+  readonly body?: string;
+  readonly headers?: Record<string, string>;
+  /** Of COPY and MOVE, like the path. */
+  readonly to?: string;
+}
+
+async function ask(
+  { url, authorization }: Program,
+  method: string,
+  path: string,
+  { body, to, headers }: Asked = {},
+): Promise<{ readonly status: number; readonly text: string }> {
+  const destination = to === undefined ? {} : { destination: new URL(to, url).href };
+  const answer = await fetch(new URL(path, url), {
+    method,
+    headers: { authorization, ...destination, ...headers },
+    ...(body !== undefined && { body }),
+  });
+  return { status: answer.status, text: await answer.text() };
+}
+
+interface Full {
+  readonly disk: SmallDisk;
+  readonly program: Program;
+}
+
+const BLUE = ['blue', 'blue to delete', 'blue to move'].map(encodeURI);
+const PLAIN = ['old', 'source', 'target', 'to-move', 'to-delete'];
+
+/** State, journal and cache on a disk without a free byte, after a kill and a start on it. */
+async function startOnFullDisk(mode: 'through' | 'back'): Promise<Full> {
+  const service = await startTestService();
+  onTestFinished(() => service.close());
+  // write-back keeps 16 MiB free, and reserves room in its journal.
+  const disk = await mountSmallDisk(64);
+  onTestFinished(() => disk.unmount());
+  const dataDirectory = join(disk.path, 'data');
+  const args = ['--write-mode', mode, '--api-url', service.url, '--token', service.token];
+  let program = await startProgram({ dataDirectory, args });
+  onTestFinished(async () => {
+    await program.stop();
+  });
+  for (const path of [...PLAIN, ...BLUE])
+    expect((await ask(program, 'PUT', path, { body: `content of ${path}` })).status).toBe(201);
+  await expectSoon(async () => (await ask(program, 'GET', '.davgate/healthz')).text).toContain(
+    '"journalFiles":0',
+  );
+  for (const path of BLUE) expect((await ask(program, 'PROPPATCH', path, { body: PATCH })).status).toBe(207);
+  disk.fill();
+  // The kill finds a state in whose log the disk became full.
+  expect((await ask(program, 'PROPPATCH', 'old', { body: PATCH })).status).toBe(507);
+  await program.kill();
+  disk.fill();
+  program = await startProgram({ dataDirectory, args });
+  disk.fill();
+  return { disk, program };
+}
+
+interface Row extends Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly full: number;
+  /** Afterwards, when there is room again; left out where it would be the same request twice. */
+  readonly roomy?: number;
+}
+
+const big = 'content '.repeat(20_000);
+
+/** What needs no disk in either mode, then what needs one. */
+const BOTH: readonly Row[] = [
+  { method: 'GET', path: 'old', full: 200, roomy: 200 },
+  { method: 'PROPFIND', path: '', headers: { depth: '1' }, full: 207, roomy: 207 },
+  { method: 'MKCOL', path: 'folder', full: 201 },
+  { method: 'COPY', path: 'source', to: 'copy', full: 201, roomy: 204 },
+  { method: 'MOVE', path: 'to-move', to: 'folder/moved', full: 201 },
+  { method: 'MOVE', path: encodeURI('blue to move'), to: 'folder/blue', full: 201 },
+  { method: 'DELETE', path: 'to-delete', full: 204 },
+  { method: 'DELETE', path: encodeURI('blue to delete'), full: 204 },
+  { method: 'COPY', path: 'source', to: 'target', full: 507, roomy: 204 },
+  { method: 'COPY', path: 'blue', to: 'blue-copy', full: 507, roomy: 201 },
+  { method: 'PUT', path: 'empty', body: '', full: 507, roomy: 201 },
+  { method: 'PUT', path: '._litter', body: 'fork', full: 507, roomy: 201 },
+  { method: 'PROPPATCH', path: 'old', body: PATCH, full: 507, roomy: 207 },
+  { method: 'LOCK', path: 'old', body: LOCK, full: 507, roomy: 200 },
+  { method: 'LOCK', path: 'locked-and-new', body: LOCK, full: 507, roomy: 201 },
+  { method: 'MOVE', path: 'source', to: 'target', full: 507, roomy: 204 },
+];
+
+const PUTS: Readonly<Record<'through' | 'back', readonly Row[]>> = {
+  through: [
+    { method: 'PUT', path: 'new', body: 'new', full: 201, roomy: 204 },
+    { method: 'PUT', path: 'new-and-big', body: big, full: 201, roomy: 204 },
+    { method: 'PUT', path: 'source', body: 'newer', full: 204, roomy: 204 },
+  ],
+  back: [
+    { method: 'PUT', path: 'new', body: 'new', full: 507, roomy: 201 },
+    { method: 'PUT', path: 'new-and-big', body: big, full: 507, roomy: 201 },
+    { method: 'PUT', path: 'source', body: 'newer', full: 507, roomy: 204 },
+  ],
+};
+
+const shown = ({ method, path, to }: Row) => `${method} ${path}${to === undefined ? '' : ` to ${to}`}`;
+
+test.each(['through', 'back'] as const)(
+  '--write-mode %s, killed on a full disk, starts on it, serves all that needs no disk, answers 507 to the rest, and does it all when there is room',
+  async (mode) => {
+    const { disk, program } = await startOnFullDisk(mode);
+    const rows = [...PUTS[mode], ...BOTH];
+    const outcome = async (row: Row) => [shown(row), (await ask(program, row.method, row.path, row)).status];
+    const onFull: unknown[] = [];
+    for (const row of rows) onFull.push(await outcome(row));
+    expect(onFull).toEqual(rows.map((row) => [shown(row), row.full]));
+
+    // What was refused has changed nothing.
+    const contentOf = async (path: string) => (await ask(program, 'GET', path)).text;
+    expect(await contentOf('target')).toBe('content of target');
+    expect(await contentOf('source')).toBe(mode === 'through' ? 'newer' : 'content of source');
+    for (const path of ['blue-copy', 'empty', 'locked-and-new'])
+      expect((await ask(program, 'GET', path)).status, path).toBe(404);
+    if (mode === 'through') expect(await contentOf('new-and-big')).toBe(big);
+    const colourOf = async (path: string) =>
+      (await ask(program, 'PROPFIND', path, { headers: { depth: '0' }, body: FIND })).text;
+    for (const path of ['blue', 'folder/blue']) expect(await colourOf(path)).toContain('>blue<');
+
+    disk.makeRoom();
+    const again = rows.filter(({ roomy }) => roomy !== undefined);
+    const withRoom: unknown[] = [];
+    for (const row of again) withRoom.push(await outcome(row));
+    expect(withRoom).toEqual(again.map((row) => [shown(row), row.roomy]));
+    expect(await colourOf('blue-copy')).toContain('>blue<');
+    expect(await contentOf('target')).toBe('newer');
+    expect(await contentOf('new-and-big')).toBe(big);
+  },
+);
