@@ -27,8 +27,8 @@ const RESOURCES_MAX = 64;
 
 /**
  * Holds the `If` header (RFC 4918 §10.4) and the conditional headers of HTTP against what is at the request's
- * path now, `entry`. `destination`: of COPY and MOVE, as Finder puts its lock's token in an untagged list too.
- * Throws `DavError` 400 for an `If` that cannot be read, 412 when a condition does not hold.
+ * path now, `entry`. `destination`: of COPY and MOVE. Throws `DavError` 400 for an `If` that cannot be read, 412 when a
+ * condition does not hold.
  */
 export async function checkConditions(
   context: Context,
@@ -116,8 +116,19 @@ async function ifHeaderHolds(
 
 const NOWHERE: ResourceState = { tokens: new Set(), validators: undefined };
 
-function pathsOf({ resource }: IfList, own: Path, destination: Destination | undefined): readonly Path[] {
-  if (resource === undefined) return destination === undefined ? [own] : [own, destination.path];
+/**
+ * The resources that a list is about. Without a tag that is the Request-URI's alone (RFC 4918 §10.4.2); but Finder puts
+ * the token of its lock on the destination into an untagged list, so a list of tokens may be true of the destination too.
+ */
+function pathsOf(
+  { resource, conditions }: IfList,
+  own: Path,
+  destination: Destination | undefined,
+): readonly Path[] {
+  if (resource === undefined) {
+    const isOfTokens = conditions.every(({ kind, not }) => kind === 'token' && !not);
+    return destination !== undefined && isOfTokens ? [own, destination.path] : [own];
+  }
   try {
     return [parseTarget(resource).path];
   } catch (error) {

@@ -126,6 +126,40 @@ describe('conditions of MOVE and COPY', () => {
       expect(await refused({ If: `<${dav.url}/b> ([${target}])` })).toMatchObject({ targetRev });
       expect(await refused({ If: `<${dav.url}/b> ([${target}])` })).not.toHaveProperty('rev');
       expect(await refused({ 'If-Match': '*' })).not.toHaveProperty('rev');
+      expect(await refused({ If: `([${tag}])` })).toMatchObject({ rev });
+      expect(await refused({ If: `([${tag}])` })).not.toHaveProperty('targetRev');
+    },
+  );
+
+  // RFC 4918 §10.4.2: untagged lists apply to the resource that the Request-URI identifies.
+  test.each([
+    ['(["A"])', 204],
+    ['(["B"])', 412],
+    ['(Not ["A"])', 412],
+    ['(Not ["B"])', 204],
+    ['(Not <LOCK-OF-A>) (["B"])', 412],
+    ['(<LOCK-OF-A> ["A"])', 204],
+    ['(<LOCK-OF-A> ["B"])', 412],
+    ['<http://x/b> (["B"])', 204],
+    ['<http://x/b> (["A"])', 412],
+    ['<http://x/a> (["B"]) <http://x/b> (["A"])', 412],
+  ])(
+    'COPY of /a (locked, with the tag "A") to /b (with the tag "B") and If: %s answers %i',
+    async (form, status) => {
+      await dav.file('/b', 'old');
+      const [a, b] = await Promise.all(
+        ['/a', '/b'].map(async (at) => (await dav.send('HEAD', at)).headers.etag),
+      );
+      const body = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>
+      <D:locktype><D:write/></D:locktype></D:lockinfo>`;
+      const token = (await dav.send('LOCK', '/a', { body })).headers['lock-token'] ?? '';
+      const If = form
+        .replaceAll('"A"', String(a))
+        .replaceAll('"B"', String(b))
+        .replaceAll('<LOCK-OF-A>', String(token));
+      const answer = await dav.send('COPY', '/a', { headers: { Host: 'x', Destination: 'http://x/b', If } });
+      expect(answer.status).toBe(status);
+      expect(dav.content('/b')).toBe(status === 204 ? 'content of a' : 'old');
     },
   );
 });
