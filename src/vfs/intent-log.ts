@@ -3,9 +3,10 @@ import type { Intent } from '../state/intents.ts';
 import { elapsedMs, type Instant } from '../util/clock.ts';
 import { isWithin, type Path } from '../util/path.ts';
 import { SingleFlight } from '../util/single-flight.ts';
-import { FileError, isApiFailure } from './errors.ts';
+import { FileError } from './errors.ts';
 import type { Entry, Written } from './files.ts';
 import type { KeptState } from './kept-state.ts';
+import { isOutage } from './metadata/outage.ts';
 import { companionOf } from './names.ts';
 import type { TreeParts } from './parts.ts';
 
@@ -206,8 +207,7 @@ function isOutcome({ outcome }: Intent, found: Entry): boolean {
 
 /** Whether it is certain that the service has not done what it was asked: it said so, or was never asked. */
 function isRefusal(error: unknown): boolean {
-  if (error instanceof ApiError)
-    return !isApiFailure(error, 'offline', 'unavailable', 'rate-limited', 'foreign');
+  if (error instanceof ApiError) return error.details.isUndone ?? !isOutage(error);
   return error instanceof FileError;
 }
 
