@@ -13,6 +13,9 @@ import type { TreeParts } from './parts.ts';
 /** Until what could not be carried out is tried again, in ms. */
 const RETRY_MS = 10_000;
 
+/** What the log says then. */
+const FOLLOWS_LATER = 'properties, times or set-aside files of a moved or copied file follow later';
+
 /** How long the service may still be at work on a call that was cut off, in ms. */
 const LATE_MS = 600_000;
 
@@ -119,7 +122,7 @@ export class IntentLog {
       return {};
     } catch (failure) {
       const reason = String(failure);
-      log.warn('what is kept here for a moved or copied file does not go along yet', { to, reason });
+      log.warn(FOLLOWS_LATER, { to, reason });
       for (const id of ids) this.#leave(id, to);
       return { failure };
     }
@@ -160,11 +163,10 @@ export class IntentLog {
   async #work(): Promise<void> {
     const { clock, log } = this.parts;
     while (this.#left.size > 0 && !this.#stop.signal.aborted) {
-      try {
-        for (const left of [...this.#left.values()]) await this.#try(left);
-      } catch (error) {
-        log.warn('a copy that was cut short has not got its properties yet', { reason: String(error) });
-      }
+      for (const left of [...this.#left.values()])
+        await this.#try(left).catch((error) =>
+          log.warn(FOLLOWS_LATER, { to: left.to, reason: String(error) }),
+        );
       if (this.#left.size > 0) await clock.sleep(RETRY_MS, this.#stop.signal).catch(() => {});
     }
   }

@@ -55,8 +55,8 @@ async function untilNothingIsLeft(): Promise<void> {
   }
 }
 
-describe('COPY, killed when the service has done it', () => {
-  test('of a file: the copy has its properties and its time at the first look after the start', async () => {
+describe('a COPY in the middle of which davgate is killed', () => {
+  test('A COPY of a file that a kill cuts short has its properties and its time at the first look after the start', async () => {
     await drive.files.setModified(at('/source'), SET_MS);
     await killAfter('copy', () => copy(at('/source'), at('/copy')));
     expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
@@ -64,7 +64,7 @@ describe('COPY, killed when the service has done it', () => {
     await untilNothingIsLeft();
   });
 
-  test('of a folder: all below it has its properties', async () => {
+  test('A COPY of a folder that a kill cuts short has the properties of all below it', async () => {
     await killAfter('copy', () => copy(at('/tree'), at('/copy')));
     expect(await propertiesAt(at('/copy/below/leaf'))).toEqual([BLUE]);
     expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
@@ -72,7 +72,7 @@ describe('COPY, killed when the service has done it', () => {
     await untilNothingIsLeft();
   });
 
-  test('onto another file: the copy has the properties of its source, and the old file is gone', async () => {
+  test('A COPY onto another file that a kill cuts short has the properties of its source, and the old file is gone', async () => {
     remote.putFile(at('/copy'), 'old');
     await drive.feedTold();
     await colour(at('/copy'), property('colour', 'red'));
@@ -82,7 +82,7 @@ describe('COPY, killed when the service has done it', () => {
     expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
   });
 
-  test('of a folder with set-aside files: the copy has them too', async () => {
+  test('A COPY of a folder that a kill cuts short has its set-aside files', async () => {
     await drive.write(at('/tree/._leaf'), 'fork');
     await killAfter('copy', () => copy(at('/tree'), at('/copy')));
     expect(await drive.text(at('/copy/._leaf'))).toBe('fork');
@@ -141,6 +141,25 @@ test('A COPY whose answer is lost fails, and the copy that is there gets its pro
   expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
 });
 
+test('A copy whose intent cannot be read does not keep another from its properties', async () => {
+  const read = drive.state.intents.get.bind(drive.state.intents);
+  vi.spyOn(drive.state.intents, 'get').mockImplementation(async (id) => {
+    const intent = await read(id);
+    if (intent?.to === at('/first')) throw new Error('the first one is damaged');
+    return intent;
+  });
+  for (const path of [at('/first'), at('/second')]) {
+    remote.failNext('copy', 'offline', { late: true });
+    await copy(at('/source'), path);
+  }
+  const second = remote.entryAt(at('/second'))?.id ?? '';
+  for (let tries = 0; tries < 100 && (await drive.state.properties.of([second])).size === 0; tries++) {
+    await drive.clock.advance(10_000);
+    await turn(10);
+  }
+  expect((await drive.state.properties.of([second])).get(second)).toEqual([BLUE]);
+});
+
 test('A COPY that the service refuses leaves nothing to do', async () => {
   remote.failNext('copy', 'insufficient-space');
   expect(await copy(at('/source'), at('/copy'))).toMatchObject({ fault: 'no-space' });
@@ -157,24 +176,24 @@ test('A copy has the properties of a source that is deleted while the service co
   expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
 });
 
-describe('COPY with a state that takes nothing', () => {
+describe('a COPY while the state takes nothing', () => {
   const full = new StateUnwritable('state', 'the disk is full; free some space', undefined);
 
-  test('at the beginning fails before anything is copied', async () => {
+  test('A COPY whose properties cannot be noted fails before anything is copied', async () => {
     vi.spyOn(drive.state.intents, 'note').mockRejectedValueOnce(full);
     expect(await copy(at('/source'), at('/copy'))).toBe(full);
     expect(remote.count('copy')).toBe(0);
     expect(await drive.files.stat(at('/copy'))).toBeUndefined();
   });
 
-  test('when the service has copied says that it failed, and the properties follow when there is room', async () => {
+  test('A COPY whose properties cannot be given says that it failed, and they follow when there is room', async () => {
     vi.spyOn(drive.state.properties, 'change').mockRejectedValueOnce(full);
     expect(await copy(at('/source'), at('/copy'))).toBe(full);
     await untilNothingIsLeft();
     expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
   });
 
-  test('does not undo what clients have set on the copy meanwhile', async () => {
+  test('Properties that follow a COPY late do not replace what a client has set on the copy meanwhile', async () => {
     vi.spyOn(drive.state.properties, 'change').mockRejectedValueOnce(full);
     expect(await copy(at('/source'), at('/copy'))).toBe(full);
     const green = property('colour', 'green');
