@@ -26,6 +26,7 @@ import { openSqliteJournals } from './state/sqlite/journal/journals.ts';
 import { openSqliteState } from './state/sqlite/state.ts';
 import type { State } from './state/state.ts';
 import { systemClock } from './util/clock.ts';
+import { withinGrace } from './util/grace.ts';
 import type { Log } from './util/log.ts';
 import { makeFolder } from './util/make-folder.ts';
 import type { Path } from './util/path.ts';
@@ -50,21 +51,31 @@ export interface Gateway {
    * wait for the next start. Throws as `startGateway` does, and then nothing has changed.
    */
   reload(config: Config): Promise<readonly string[]>;
-  /** Drains: takes no new requests, lets running ones finish, commits held files. */
+  /** Drains, within the grace time: takes no new requests, lets running ones finish, commits held files. */
   close(): Promise<void>;
 }
 
-/** What has to be closed, the last opened first. */
-class Opened {
-  readonly #closers: (() => Promise<void>)[] = [];
+/** What is open may use what was opened before it, and does not outlive it. */
+interface Room {
+  /** Lets what is under way go on until `over`. */
+  close(over: AbortSignal): Promise<void>;
+}
 
-  add<T extends { close(): Promise<void> }>(room: T): T {
-    this.#closers.push(() => room.close());
+/** What has to be closed: the last opened first, or all at the same time. */
+class Opened implements Room {
+  readonly #rooms: Room[] = [];
+
+  constructor(private readonly order: 'last first' | 'together' = 'last first') {}
+
+  add<T extends Room>(room: T): T {
+    this.#rooms.push(room);
     return room;
   }
 
-  async close(): Promise<void> {
-    for (const closer of this.#closers.splice(0).reverse()) await closer();
+  async close(over: AbortSignal): Promise<void> {
+    const rooms = this.#rooms.splice(0).reverse();
+    if (this.order === 'together') await Promise.all(rooms.map((room) => room.close(over)));
+    else for (const room of rooms) await room.close(over);
   }
 }
 
@@ -109,12 +120,16 @@ export async function startGateway(config: Config, log: Log): Promise<Gateway> {
       url: listener.url,
       madeUpPassword,
       reload: (next) => reload(listener, config, next),
-      close: () => opened.close(),
+      close: () => end(opened, log),
     };
   } catch (error) {
-    await opened.close();
+    await end(opened, log);
     throw error;
   }
+}
+
+function end(opened: Opened, log: Log): Promise<void> {
+  return withinGrace({ clock: systemClock, log }, (over) => opened.close(over));
 }
 
 /** A user whose drive does not run would see none, so such a user is left out until the next start. */
@@ -166,9 +181,21 @@ async function openDrives(config: Config, watchers: Watchers): Promise<OpenDrive
   const spill = await openSpill({ directory: join(config.dataDirectory, 'spill'), clock: systemClock, log });
   const embedded = await openEmbedded(config, log, opened);
   const drives = new Map<string, Drive>();
+  // Each may need the whole grace time, before a service that does not answer.
+  const ends = opened.add(new Opened('together'));
   for (const drive of config.drives) {
     const service = serviceOf(drive, embedded);
-    const needs = { ...watchers, service, state, journals, writeMode, dataDirectory, cache, spill };
+    const needs = {
+      ...watchers,
+      opened: ends.add(new Opened()),
+      service,
+      state,
+      journals,
+      writeMode,
+      dataDirectory,
+      cache,
+      spill,
+    };
     drives.set(drive.name, await openOne(drive, needs));
   }
   return { drives, embedded };

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { endsBefore } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
 
 /** What the owner of a data directory may ask of the davgate that runs with it. */
@@ -40,7 +41,8 @@ export interface ControlOptions {
  * Where the system has no such sockets, or the path is too long for one, a warning is all.
  */
 export async function startControl({ socketPath, commands, journal, log }: ControlOptions): Promise<{
-  close(): Promise<void>;
+  /** Lets commands under way go on until `over`. */
+  close(over: AbortSignal): Promise<void>;
 }> {
   const running = new Set<Promise<unknown>>();
   const server = createServer((request, response) => {
@@ -68,10 +70,10 @@ export async function startControl({ socketPath, commands, journal, log }: Contr
     },
   );
   return {
-    async close() {
+    async close(over) {
       if (!isOn) return;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      await Promise.all(running);
+      await endsBefore(over, Promise.all(running));
       // Node counts a connection that never asked anything as busy, and would wait for it for ever.
       server.closeAllConnections();
       await closed;

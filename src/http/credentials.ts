@@ -47,12 +47,16 @@ export class Credentials {
   readonly #running = new Map<string, Promise<Verdict>>();
 
   /** Throws `PasswordHashError` for a user without a usable hash. */
-  constructor(users: readonly User[], { clock, log }: { readonly clock: Clock; readonly log: Log }) {
+  constructor(
+    users: readonly User[],
+    { clock, log, closing }: { readonly clock: Clock; readonly log: Log; readonly closing: AbortSignal },
+  ) {
     checkHashes(users);
     this.#users = byName(users);
     this.#clock = clock;
     this.#log = log;
-    this.#gate = new PasswordGate({ clock, longestWaitMs: LONGEST_WAIT_MS, heldMsMax: HELD_MS_MAX });
+    const waits = { longestWaitMs: LONGEST_WAIT_MS, heldMsMax: HELD_MS_MAX };
+    this.#gate = new PasswordGate({ clock, ...waits, closing });
   }
 
   /** Nobody is known any more by a login that these users do not have. Throws `PasswordHashError`. */

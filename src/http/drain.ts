@@ -1,30 +1,22 @@
 import type { Server } from 'node:http';
-import type { Clock } from '../util/clock.ts';
+import { endsBefore } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
 import type { Connections } from './connections.ts';
-import type { ListenerLimits } from './limits.ts';
 
 /** Graceful shutdown of a server. */
 export class Drain {
   readonly #server: Server;
   readonly #connections: Connections;
-  readonly #limits: ListenerLimits;
-  readonly #tools: { readonly clock: Clock; readonly log: Log };
+  readonly #log: Log;
   readonly #closing = new AbortController();
   #allEnded: (() => void)[] = [];
   #closed: Promise<void> | undefined;
   #isClosingIdle = false;
 
-  constructor(
-    server: Server,
-    connections: Connections,
-    limits: ListenerLimits,
-    tools: { readonly clock: Clock; readonly log: Log },
-  ) {
+  constructor(server: Server, connections: Connections, log: Log) {
     this.#server = server;
     this.#connections = connections;
-    this.#limits = limits;
-    this.#tools = tools;
+    this.#log = log;
   }
 
   /** Whether `close` has been called. */
@@ -44,9 +36,9 @@ export class Drain {
     if (this.#connections.running.size === 0) for (const ended of this.#allEnded.splice(0)) ended();
   }
 
-  /** Closes once, however often it is called. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close();
+  /** Closes once, however often it is called; the first time says how long running exchanges may go on. */
+  close(over: AbortSignal): Promise<void> {
+    this.#closed ??= this.#close(over);
     return this.#closed;
   }
 
@@ -56,27 +48,16 @@ export class Drain {
     return new Promise((resolve) => this.#allEnded.push(resolve));
   }
 
-  async #close(): Promise<void> {
+  async #close(over: AbortSignal): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const { response } of this.#connections.running) response.shouldKeepAlive = false;
-    await this.#runningEnded();
+    const { running } = this.#connections;
+    if (!(await endsBefore(over, this.ended())))
+      this.#log.warn('requests were cut off at the end of the grace time', { requests: running.size });
     // None of them has a request any more, or its time is over.
     for (const connection of this.#connections) connection.destroy();
     await closed;
     this.#closing.abort();
-  }
-
-  async #runningEnded(): Promise<void> {
-    const { clock, log } = this.#tools;
-    const { running } = this.#connections;
-    if (running.size === 0) return;
-    const ended = new AbortController();
-    void this.ended().then(() => ended.abort());
-    const isOver = await clock.sleep(this.#limits.drainGraceMs, ended.signal).then(
-      () => true,
-      () => false,
-    );
-    if (isOver) log.warn('requests were cut off at the end of the grace time', { requests: running.size });
   }
 
   /** Once for all answers of a moment: it looks at every connection, and thousands of long polls end together. */

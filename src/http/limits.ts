@@ -15,8 +15,6 @@ export interface ListenerLimits {
   readonly connectionsMax: number;
   /** Of one client: an IPv4 address, or a /64 of IPv6. */
   readonly connectionsPerAddressMax: number;
-  /** For running requests when the listener closes. */
-  readonly drainGraceMs: number;
 }
 
 export const LISTENER_LIMITS: ListenerLimits = {
@@ -29,7 +27,6 @@ export const LISTENER_LIMITS: ListenerLimits = {
   strangerIdleTimeoutMs: Number.POSITIVE_INFINITY,
   connectionsMax: 2_000,
   connectionsPerAddressMax: 200,
-  drainGraceMs: 30_000,
 };
 
 /** Header fields of one request; the longest real requests have some 30. */

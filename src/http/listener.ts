@@ -44,10 +44,10 @@ export interface Listener {
   readonly url: string;
   readonly port: number;
   /**
-   * Takes no new connection, lets running requests finish for as long as the limits grant, and resolves when
-   * all connections are closed and all handlers that had that time are through.
+   * Takes no new connection, lets running requests go on until `over`, and resolves when all connections are closed.
+   * Logins that are held back are refused at once.
    */
-  close(): Promise<void>;
+  close(over: AbortSignal): Promise<void>;
   /**
    * Takes these users from now on, and this certificate for new connections; requests under way go on. Throws
    * `PasswordHashError` and `CertificateError`, and then nothing has changed.
@@ -61,14 +61,14 @@ export interface Listener {
  */
 export async function startListener(options: ListenerOptions): Promise<Listener> {
   const { host, port, tls, users, handle, metrics, log, clock = systemClock } = options;
-  let isDraining = false;
-  const credentials = users && new Credentials(users, { clock, log });
+  const closing = new AbortController();
+  const credentials = users && new Credentials(users, { clock, log, closing: closing.signal });
   const rules: AdmissionRules = {
     handle,
     credentials,
     health: options.health ?? (() => ({})),
     metrics,
-    isDraining: () => isDraining,
+    isDraining: () => closing.signal.aborted,
     crossOrigins: options.crossOrigins ?? [],
     openSite: options.openSite,
     ownNames: options.ownNames ?? [],
@@ -92,9 +92,9 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   return {
     url: server.url,
     port: server.port,
-    close() {
-      isDraining = true;
-      return server.close();
+    close(over) {
+      closing.abort();
+      return server.close(over);
     },
     reload(changes) {
       if (changes.users) checkHashes(changes.users);

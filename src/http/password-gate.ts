@@ -23,6 +23,8 @@ export interface PasswordGateOptions {
   readonly longestWaitMs: number;
   /** A try that has to wait no longer than this is answered late; one that has to wait longer is told so, in ms. */
   readonly heldMsMax: number;
+  /** When it is aborted, nothing is held back any more: those that wait are told how long they would have to. */
+  readonly closing: AbortSignal;
 }
 
 /** Somebody says a password. */
@@ -70,11 +72,13 @@ export class PasswordGate {
     { name, address, exists }: Try,
     compare: () => Promise<boolean>,
   ): Promise<boolean | { readonly retryAfterMs: number }> {
+    const { clock, heldMsMax, closing } = this.#options;
     let heldMs = 0;
     for (let waitMs = this.#guesses.waitMs(name, address); waitMs > 0; ) {
       heldMs += waitMs;
-      if (heldMs > this.#options.heldMsMax) return { retryAfterMs: waitMs };
-      await this.#options.clock.sleep(waitMs);
+      if (heldMs > heldMsMax || closing.aborted) return { retryAfterMs: waitMs };
+      // Woken early, it has to wait still.
+      await clock.sleep(waitMs, closing).catch(() => {});
       waitMs = this.#guesses.waitMs(name, address);
     }
     const isFull =

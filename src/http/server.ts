@@ -47,10 +47,9 @@ export interface HttpServer {
   /** With a slash at the end; names this machine when it listens on all its addresses. */
   readonly url: string;
   /**
-   * Takes no new connection, lets running requests finish for as long as the limits grant, and resolves when all
-   * connections are closed.
+   * Takes no new connection, lets running requests go on until `over`, and resolves when all connections are closed.
    */
-  close(): Promise<void>;
+  close(over: AbortSignal): Promise<void>;
   /** Uses this certificate for new connections. Throws `CertificateError`, and then goes on with the old one. */
   replaceCertificate(tls: CertificateFiles): void;
   /** Resolves when no handler runs any more; `close` cuts off those that take too long, and does not wait for them. */
@@ -63,7 +62,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const server = createNodeServer(tls, limits);
   const connections = new Connections(server, { isTls: tls !== undefined, limits, proxies, clock, log });
   const headersOf = options.headers ?? ((): Readonly<Record<string, string>> => ({}));
-  const drain = new Drain(server, connections, limits, { clock, log });
+  const drain = new Drain(server, connections, log);
   const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
     const connection = connections.of(request.socket);
     if (!connection || connection.isGivenUp) return;
@@ -98,7 +97,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   return {
     port,
     url: urlOf(options.host, port, tls !== undefined),
-    close: () => drain.close(),
+    close: (over) => drain.close(over),
     replaceCertificate: (files) => replaceCertificate(server, files),
     idle: () => drain.ended(),
   };

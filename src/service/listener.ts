@@ -19,7 +19,6 @@ const LIMITS: ListenerLimits = {
   strangerIdleTimeoutMs: 60_000,
   connectionsMax: 10_000,
   connectionsPerAddressMax: 200,
-  drainGraceMs: 30_000,
 };
 
 export interface Listener {
@@ -29,8 +28,8 @@ export interface Listener {
   readonly publicUrl: string;
   /** Uses this certificate for new connections. Throws `CertificateError`, and then goes on with the old one. */
   replaceCertificate(tls: CertificateFiles): void;
-  /** Takes no more requests, waits for those under way (bounded), and ends all connections and what they had begun. */
-  close(): Promise<void>;
+  /** Takes no more requests, waits for those under way until `over`, and ends all connections and what they had begun. */
+  close(over: AbortSignal): Promise<void>;
 }
 
 export interface ListenerOptions {
@@ -62,8 +61,8 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     url: server.url.replace(/\/$/, ''),
     publicUrl: urlFromOutside(listen.host, server.port, tls !== undefined),
     replaceCertificate: (files) => server.replaceCertificate(files),
-    async close() {
-      await server.close();
+    async close(over) {
+      await server.close(over);
       await server.idle();
     },
   };

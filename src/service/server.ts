@@ -3,6 +3,7 @@ import type { Exchange } from '../http/exchange.ts';
 import type { ListenerLimits } from '../http/limits.ts';
 import type { CertificateFiles } from '../http/node-server.ts';
 import type { Clock } from '../util/clock.ts';
+import { withinGrace } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
 import type { Networks } from '../util/networks.ts';
 import type { Account, NewAccount } from './accounts/accounts.ts';
@@ -94,7 +95,7 @@ export interface RunningService {
   leadLinksTo(url: string): void;
   /** Puts these faults in place of those that were on. Throws `FaultSettingError`. */
   setFaults(faults: FaultSettings): void;
-  /** Lets requests under way finish, ends long polls, and closes what is open. */
+  /** Lets requests under way finish, within the grace time; ends long polls, and closes what is open. */
   close(): Promise<void>;
 }
 
@@ -133,7 +134,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     links: linksIn(database),
     tags: tagsIn(database),
     copyReferences: copyReferencesIn(database),
-    linkPasswords: linkPasswords(clock, log),
+    linkPasswords: linkPasswords(clock, log, closing.signal),
     temporaryLinks: temporaryLinksIn(database),
     ...registry,
     previews,
@@ -172,9 +173,9 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     return next;
   };
 
-  async function shutDown(): Promise<void> {
+  async function shutDown(over: AbortSignal): Promise<void> {
     closing.abort();
-    await Promise.all([base.close(), content?.close()]);
+    await Promise.all([base.close(over), content?.close(over)]);
     await jobs.ended();
     await housekeeping;
     previews.close();
@@ -207,7 +208,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     },
     setFaults: (settings) => faults.set(settings),
     close() {
-      closed ??= shutDown();
+      closed ??= withinGrace({ clock, log }, shutDown);
       return closed;
     },
   };
@@ -245,7 +246,7 @@ async function startListeners(
     other = await startListener({ ...needs, listen: contentListen, answer });
     return { base, content: other };
   } catch (error) {
-    await base.close();
+    await base.close(AbortSignal.abort());
     throw error;
   }
 }

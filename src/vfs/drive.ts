@@ -2,6 +2,7 @@ import type { Remote } from '../api/remote.ts';
 import type { Journal } from '../state/journal.ts';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
+import { endsBefore } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
 import { ROOT } from '../util/path.ts';
@@ -77,8 +78,11 @@ export interface OpenDrive extends Files {
   readonly pending: PendingWrites | undefined;
   /** What waits in the journal; nothing ever does without one. */
   depth(): JournalDepth;
-  /** Waits for changes under way, commits what is held back or pending and stops watching the service. */
-  close(): Promise<void>;
+  /**
+   * Waits for changes under way, and commits what is held back or pending, until `over`: what is kept on this machine goes
+   * on at the next start. Stops watching the service.
+   */
+  close(over: AbortSignal): Promise<void>;
 }
 
 /** Finder and Explorer send the body within a second of the empty file; slow ones within a few. */
@@ -86,9 +90,6 @@ const HOLD_MS = 5_000;
 
 /** As long as clients keep a listing themselves. */
 const STALE_MS = 10_000;
-
-/** How long the end waits for calls under way, as the journal does for what it sends. */
-const CLOSE_GRACE_MS = 10_000;
 
 /** What others change is to be seen within a second, and asking takes a moment too. */
 const FEED_EVERY_MS = 600;
@@ -195,33 +196,19 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },
     status: () => ({ isFeedAlive: feed.isAlive, heldFiles: held.count, metadataBytes: known.sizeBytes }),
-    async close() {
-      await writeBack?.close();
+    async close(over) {
+      await writeBack?.close(over);
       const finish = async () => {
         await tree.idle();
         await held.close();
         await repairs.close();
         await intentLog.close();
       };
-      await withinGrace(finish(), { clock, log });
+      if (!(await endsBefore(over, finish())))
+        log.warn('calls of the storage service were cut off at the end of the grace time');
       await collector.close();
       await metadata.subtrees.close();
       await feed.close();
     },
   };
-}
-
-/** Waits for `work`, which depends on the service, but not for ever: what is kept on this machine goes on at the next start. */
-async function withinGrace(
-  work: Promise<void>,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-): Promise<void> {
-  const ended = new AbortController();
-  const isOver = clock.sleep(CLOSE_GRACE_MS, ended.signal).then(
-    () => true,
-    () => false,
-  );
-  const isLate = await Promise.race([work.then(() => false), isOver]);
-  ended.abort();
-  if (isLate) log.warn('calls of the storage service were cut off at the end of the grace time');
 }

@@ -12,6 +12,7 @@ import { ManualClock } from './manual-clock.ts';
 import { MemoryFiles } from './memory-files.ts';
 import { memoryState } from './memory-state.ts';
 import { path } from './paths.ts';
+import { unhurried } from './unhurried.ts';
 
 export interface DavAnswer {
   readonly status: number;
@@ -102,7 +103,7 @@ export async function startDav(
     content: (at) => files.contentAt(path(at))?.toString(),
     close() {
       for (const response of open) response.destroy();
-      return listener.close();
+      return listener.close(unhurried());
     },
   };
 }

@@ -17,6 +17,7 @@ import { openDrive } from '../../src/vfs/drive.ts';
 import type { JournalDepth } from '../../src/vfs/journal/write-back.ts';
 import { openSpill } from '../../src/vfs/upload/spill.ts';
 import type { TestService } from './service.ts';
+import { unhurried } from './unhurried.ts';
 
 export interface TestGateway {
   /** Without a slash at the end. */
@@ -126,8 +127,8 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
       while (files.depth().files > 0) await setImmediate();
     },
     async close() {
-      await listener.close();
-      await files.close();
+      await listener.close(unhurried());
+      await files.close(unhurried());
       await remote.close();
       await cache.close();
       await journals.close();

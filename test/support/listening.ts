@@ -14,6 +14,8 @@ export interface Listening {
   /** Opens a connection, which the end of the test closes. */
   connect(first?: string): RawConnection;
   close(): Promise<void>;
+  /** The time is over that `close` has for running requests. */
+  cutOff(): void;
 }
 
 export const ANN = {
@@ -56,10 +58,14 @@ export async function listening({
     handle: ({ request: message, response, signal }, access) => handle(message, response, access, signal),
     log: { info: note, warn: note, error: note },
     ...options,
-    // A test that fails must not wait for long for its own hanging requests.
-    limits: { drainGraceMs: 5_000, ...options.limits },
   });
-  closers.push(() => listener.close());
+  const over = new AbortController();
+  const close = () => listener.close(over.signal);
+  closers.push(() => {
+    // A test that fails must not wait for its own hanging requests.
+    over.abort();
+    return close();
+  });
   return {
     port: listener.port,
     listener,
@@ -70,7 +76,8 @@ export async function listening({
       closers.push(() => connection.socket.destroy());
       return connection;
     },
-    close: () => listener.close(),
+    close,
+    cutOff: () => over.abort(),
   };
 }
 

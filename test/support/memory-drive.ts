@@ -5,6 +5,7 @@ import type { Journals } from '../../src/state/journal.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
+import { withinGrace } from '../../src/util/grace.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import type { Path } from '../../src/util/path.ts';
 import { openBlockCache } from '../../src/vfs/content/cache.ts';
@@ -12,6 +13,7 @@ import { type DriveOptions, type OpenDrive, openDrive } from '../../src/vfs/driv
 import type { FileEntry, WriteMode, Written } from '../../src/vfs/files.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryRemote } from './memory-remote.ts';
+import { unhurried } from './unhurried.ts';
 
 type Settings = Partial<
   Pick<DriveOptions, 'deletePolicy' | 'setAside' | 'metadataBytesMax' | 'feedEveryMs' | 'journalLimits'>
@@ -164,10 +166,15 @@ export class MemoryDrive {
     return (await this.files.list(path)).children.map(({ name }) => name).sort();
   }
 
+  /** Ends the drive, in the time that davgate has for that. */
+  end(): Promise<void> {
+    return withinGrace({ clock: this.clock, log: silentLog }, (over) => this.files.close(over));
+  }
+
   async close(): Promise<void> {
     // A call that the close itself makes must not wait for who has gone.
     this.remote.forgetGates();
-    await this.#files?.close();
+    await this.#files?.close(unhurried());
     await this.#state.close();
     await this.#journals?.close();
     rmSync(this.#directory, { recursive: true });

@@ -19,6 +19,8 @@ export interface Program {
   output(): string;
   /** SIGTERM; resolves with the exit code once it has drained. */
   stop(): Promise<number | null>;
+  /** Resolves with the exit code when the process has ended. */
+  ended(): Promise<number | null>;
   /** SIGKILL. */
   kill(): Promise<void>;
 }
@@ -27,8 +29,8 @@ export interface ProgramOptions {
   readonly dataDirectory: string;
   /** A restart on the same port, for clients that hold the address. */
   readonly port?: number;
-  /** `false`: a drive that is open to all. */
-  readonly login?: boolean;
+  /** `false`: a drive that is open to all; `configured`: the arguments name the users. */
+  readonly login?: boolean | 'configured';
   readonly args?: readonly string[];
 }
 
@@ -38,7 +40,8 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   const { child, output } = spawnProgram([
     ...['--listen', `127.0.0.1:${port}`, '--data-dir', dataDirectory],
     ...['--cache-dir', join(dataDirectory, 'cache')],
-    ...(login ? ['--user', 'tester', '--password', PASSWORD] : ['--no-auth']),
+    ...(login === true ? ['--user', 'tester', '--password', PASSWORD] : []),
+    ...(login === false ? ['--no-auth'] : []),
     ...args,
   ]);
   const url = await matchOutput(child, output, /https?:\/\/127\.0\.0\.1:\d+\//);
@@ -50,6 +53,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
     pid: child.pid ?? 0,
     output,
     stop: () => end(child, 'SIGTERM'),
+    ended: () => end(child),
     kill: async () => {
       await end(child, 'SIGKILL');
     },
@@ -67,6 +71,8 @@ export interface ServiceProgram {
   output(): string;
   /** SIGTERM; resolves with the exit code once it has drained. */
   stop(): Promise<number | null>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
 }
 
 /** Starts the storage service alone and resolves when it has said its addresses and secrets. */
@@ -87,6 +93,9 @@ export async function startServiceProgram(
     pid: child.pid ?? 0,
     output,
     stop: () => end(child, 'SIGTERM'),
+    kill: async () => {
+      await end(child, 'SIGKILL');
+    },
   };
 }
 
@@ -143,10 +152,11 @@ export async function matchOutput(
   }
 }
 
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+/** Without a signal it only waits. */
+async function end(child: ChildProcess, signal?: NodeJS.Signals): Promise<number | null> {
   if (child.exitCode === null && child.signalCode === null) {
     const closed = once(child, 'close');
-    child.kill(signal);
+    if (signal) child.kill(signal);
     await closed;
   }
   return child.exitCode;

@@ -10,6 +10,7 @@ import { silentLog } from '../../src/util/log.ts';
 import { openBlockCache } from '../../src/vfs/content/cache.ts';
 import { type OpenDrive, openDrive } from '../../src/vfs/drive.ts';
 import { startTestService } from './service.ts';
+import { unhurried } from './unhurried.ts';
 
 export interface ServiceDrive {
   readonly files: OpenDrive;
@@ -51,7 +52,7 @@ export async function openServiceDrive({ root = '' } = {}): Promise<ServiceDrive
     state,
     other,
     async close() {
-      await files.close();
+      await files.close(unhurried());
       await cache.close();
       await remote.close();
       await other.close();

@@ -22,8 +22,8 @@ export interface LinkPasswords {
   isPass(link: Link, pass: string): boolean;
 }
 
-export function linkPasswords(clock: Clock, log: Log): LinkPasswords {
-  const gate = passwordGate(clock);
+export function linkPasswords(clock: Clock, log: Log, closing: AbortSignal): LinkPasswords {
+  const gate = passwordGate(clock, closing);
   /** Digests by token: who has the password is held up neither by those who guess nor, call after call, by its hash. */
   const opened = new Map<string, Buffer>();
   /** By digest and client. A program that has the password makes many calls at once, which are one guess and not as many. */

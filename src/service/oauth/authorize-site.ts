@@ -34,7 +34,7 @@ const FORM_MAX_BYTES = 16 * 1024;
 /** Answers `/oauth2/authorize`: asks who is there and whether the app may have what it wants, and sends the answer back. */
 export function authorizeSiteOf(rooms: Rooms, log: Log): (exchange: Exchange) => Promise<Answer> {
   const visits = new Visits(rooms.accounts, rooms.clock);
-  const signIn = signInTo(rooms.accounts, rooms.clock, log);
+  const signIn = signInTo({ ...rooms, log });
   return async (exchange) => {
     const { method } = exchange.request;
     if (method !== 'GET' && method !== 'HEAD' && method !== 'POST')

@@ -17,8 +17,16 @@ export interface SignIn {
   ): Promise<Account | 'wrong' | { readonly retryAfterMs: number }>;
 }
 
-export function signInTo(accounts: Accounts, clock: Clock, log: Log): SignIn {
-  const gate = passwordGate(clock);
+export interface SignInParts {
+  readonly accounts: Accounts;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Aborted when the service ends. */
+  readonly closing: AbortSignal;
+}
+
+export function signInTo({ accounts, clock, log, closing }: SignInParts): SignIn {
+  const gate = passwordGate(clock, closing);
   // Compared where there is no account or no password, so that the time taken does not tell which there are.
   let decoy: Promise<Uint8Array> | undefined;
 

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
+import { endsBefore } from '../../util/grace.ts';
 import type { Log } from '../../util/log.ts';
 import { type Fault, FileError } from '../errors.ts';
 import type { PendingFile, PendingFiles } from './pending-files.ts';
@@ -101,19 +102,17 @@ export class Drain {
     await Promise.allSettled(files.map((file) => this.#sending.get(file)));
   }
 
-  /** Sends all that waits, for at most `graceMs` and only as long as the service takes it; the rest stays. */
-  async close(graceMs: number): Promise<void> {
+  /** Sends all that waits, until `over` and only as long as the service takes it; the rest stays. */
+  async close(over: AbortSignal): Promise<void> {
     for (const file of [...this.#later]) {
       file.isUrgent = true;
       this.offer(file);
     }
-    const grace = new AbortController();
-    const isOver = this.parts.clock.sleep(graceMs, grace.signal).catch(() => {});
-    await Promise.race([isOver, this.#untilIdle()]);
-    grace.abort();
+    await endsBefore(over, this.#untilIdle());
     this.#stop.abort(new Error('davgate is ending'));
     this.#alarm.abort();
-    await this.settled([...this.#sending.keys()]);
+    // One may wait behind a call that nothing aborts: its write stays, and is told from another's at the next start.
+    await endsBefore(over, this.settled([...this.#sending.keys()]));
   }
 
   #send(): void {

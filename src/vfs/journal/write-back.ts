@@ -67,12 +67,9 @@ export interface WriteBack {
   readonly state: DriveState;
   readonly pending: PendingWrites;
   depth(): JournalDepth;
-  /** Sends what it can within the grace time; the rest is sent after the next start. */
-  close(): Promise<void>;
+  /** Sends what it can until `over`; the rest is sent after the next start. */
+  close(over: AbortSignal): Promise<void>;
 }
-
-/** For what waits, when davgate is told to end. */
-const CLOSE_GRACE_MS = 10_000;
 
 /** Takes up what the last run left, and goes on from there. */
 export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
@@ -112,8 +109,8 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
     state: ids.follow(state),
     pending: pendingWrites({ ...parts, pending, drain, turns }),
     depth,
-    async close() {
-      await drain.close(CLOSE_GRACE_MS);
+    async close(over) {
+      await drain.close(over);
       if (pending.files > 0) log.warn('writes stay in the journal until the next start', { ...depth() });
     },
   };

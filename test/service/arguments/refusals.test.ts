@@ -26,6 +26,7 @@ import { tagsIn } from '../../../src/service/tags.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { type Answered, headerJson, refusal, refusalIn, send } from '../../support/service-client.ts';
+import { unhurried } from '../../support/unhurried.ts';
 
 /** What the store does next: every call of it does this. */
 let next: () => unknown = () => undefined;
@@ -59,10 +60,10 @@ beforeAll(async () => {
       links: linksIn(database),
       tags: tagsIn(database),
       copyReferences: copyReferencesIn(database),
-      linkPasswords: linkPasswords(systemClock, silentLog),
+      linkPasswords: linkPasswords(systemClock, silentLog, unhurried()),
       temporaryLinks: temporaryLinksIn(database),
       ...registry,
-      jobs: jobsOf(systemClock, log, new AbortController().signal),
+      jobs: jobsOf(systemClock, log, unhurried()),
       previews: new Previews(systemClock),
       searches: searchesOf(),
       webFiles: new WebFiles(systemClock, log),
@@ -78,7 +79,7 @@ beforeAll(async () => {
   );
   listener = await startListener({ listen: { host: '127.0.0.1', port: 0 }, clock: systemClock, log, answer });
   closeAll = async () => {
-    await listener.close();
+    await listener.close(unhurried());
     database.close();
     await rm(directory, { recursive: true });
   };

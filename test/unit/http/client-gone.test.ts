@@ -10,6 +10,7 @@ import { MemoryFiles } from '../../support/memory-files.ts';
 import { memoryState } from '../../support/memory-state.ts';
 import { path } from '../../support/paths.ts';
 import { connectRaw } from '../../support/raw-http.ts';
+import { unhurried } from '../../support/unhurried.ts';
 
 const CONNECTIONS = 30;
 
@@ -92,7 +93,7 @@ test('pipelined downloads that nobody reads are over when their connections brea
   await eventually(() => expect(running).toBe(3 * CONNECTIONS));
   for (const { socket } of connections) socket.destroy();
   await eventually(() => expect(running).toBe(0));
-  await listener.close();
+  await listener.close(unhurried());
 });
 
 async function* twelveMebibytes(): AsyncGenerator<Uint8Array> {

@@ -7,11 +7,12 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startControl } from '../../../src/http/control.ts';
+import { unhurried } from '../../support/unhurried.ts';
 
 let directory: string;
 let socketPath: string;
 let lines: string[];
-let opened: { close(): Promise<void> } | undefined;
+let opened: Awaited<ReturnType<typeof startControl>> | undefined;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'davgate-control-'));
@@ -19,7 +20,7 @@ beforeEach(async () => {
   lines = [];
 });
 afterEach(async () => {
-  await opened?.close();
+  await opened?.close(unhurried());
   await rm(directory, { recursive: true });
 });
 
@@ -74,7 +75,7 @@ test('takes the place of a socket that a kill left behind, and leaves none itsel
   await writeFile(socketPath, '');
   await open();
   expect(await ask('GET', '/locks')).toEqual([200, [{ token: 'a' }]]);
-  await opened?.close();
+  await opened?.close(unhurried());
   await expect(stat(socketPath)).rejects.toThrow('ENOENT');
 });
 
@@ -115,11 +116,28 @@ test('closes though somebody is connected who asks nothing, and after the answer
   await once(idle, 'connect');
   const asked = ask('GET', '/locks');
   await isArrived;
-  const closed = opened?.close();
+  const closed = opened?.close(unhurried());
   release();
   expect(await asked).toEqual([200, [{ token: 'late' }]]);
   await closed;
   idle.destroy();
+});
+
+test('closes when its time is over though a command hangs', async () => {
+  let arrived = (): void => undefined;
+  const isArrived = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  await open({
+    locks: () => {
+      arrived();
+      return new Promise(() => {});
+    },
+  });
+  const asked = expect(ask('GET', '/locks')).rejects.toThrow('socket hang up');
+  await isArrived;
+  await opened?.close(AbortSignal.abort());
+  await asked;
 });
 
 test('commands on single writes of the journal answer 200, 404 for an unknown id, and 409 with a reason', async () => {

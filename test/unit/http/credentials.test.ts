@@ -3,6 +3,7 @@ import { Credentials, type User } from '../../../src/http/credentials.ts';
 import { hashPassword, PasswordHashError, verifyPassword } from '../../../src/http/passwords.ts';
 import { type LogFields, silentLog } from '../../../src/util/log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { unhurried } from '../../support/unhurried.ts';
 
 // The real thing, counted: what the cache is for is that this is not called.
 vi.mock('../../../src/http/passwords.ts', { spy: true });
@@ -27,7 +28,7 @@ const log = {
 beforeEach(() => {
   clock = new ManualClock();
   failures.length = 0;
-  credentials = new Credentials([ann, joe], { clock, log });
+  credentials = new Credentials([ann, joe], { clock, log, closing: unhurried() });
   vi.mocked(verifyPassword).mockClear();
 });
 
@@ -142,8 +143,8 @@ describe('credentials', () => {
   });
 
   test('a user without a usable hash is refused at the start', () => {
-    expect(() => new Credentials([{ ...ann, passwordHash: 'geheim' }], { clock, log })).toThrow(
-      PasswordHashError,
-    );
+    expect(
+      () => new Credentials([{ ...ann, passwordHash: 'geheim' }], { clock, log, closing: unhurried() }),
+    ).toThrow(PasswordHashError);
   });
 });

@@ -8,10 +8,12 @@ const THERE = '198.51.100.1';
 
 let clock: ManualClock;
 let gate: PasswordGate;
+let closing: AbortController;
 
 beforeEach(() => {
   clock = new ManualClock();
-  gate = new PasswordGate({ clock, longestWaitMs: 900_000, heldMsMax: 10_000 });
+  closing = new AbortController();
+  gate = new PasswordGate({ clock, longestWaitMs: 900_000, heldMsMax: 10_000, closing: closing.signal });
 });
 
 interface Said {
@@ -120,4 +122,13 @@ describe('a crowd', () => {
     expect(order.indexOf('ann')).toBeLessThanOrEqual(3);
     expect(order.length).toBeLessThan(80);
   });
+});
+
+test('a try that is held back is told how long to wait as soon as davgate ends', async () => {
+  await guess(5);
+  const held = say();
+  await clock.untilSleeping();
+  closing.abort();
+  expect(await held).toEqual({ retryAfterMs: 2_000 });
+  expect(await say()).toEqual({ retryAfterMs: 2_000 });
 });

@@ -8,6 +8,7 @@ import { hashPassword } from '../../../src/http/passwords.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { unhurried } from '../../support/unhurried.ts';
 
 describe('health', () => {
   test('is told without a login, with the facts it is given', async () => {
@@ -314,7 +315,7 @@ describe('an address', () => {
   test('for all of this machine is told by a name that works here', async () => {
     const listener = await start('0.0.0.0', 0);
     expect(listener.url).toBe(`http://localhost:${listener.port}/`);
-    await listener.close();
+    await listener.close(unhurried());
   });
 
   test('a user without a usable hash is refused by name', async () => {

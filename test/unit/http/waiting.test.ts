@@ -262,12 +262,11 @@ describe('closing', () => {
   });
 
   test('what takes longer than the grace time is cut', async () => {
-    const { connect, close, begun, clock, lines } = await withRunning({ drainGraceMs: 10_000 });
+    const { connect, close, cutOff, begun, lines } = await withRunning();
     const connection = connect(request('PUT', '/', ANN_HEADER));
     await begun;
     const closing = close();
-    await clock.untilSleeping(2);
-    await clock.advance(10_000);
+    cutOff();
     await closing;
     expect(await connection.closed()).toBe('');
     expect(lines[0]?.event).toBe('requests were cut off at the end of the grace time');

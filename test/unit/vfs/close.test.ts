@@ -14,7 +14,7 @@ test('a drive ends within its grace time though the service does not answer, and
   await drive.files.hold(at('/a'), 3_600_000);
   const gate = remote.holdNext('upload', 'begin');
   const start = clock.instant();
-  await clock.during(drive.files.close());
+  await clock.during(drive.end());
   expect(elapsedMs(clock, start)).toBeLessThanOrEqual(10_000);
   drive.kill();
   gate.release();

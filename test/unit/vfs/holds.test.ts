@@ -151,7 +151,7 @@ describe('an empty file', () => {
   test('is committed when the drive closes', async () => {
     await touch(at('/a'));
     await drive.files.hold(at('/b'), 3_600_000);
-    await drive.files.close();
+    await drive.end();
     expect(remote.paths).toEqual(['/a', '/b']);
     await drive.start();
   });

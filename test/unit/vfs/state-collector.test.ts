@@ -31,7 +31,7 @@ async function keptIds(): Promise<number> {
 }
 
 async function restart(): Promise<void> {
-  await drive.files.close();
+  await drive.end();
   await drive.start();
 }
 
@@ -75,7 +75,7 @@ test('what is moved elsewhere keeps its properties and times', async () => {
 
 test('what was deleted and what was moved while davgate did not run is told apart by the daily sweep', async () => {
   await mark();
-  await drive.files.close();
+  await drive.end();
   remote.rename(at('/Docs/a'), at('/kept'));
   remote.delete(at('/Docs'));
   await drive.start();

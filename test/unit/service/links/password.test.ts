@@ -4,6 +4,7 @@ import type { Link } from '../../../../src/service/links/links.ts';
 import { linkPasswords } from '../../../../src/service/links/password.ts';
 import { silentLog } from '../../../../src/util/log.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { unhurried } from '../../../support/unhurried.ts';
 
 const LINK: Link = {
   token: 'token',
@@ -23,13 +24,13 @@ const atOnce = (passwords: ReturnType<typeof linkPasswords>, password: string) =
   Promise.all(Array.from({ length: 20 }, () => passwords.check(LINK, password, HERE)));
 
 test('a program that has the password may show it in as many calls at once as it likes', async () => {
-  expect(await atOnce(linkPasswords(new ManualClock(), silentLog), 'open sesame')).toEqual(
+  expect(await atOnce(linkPasswords(new ManualClock(), silentLog, unhurried()), 'open sesame')).toEqual(
     Array(20).fill('right'),
   );
 });
 
 test('one wrong password in many calls at once is one guess', async () => {
-  const passwords = linkPasswords(new ManualClock(), silentLog);
+  const passwords = linkPasswords(new ManualClock(), silentLog, unhurried());
   for (let guess = 0; guess < 4; guess++)
     expect(await atOnce(passwords, `guess ${guess}`)).toEqual(Array(20).fill('wrong'));
   expect(await passwords.check(LINK, 'open sesame', '198.51.100.1')).toBe('right');
@@ -37,7 +38,7 @@ test('one wrong password in many calls at once is one guess', async () => {
 
 test('guesses at a link keep nobody out who has the password and asks from another address', async () => {
   const clock = new ManualClock();
-  const passwords = linkPasswords(clock, silentLog);
+  const passwords = linkPasswords(clock, silentLog, unhurried());
   for (let guess = 0; guess < 10; guess++) await clock.during(passwords.check(LINK, `guess ${guess}`, HERE));
   expect(await passwords.check(LINK, 'guess', HERE)).toHaveProperty('retryAfterMs');
   expect(await passwords.check(LINK, 'open sesame', '198.51.100.1')).toBe('right');

@@ -4,6 +4,7 @@ import { hashOfPassword } from '../../../../src/service/accounts/secrets.ts';
 import { signInTo } from '../../../../src/service/oauth/sign-in.ts';
 import { silentLog } from '../../../../src/util/log.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { unhurried } from '../../../support/unhurried.ts';
 
 const ANN: Account = {
   id: 'dbid:ann',
@@ -24,7 +25,8 @@ const accounts = {
 } as Accounts;
 
 const HERE = '192.0.2.1';
-const newSignIn = (clock = new ManualClock()) => signInTo(accounts, clock, silentLog);
+const newSignIn = (clock = new ManualClock()) =>
+  signInTo({ accounts, clock, log: silentLog, closing: unhurried() });
 
 test('a dozen who guess at names that do not exist keep nobody out', async () => {
   const signIn = newSignIn();

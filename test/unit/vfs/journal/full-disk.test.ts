@@ -12,6 +12,7 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 import { bodyOf } from '../../../support/memory-drive.ts';
 import { at, MemoryRemote } from '../../../support/memory-remote.ts';
 import { memoryState } from '../../../support/memory-state.ts';
+import { unhurried } from '../../../support/unhurried.ts';
 
 let directory: string;
 let journals: Journals;
@@ -70,7 +71,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  await files.close();
+  await files.close(unhurried());
   await journals.close();
   await rm(directory, { recursive: true });
 });

@@ -53,7 +53,7 @@ test('a journal that takes no more sends what is left in it', async () => {
   for (let count = 0; count < 3; count++) remote.failNext('upload', 'offline');
   await drive.put(at('/a'), 'left');
   while (drive.warnings.length === 0) await turn();
-  await drive.files.close();
+  await drive.end();
   drive.use({ journalLimits: { filesMax: 0 } });
   await drive.start();
   expect(await drive.text(at('/a'))).toBe('left');

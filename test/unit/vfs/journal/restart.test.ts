@@ -56,7 +56,7 @@ describe('a kill', () => {
   test('SIGTERM sends what waits', async () => {
     await drive.put(at('/a'), '');
     await drive.put(at('/b'), 'text');
-    await drive.files.close();
+    await drive.end();
     expect(remote.paths).toEqual(['/a', '/b']);
     await drive.start();
   });
@@ -65,7 +65,7 @@ describe('a kill', () => {
     for (let count = 0; count < 3; count++) remote.failNext('upload', 'offline');
     await drive.put(at('/a'), 'text');
     while (drive.warnings.length === 0) await turn();
-    await drive.files.close();
+    await drive.end();
     expect(remote.paths).toEqual([]);
     await drive.start();
     expect(await drive.text(at('/a'))).toBe('text');
@@ -77,7 +77,7 @@ describe('a kill', () => {
     const gate = remote.holdNext('upload', 'begin');
     await drive.put(at('/a'), 'text');
     await gate.reached;
-    await drive.clock.during(drive.files.close());
+    await drive.clock.during(drive.end());
     remote.forgetGates();
     await drive.start();
     await drive.untilLanded();

@@ -1,0 +1,46 @@
+import type { Clock } from './clock.ts';
+import type { Log } from './log.ts';
+
+/**
+ * How long an orderly end may take, in ms: `work` for what is under way, and `all` with the closing of files after it.
+ * `docker stop` kills after 10 s.
+ */
+const END_MS = { work: 8_000, all: 9_500 };
+
+/**
+ * Runs `close`, an orderly end. Its signal is aborted when nothing that is under way may be waited for any more. Resolves
+ * when it has closed everything, and in any case after `END_MS.all`: what was acknowledged survives a kill as well.
+ */
+export async function withinGrace(
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  close: (over: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const over = new AbortController();
+  const ended = new AbortController();
+  const giveUp = async () => {
+    await clock.sleep(END_MS.work, ended.signal);
+    over.abort(new Error('the grace time is over'));
+    await clock.sleep(END_MS.all - END_MS.work, ended.signal);
+    log.error('davgate ends before all of it is closed; nothing that was acknowledged is lost');
+  };
+  try {
+    await Promise.race([close(over.signal), giveUp()]);
+  } finally {
+    ended.abort();
+  }
+}
+
+/** Waits for `work`, but not longer than until `over`. Whether it came to its end; rejects as `work` does. */
+export async function endsBefore(over: AbortSignal, work: Promise<unknown>): Promise<boolean> {
+  let stop = (): void => undefined;
+  const isOver = new Promise<false>((resolve) => {
+    stop = () => resolve(false);
+    if (over.aborted) stop();
+    over.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work.then(() => true), isOver]);
+  } finally {
+    over.removeEventListener('abort', stop);
+  }
+}
