@@ -68,6 +68,8 @@ export class BlockSource implements RunKeeper {
     signal: AbortSignal,
     isWhole = false,
   ): AsyncGenerator<Uint8Array, void, undefined> {
+    const isCheckedWhileRead = isWhole && file.contentHash !== undefined;
+    if (!isCheckedWhileRead) await this.check.forgetUnproven(file);
     const reader = new Held();
     const cached = new CachedSpans(this.cache, this.buffers, file, range.end);
     const pace = new Pace(this.upstream.clock);

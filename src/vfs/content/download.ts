@@ -24,7 +24,7 @@ export interface Reader {
 /** How bytes come from the service and from the block cache. */
 export function createReader({ remote, clock, log, cache }: ReaderParts): Reader {
   const upstream: Upstream = { remote, clock, log };
-  const check = new CachedContentCheck(cache, log);
+  const check = new CachedContentCheck(cache, clock, log);
   const blocks = new BlockSource(upstream, cache, check);
   const sources = { upstream, cache, blocks, check };
   return {
