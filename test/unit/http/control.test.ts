@@ -138,6 +138,7 @@ test('closes when its time is over though a command hangs', async () => {
   await isArrived;
   await opened?.close(AbortSignal.abort());
   await asked;
+  opened = undefined;
 });
 
 test('commands on single writes of the journal answer 200, 404 for an unknown id, and 409 with a reason', async () => {
