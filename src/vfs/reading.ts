@@ -14,17 +14,8 @@ export class Reading {
 
   constructor(private readonly parts: TreeParts) {}
 
-  async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
-    const { metadata, asides, held } = this.parts;
-    if (isWithinWaiting(path)) return undefined;
-    if (asides.keeps(path)) return asides.stat(path);
-    const entry = await metadata.statOrLast(path, {}, signal);
-    if (entry) return entry;
-    const hold = await held.get(path);
-    if (hold) return heldEntry(hold);
-    // A held file that was committed while we asked is known by now.
-    const known = metadata.peek(path);
-    return known === 'absent' ? undefined : known;
+  stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
+    return this.#stat(path, { believesAbsence: false }, signal);
   }
 
   async statForWrite(
@@ -32,13 +23,26 @@ export class Reading {
     { isPinned }: { readonly isPinned: boolean },
     signal?: AbortSignal,
   ): Promise<Entry | undefined> {
+    const { metadata, asides } = this.parts;
+    if (isPinned && !isWithinWaiting(path) && !asides.keeps(path)) await metadata.refresh(path);
+    return this.#stat(path, { believesAbsence: true }, signal);
+  }
+
+  async #stat(
+    path: Path,
+    how: { readonly believesAbsence: boolean },
+    signal: AbortSignal | undefined,
+  ): Promise<Entry | undefined> {
     const { metadata, asides, held } = this.parts;
-    if (isWithinWaiting(path) || asides.keeps(path)) return this.stat(path, signal);
-    if (isPinned) await metadata.refresh(path);
-    const entry = await metadata.statOrLast(path, { believesAbsence: true }, signal);
+    if (isWithinWaiting(path)) return undefined;
+    if (asides.keeps(path)) return asides.stat(path);
+    const entry = await metadata.statOrLast(path, how, signal);
     if (entry) return entry;
     const hold = await held.get(path);
-    return hold && heldEntry(hold);
+    if (hold) return heldEntry(hold);
+    // A held file that was committed while we asked is known by now.
+    const known = metadata.peek(path);
+    return known === 'absent' ? undefined : known;
   }
 
   async list(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing> {

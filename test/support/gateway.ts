@@ -30,6 +30,8 @@ export interface TestGateway {
   readonly spillDirectory: string;
   /** Resolves when it sees what others change: what it learnt before that it may have to learn again. */
   following(): Promise<void>;
+  /** Whether it sees what others change, as far as it knows. */
+  isFollowing(): boolean;
   /** What waits in the journal. */
   depth(): JournalDepth;
   /** Resolves when nothing waits in the journal. */
@@ -38,7 +40,7 @@ export interface TestGateway {
 }
 
 export interface GatewayOptions {
-  readonly service: TestService;
+  readonly service: Pick<TestService, 'url' | 'appKey' | 'appSecret' | 'refreshToken'>;
   /** How long calls are tried again, if not as long as a test takes; short to see what becomes of those that are given up. */
   readonly deadlineMs?: number;
   /** How long an empty file waits for its body. */
@@ -49,6 +51,12 @@ export interface GatewayOptions {
   readonly clock?: Clock;
   /** Writes are acknowledged when they are in a journal. */
   readonly writeBack?: boolean;
+  /** How long what is known is believed while changes are not told, if not as long as in a real gateway. */
+  readonly staleMs?: number;
+  /** Shorter ones make a service that does not answer known sooner. */
+  readonly timeouts?: HttpTimeouts;
+  /** Holds all that it keeps, and stays when it closes: the next one goes on with that. */
+  readonly directory?: string;
 }
 
 /** A minute by a test's clock may take anything by the real one, and a busy machine anything for a second's work. */
@@ -64,9 +72,9 @@ const PATIENT: HttpTimeouts = {
 /** The gateway as `src/app.ts` composes it, in this process, open to all, over a service that runs already. */
 export async function startTestGateway(options: GatewayOptions): Promise<TestGateway> {
   const { url, appKey, appSecret, refreshToken } = options.service;
-  const { random, holdMs, clock = systemClock, writeBack = false } = options;
+  const { random, holdMs, staleMs, clock = systemClock, writeBack = false, timeouts = PATIENT } = options;
   const deadlineMs = options.deadlineMs ?? (options.clock ? undefined : TEST_MS);
-  const directory = await mkdtemp(join(tmpdir(), 'davgate-gateway-'));
+  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'davgate-gateway-')));
   const errors: LogFields[] = [];
   const warnings: LogFields[] = [];
   const warn = (event: string, fields?: LogFields) => void warnings.push({ event, ...fields });
@@ -88,7 +96,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     log,
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(random && { random }),
-    timeouts: PATIENT,
+    timeouts,
   });
   const spill = await openSpill({ directory: join(directory, 'spill'), clock, log });
   const journals = await openSqliteJournals(
@@ -103,6 +111,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     ...drive,
     spill,
     ...(holdMs !== undefined && { holdMs }),
+    ...(staleMs !== undefined && { staleMs }),
     ...(writeBack && { journal: await journals.drive('d') }),
   });
   const { state } = files;
@@ -122,6 +131,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     async following() {
       while (!files.status().isFeedAlive) await setImmediate();
     },
+    isFollowing: () => files.status().isFeedAlive,
     depth: () => files.depth(),
     async landed() {
       while (files.depth().files > 0) await setImmediate();
@@ -133,7 +143,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
       await cache.close();
       await journals.close();
       await stateStore.close();
-      await rm(directory, { recursive: true, force: true });
+      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
     },
   };
 }

@@ -39,7 +39,8 @@ async function take(context: Context, root: XmlElement): Promise<void> {
   const wait = new ClaimWait(context);
   try {
     for (;;) {
-      const entry = await context.drive.files.stat(context.path, context.signal);
+      // A lock of a new name writes an empty file there.
+      const entry = await context.drive.files.statForWrite(context.path, { isPinned: false }, context.signal);
       const attempt = await attemptAt(context, entry, wanted);
       if ('taken' in attempt)
         return await answerLocks(context, attempt.created ? 201 : 200, attempt.taken, entry);

@@ -34,7 +34,8 @@ export interface AcceptingParts {
 
 /** What a write finds at its place. */
 interface Place {
-  readonly folder: FolderEntry;
+  /** Looked for only where nothing is pending: what is goes with its folder, whose fate it finds out when it lands. */
+  readonly folder: FolderEntry | undefined;
   readonly newest: PendingFile | undefined;
   /** Of the tree below; looked for only where nothing is pending. */
   readonly original: FileEntry | undefined;
@@ -110,7 +111,8 @@ export class Accepting {
     const { base, journal, pending, drain, shown, turns } = this.parts;
     return turns.open([path], async () => {
       const newest = pending.newest(path);
-      if (newest?.state === 'waiting') {
+      // One that has landed is only to be crossed out.
+      if (newest && !newest.landed) {
         newest.write = { ...newest.write, modifiedMs: wholeSeconds(modifiedMs) };
         pending.changed(newest);
         await journal.change(newest.write).catch(asFileError);
@@ -154,7 +156,7 @@ export class Accepting {
     if (superseded) pending.delete(superseded);
     pending.changed(file);
     drain.offer(file);
-    if (!current) touch(folder);
+    if (!current && folder) touch(folder);
     return { entry: pendingEntry(file.write), created: !current };
   }
 
@@ -178,7 +180,7 @@ export class Accepting {
     return {
       id,
       // What is there keeps its name, in whatever letter case it is written to.
-      path: current?.path ?? join(folder.path, nameOf(path)),
+      path: current?.path ?? join(folder?.path ?? parentOf(path), nameOf(path)),
       fileId: current?.id ?? newFileId(id),
       sizeBytes,
       contentHash,
@@ -188,19 +190,20 @@ export class Accepting {
       // Nobody but us is to be overwritten unseen: not even by a write without a condition.
       replaces: newest ? newest.write.replaces : original?.rev,
       replacesHash: newest ? newest.write.replacesHash : original?.contentHash,
-      folderId: folder.path === ROOT ? undefined : folder.id,
+      folderId: newest ? newest.write.folderId : folderIdOf(folder),
     };
   }
 
   async #placeOf(path: Path, how: { readonly isPinned: boolean }): Promise<Place> {
     const { base, pending, reading, shown } = this.parts;
+    const newest = pending.newest(path);
+    if (newest)
+      return { folder: undefined, newest, original: undefined, current: pendingEntry(newest.write) };
     const folder = await reading.stat(parentOf(path));
     if (folder?.kind !== 'folder') {
       const why = folder ? 'is a file' : 'is not there';
       throw new FileError('parent-missing', `${parentOf(path)}, which should hold ${path}, ${why}`);
     }
-    const newest = pending.newest(path);
-    if (newest) return { folder, newest, original: undefined, current: pendingEntry(newest.write) };
     let original = await base.statForWrite(path, how);
     if (original && isHeld(original)) {
       // Held back by a run without a journal.
@@ -225,6 +228,10 @@ export class Accepting {
     if (neededBytes > this.#space.availableBytes - pending.growthBytes)
       throw new FileError('no-space', `the account has no room for ${path}`);
   }
+}
+
+function folderIdOf(folder: FolderEntry | undefined): string | undefined {
+  return folder?.path === ROOT ? undefined : folder?.id;
 }
 
 function refuse(path: Path, { current }: Place, { mode }: WriteOptions): void {

@@ -116,6 +116,7 @@ export class Landing {
     const { journal, pending, state, ids } = this.parts;
     const { id, path, fileId } = file.write;
     file.landed = entry;
+    await this.#keepTime(file.write, entry);
     if (isNewId(fileId)) {
       ids.renamed(fileId, entry.id);
       await state.properties.rename(fileId, entry.id);
@@ -135,6 +136,17 @@ export class Landing {
       later.map(({ write }) => write),
     );
     pending.delete(file);
+  }
+
+  /** Another time may have been set while it was sent. */
+  async #keepTime({ modifiedMs }: PendingWrite, entry: FileEntry): Promise<void> {
+    if (Math.floor(entry.modifiedMs / 1000) === Math.floor(modifiedMs / 1000)) return;
+    try {
+      await this.parts.base.setModified(entry.path, modifiedMs);
+    } catch (error) {
+      // Somebody has just deleted it.
+      if (!(error instanceof FileError && error.fault === 'not-found')) throw error;
+    }
   }
 
   /** Something else is at its place. What that is decides. */

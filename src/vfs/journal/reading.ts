@@ -19,11 +19,12 @@ export class PendingReading {
     private readonly shown: ShownEntries,
   ) {}
 
-  async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
-    const newest = this.pending.newest(path);
-    if (newest) return pendingEntry(newest.write);
-    const entry = await this.base.stat(path, signal);
-    return entry && this.shown.of(entry);
+  /**
+   * Programs look whether a name is free before they save under it, and here they can save while the service cannot be
+   * asked. So what a listing shows meanwhile is true of its single names too: one that was not in the folder is not there.
+   */
+  stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
+    return this.statForWrite(path, { isPinned: false }, signal);
   }
 
   async statForWrite(

@@ -182,6 +182,8 @@ describe('several writes of one file', () => {
     gate.release();
     expect(await set).toMatchObject({ modifiedMs });
     expect((await drive.fileAt(at('/a'))).modifiedMs).toBe(modifiedMs);
+    await drive.untilLanded();
+    expect((await drive.fileAt(at('/a'))).modifiedMs).toBe(modifiedMs);
   });
 });
 

@@ -87,8 +87,7 @@ describe.each([true, false])('while the service is away (journal: %s)', (writeBa
     expect(await drive.text(at('/f/old'))).toBe('v1');
   });
 
-  test('a name that was not there is not said to be missing: somebody may have made it', async () => {
-    expect(await faultOf(drive.files.stat(at('/f/unknown')))).toBe('offline');
+  test('a folder that was not there is not said to be missing: somebody may have made it', async () => {
     expect(await faultOf(drive.files.list(at('/nowhere')))).toBe('offline');
   });
 
@@ -128,6 +127,19 @@ test('a change that never came to the service leaves its folder as it was known'
   expect(await faultOf(drive.files.remove(at('/f/old'), { recoverable: true }))).toBe('offline');
   await leave('offline');
   expect(await drive.names(at('/f'))).toEqual(['old']);
+});
+
+test('a name that was not in its folder is free for a program that saves there, as its listing says', async () => {
+  await open(true);
+  await leave('offline');
+  expect(await drive.files.stat(at('/f/unknown'))).toBeUndefined();
+  expect(await faultOf(drive.files.stat(at('/cold/unknown')))).toBe('offline');
+});
+
+test('without a journal a name that was not there is not said to be missing: somebody may have made it', async () => {
+  await open(false);
+  await leave('offline');
+  expect(await faultOf(drive.files.stat(at('/f/unknown')))).toBe('offline');
 });
 
 test('one request every few seconds asks whether the service is back, and the others do not wait for it', async () => {
