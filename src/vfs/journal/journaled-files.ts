@@ -64,6 +64,37 @@ export function createJournaledFiles(parts: JournaledParts): Files {
     return shownWritten(await base.write(path, body, { ...options, mode }, signal));
   };
 
+  /**
+   * What does not fit waits for the service, as it would without a journal. Its turn begins when the body is whole and
+   * ends with the commit: others do not wait for a client that sends slowly. What was accepted meanwhile lands first.
+   */
+  const writeLarge = async (
+    path: Path,
+    body: AsyncIterable<Uint8Array>,
+    options: WriteOptions,
+    signal: AbortSignal | undefined,
+  ): Promise<Written> => {
+    await landed(path);
+    let end = (): void => undefined;
+    const over = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const beginTurn = () =>
+      new Promise<void>((begin, fail) => {
+        const turn = async () => {
+          await landed(path);
+          begin();
+          await over;
+        };
+        turns.open([path], turn).catch(fail);
+      });
+    try {
+      return await writeThrough(path, endedBy(body, beginTurn), options, signal);
+    } finally {
+      end();
+    }
+  };
+
   const shownWritten = ({ entry, created }: Written): Written => ({ entry: shown.of(entry), created });
 
   return {
@@ -75,11 +106,7 @@ export function createJournaledFiles(parts: JournaledParts): Files {
     async write(path, body, options, signal) {
       if (goesThrough(path)) return writeThrough(path, body, options, signal);
       if (room.fits(options.sizeBytes)) return accepting.write(path, body, options, signal);
-      // What does not fit waits for the service, as it would without a journal.
-      return turns.open([path], async () => {
-        await landed(path);
-        return writeThrough(path, body, options, signal);
-      });
+      return writeLarge(path, body, options, signal);
     },
     async hold(path, holdMs) {
       return goesThrough(path) ? shownWritten(await base.hold(path, holdMs)) : accepting.hold(path, holdMs);
@@ -184,6 +211,15 @@ async function keepBack({ pending, drain }: JournaledParts, path: Path): Promise
     if (sending.length === 0) return;
     await drain.settled(sending);
   }
+}
+
+/** `body`, which ends when `last` has resolved. */
+async function* endedBy(
+  body: AsyncIterable<Uint8Array>,
+  last: () => Promise<void>,
+): AsyncIterable<Uint8Array> {
+  yield* body;
+  await last();
 }
 
 function notAsExpected(path: Path): FileError {

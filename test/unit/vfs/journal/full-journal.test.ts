@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Written } from '../../../../src/vfs/files.ts';
 import { faultOf } from '../../../support/fault-of.ts';
 import { bodyOf, MemoryDrive, turn } from '../../../support/memory-drive.ts';
 import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
@@ -39,6 +40,67 @@ describe('a journal that is full', () => {
     await drive.put(at('/a'), 'y'.repeat(200), { if: 'rev', rev });
     expect(remote.text(at('/a'))).toBe('y'.repeat(200));
     expect(await faultOf(drive.put(at('/a'), 'z'.repeat(200), { if: 'rev', rev }))).toBe('changed');
+  });
+
+  describe('while a body that does not fit comes slowly', () => {
+    let begun: Promise<void>;
+    let finish: () => void;
+    let large: Promise<Written>;
+    let leave: AbortController;
+
+    beforeEach(async () => {
+      await drive.files.createFolder(at('/f'));
+      let begin = (): void => undefined;
+      begun = new Promise((resolve) => {
+        begin = resolve;
+      });
+      const rest = new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      async function* slow() {
+        yield Buffer.alloc(100, 'x');
+        begin();
+        await rest;
+        yield Buffer.alloc(100, 'x');
+      }
+      leave = new AbortController();
+      const options = { mode: { if: 'any' }, sizeBytes: 200 } as const;
+      large = drive.files.write(at('/f/large'), slow(), options, leave.signal);
+      await begun;
+    });
+
+    test('writes beside it and to the same path are acknowledged, and the last that was whole stays', async () => {
+      await drive.put(at('/f/sibling'), 's');
+      await drive.put(at('/f/large'), 'small');
+      expect(await drive.text(at('/f/large'))).toBe('small');
+      finish();
+      await large;
+      await drive.untilLanded();
+      expect(remote.text(at('/f/large'))).toBe('x'.repeat(200));
+      expect(remote.text(at('/f/sibling'))).toBe('s');
+      expect(remote.paths.filter((path) => path.includes('conflicted copy'))).toEqual([]);
+    });
+
+    test('its folder can be moved, and the write is refused', async () => {
+      await drive.files.move(at('/f'), at('/g'), { overwrite: false });
+      finish();
+      expect(await faultOf(large)).toBe('parent-missing');
+      expect(remote.paths).toEqual(['/g']);
+    });
+
+    test('its client may leave while it waits for its turn, and the path is free', async () => {
+      const gate = remote.holdNext('upload', 'begin');
+      await drive.put(at('/f/large'), 'small');
+      await gate.reached;
+      finish();
+      await turn(20);
+      leave.abort(new Error('left'));
+      await expect(large).rejects.toThrow('left');
+      gate.release();
+      await drive.put(at('/f/large'), 'after');
+      await drive.untilLanded();
+      expect(remote.text(at('/f/large'))).toBe('after');
+    });
   });
 
   test('a body of unknown length that turns out too long is refused', async () => {
