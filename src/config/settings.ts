@@ -128,7 +128,7 @@ export const OPTIONS = [
     name: 'trusted-proxy',
     variable: 'DAVGATE_TRUSTED_PROXY',
     value: 'CIDR',
-    help: 'reverse proxies that say truly where a request comes from (Forwarded, X-Forwarded-For); several with commas between',
+    help: 'reverse proxies that say truly where a request comes from and which host it asked for (Forwarded, X-Forwarded-For, X-Forwarded-Host); several with commas between',
   },
   {
     name: 'cache-dir',

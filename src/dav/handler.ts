@@ -68,7 +68,7 @@ export function createDavHandler({ clock, log, randomUuid = randomUUID }: DavHan
   const failedPuts = new FailedPuts(clock);
   const xml = new XmlReader();
   return async (exchange, { principal, drive }) => {
-    const { request, response, signal } = exchange;
+    const { request, response, forwardedHosts, signal } = exchange;
     const client = clientOf(request);
     const body = new RequestBody(exchange);
     try {
@@ -76,7 +76,7 @@ export function createDavHandler({ clock, log, randomUuid = randomUUID }: DavHan
       const target = targetOf(request);
       if (bodyUse === 'ignored') await body.ignore();
       const parts = { principal, drive, client, body, signal, clock, log, randomUuid, failedPuts, xml };
-      await run({ request, response, ...target, ...parts });
+      await run({ request, response, forwardedHosts, ...target, ...parts });
     } catch (error) {
       await answerFailure(exchange, { client, log }, error);
     }

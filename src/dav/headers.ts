@@ -1,5 +1,6 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { DavError } from './errors.ts';
+import type { Context } from './method.ts';
 import { authorityOf, parseTarget, type Target } from './target.ts';
 
 export type Depth = '0' | '1' | 'infinity';
@@ -22,11 +23,14 @@ export function overwriteOf(headers: IncomingHttpHeaders): boolean {
   throw new DavError(400, `Overwrite must be T or F, not ${JSON.stringify(text)}`);
 }
 
+type Forwarded = Pick<Context, 'request' | 'forwardedHosts'>;
+
 /**
  * RFC 4918 §10.3: a URL, or a path alone as OmniPresence sends it. `http` and `https` count as one, and so do all
  * ports, as they differ behind a proxy that speaks TLS. Throws `DavError` 400, or 403 for a host that is clearly not this one.
  */
-export function destinationOf(request: IncomingMessage): Target {
+export function destinationOf(forwarded: Forwarded): Target {
+  const { request } = forwarded;
   const header = request.headers['destination'];
   if (typeof header !== 'string' || header.trim() === '')
     throw new DavError(400, 'the header Destination must say where to put it');
@@ -34,11 +38,11 @@ export function destinationOf(request: IncomingMessage): Target {
   const authority = authorityOf(url);
   if (authority === undefined && !url.startsWith('/'))
     throw new DavError(400, 'Destination must be a URL or start with a slash');
-  if (authority !== undefined && !isOurs(authority, request))
+  if (authority !== undefined && !isOurs(authority, forwarded))
     throw new DavError(
       403,
       `Destination names another server (${JSON.stringify(hostIn(authority))}); copy within one drive only. ` +
-        'Behind a proxy, let it hand on the Host header as it came',
+        'Behind a proxy, let it hand on the Host header as it came, or name the proxy with --trusted-proxy',
     );
   if (authority !== undefined && !OUR_SCHEMES.test(url))
     throw new DavError(400, 'Destination must be an http or https address of this server');
@@ -48,26 +52,14 @@ export function destinationOf(request: IncomingMessage): Target {
 /** `dav` and `webdav` stand for http in the addresses that file managers show, and may slip into a header. */
 const OUR_SCHEMES = /^(https?|davs?|webdavs?):/i;
 
-/** A proxy may have put its own idea of `Host` in place of the client's: then nobody can tell. */
-function isOurs(authority: string, request: IncomingMessage): boolean {
-  const { headers } = request;
-  const host = hostIn(authority);
-  const named = [headers.host, ...forwardedHosts(headers)].filter((name) => name !== undefined);
-  return named.some((name) => hostIn(name) === host) || cameThroughProxy(request);
-}
-
-function forwardedHosts(headers: IncomingHttpHeaders): string[] {
-  const hosts = String(headers['x-forwarded-host'] ?? '').split(',');
-  const standard = String(headers['forwarded'] ?? '').matchAll(/(?:^|[;,\s])host="?([^";,]+)/gi);
-  return [...hosts, ...[...standard].map(([, host = '']) => host)].filter((host) => host.trim() !== '');
-}
-
-/** Only a proxy that names no host of the client leaves it open; nginx by itself speaks HTTP/1.0. */
-function cameThroughProxy(request: IncomingMessage): boolean {
+/** A proxy may have put its own idea of `Host` in place of the client's: only one that is trusted tells that. */
+function isOurs(authority: string, { request, forwardedHosts }: Forwarded): boolean {
   const { headers, httpVersion } = request;
-  if (forwardedHosts(headers).length > 0) return false;
-  const traces = ['x-forwarded-for', 'x-forwarded-proto', 'x-real-ip', 'forwarded', 'via'];
-  return httpVersion === '1.0' || traces.some((name) => headers[name] !== undefined);
+  const host = hostIn(authority);
+  const named = [headers.host, ...(forwardedHosts ?? [])].filter((name) => name !== undefined);
+  if (named.some((name) => hostIn(name) === host)) return true;
+  // Where it names no host of the client, nobody can tell; nginx by itself speaks HTTP/1.0 and names none.
+  return forwardedHosts?.length === 0 || httpVersion === '1.0';
 }
 
 /** Without user, port and a dot at the end. */

@@ -19,6 +19,8 @@ export interface Drive {
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  /** The hosts that the client asked for, as a trusted proxy says; `undefined` where it came through none. */
+  readonly forwardedHosts: readonly string[] | undefined;
   /** Aborted when the client has gone before it had its answer. */
   readonly signal: AbortSignal;
   /** The request's body, to be read once; a client that awaits leave to send it gets that with the first piece. */
@@ -37,6 +39,8 @@ export interface Exchange {
 export interface Context {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  /** As in `Exchange`. */
+  readonly forwardedHosts: readonly string[] | undefined;
   /** What the request line names, decoded once. */
   readonly path: Path;
   /** The request line's path ended with a slash. */

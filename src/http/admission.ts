@@ -37,41 +37,52 @@ export interface AdmissionRules {
 export async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
   const { request, response } = exchange;
   const isForeign = hasForeignName(request, rules.ownNames);
-  if (isForeign && !rules.credentials) return refuse(exchange, FOREIGN_NAME);
+  const watching = watchingAnswer(exchange, rules, isForeign);
+  if (isForeign && !rules.credentials && !watching?.open) return refuse(exchange, FOREIGN_NAME);
   const opened = rules.openSite?.(exchange);
   if (opened) return opened;
   if (isPreflight(request)) return answerPreflight(request, response, rules.crossOrigins);
   allowOrigin(request, response, rules.crossOrigins);
   const crossSite = crossSiteRefusal(request, rules.crossOrigins);
   if (crossSite) return refuse(exchange, crossSite);
-  const watching = watchingAnswer(exchange, rules);
-  if (watching && !isForeign && watching.isOpen) return watching.send();
+  const hasLogin = rules.credentials !== undefined && request.headers.authorization !== undefined;
+  if (watching?.open && (watching.open === watching.whole || !hasLogin)) return watching.open();
   const login = await loginOf(exchange, rules.credentials);
   if (!login) return;
   if ('status' in login) return refuse(exchange, login);
   exchange.principal = login.user?.name;
-  if (watching) return watching.send();
+  if (watching) return watching.whole();
   const reserved = reservedRefusal(exchange);
   if (reserved) return refuse(exchange, reserved);
   await rules.handle(exchange, login);
 }
 
 interface WatchingAnswer {
-  /** By a name of this machine it needs no login. */
-  readonly isOpen: boolean;
-  readonly send: () => void | Promise<void>;
+  /** What is told without a login; `undefined`: nothing. */
+  readonly open: (() => void | Promise<void>) | undefined;
+  readonly whole: () => void | Promise<void>;
 }
 
-/** Health or metrics; `undefined` for any other request. */
+/**
+ * Health or metrics; `undefined` for any other request. Facts are for this machine and for who has a login: under a
+ * foreign name a web page may ask. Whether the gateway serves everyone may know, as monitors and containers call it by
+ * addresses and names of which it has not heard.
+ */
 function watchingAnswer(
   { request, response, path, address }: Exchange,
-  { isDraining, health, metrics }: AdmissionRules,
+  { credentials, isDraining, health, metrics }: AdmissionRules,
+  isForeign: boolean,
 ): WatchingAnswer | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
-  if (path === HEALTH_PATH)
-    return { isOpen: true, send: () => answerHealth(response, isDraining(), health()) };
+  const isHere = !isForeign && isLocal(address, request);
+  if (path === HEALTH_PATH) {
+    const whole = () => answerHealth(response, isDraining(), health());
+    const bare = () => answerHealth(response, isDraining(), {});
+    return { open: isHere || (!credentials && !isForeign) ? whole : bare, whole };
+  }
   if (path !== METRICS_PATH || !metrics) return undefined;
-  return { isOpen: isLocal(address, request), send: () => answerMetrics(response, metrics) };
+  const whole = () => answerMetrics(response, metrics);
+  return { open: isHere ? whole : undefined, whole };
 }
 
 const FOREIGN_NAME: Refusal = {

@@ -16,6 +16,20 @@ export function clientAddress(peer: string, headers: IncomingHttpHeaders, proxie
   return address === other ? address : peer;
 }
 
+/**
+ * The hosts that the client asked for, as a trusted proxy says: none where that does not say. `undefined` where the
+ * request comes from no trusted proxy: what it says of itself counts for nothing.
+ */
+export function forwardedHosts(
+  peer: string,
+  headers: IncomingHttpHeaders,
+  proxies: Networks,
+): readonly string[] | undefined {
+  if (!proxies.has(peer)) return undefined;
+  const standard = String(headers.forwarded ?? '').matchAll(/(?:^|[;,\s])host="?([^";,]+)/gi);
+  return [...items(String(headers['x-forwarded-host'] ?? '')), ...[...standard].map(([, host = '']) => host)];
+}
+
 /** The last address that is no trusted proxy's; that of the last proxy where no address follows. */
 function firstStranger(peer: string, hops: readonly string[], proxies: Networks): string {
   let address = peer;

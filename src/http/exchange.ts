@@ -18,6 +18,8 @@ export function newRequestId(): string {
 export interface ExchangeOptions {
   /** The client's, without a port. */
   readonly address: string;
+  /** The hosts that the client asked for, as a trusted proxy says; `undefined` where it came through none. */
+  readonly forwardedHosts: readonly string[] | undefined;
   /** The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   readonly clock: Clock;
@@ -30,6 +32,7 @@ export class Exchange {
   /** Still percent-encoded. */
   readonly path: string;
   readonly address: string;
+  readonly forwardedHosts: readonly string[] | undefined;
   readonly start: Instant;
   /** Aborted, with `ClientGone`, when the connection ends before the answer is out. The request has no other. */
   readonly signal: AbortSignal;
@@ -48,10 +51,11 @@ export class Exchange {
   constructor(
     readonly request: IncomingMessage,
     readonly response: ServerResponse,
-    { address, expectsContinue, clock }: ExchangeOptions,
+    { address, forwardedHosts, expectsContinue, clock }: ExchangeOptions,
   ) {
     this.path = pathOfTarget(request.url ?? '/');
     this.address = address;
+    this.forwardedHosts = forwardedHosts;
     this.start = clock.instant();
     this.signal = this.#gone.signal;
     this.#clock = clock;

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 /** Where monitors ask; no login is needed. */
 export const HEALTH_PATH = '/.davgate/healthz';
 
-/** Facts for who looks after the gateway. Nothing of a user, a path or a login: everyone may read it. */
+/** Facts for who looks after the gateway. Nothing of a user, a path or a login. */
 export type Health = Readonly<Record<string, string | number | boolean>>;
 
 /**

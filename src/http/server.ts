@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Networks } from '../util/networks.ts';
-import { clientAddress } from './client-address.ts';
+import { clientAddress, forwardedHosts } from './client-address.ts';
 import { Connections } from './connections.ts';
 import { Drain } from './drain.ts';
 import { Exchange, newRequestId } from './exchange.ts';
@@ -67,7 +67,13 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     const connection = connections.of(request.socket);
     if (!connection || connection.isGivenUp) return;
     const address = clientAddress(connection.address, request.headers, proxies);
-    const exchange = new Exchange(request, response, { address, expectsContinue, clock });
+    const hosts = forwardedHosts(connection.address, request.headers, proxies);
+    const exchange = new Exchange(request, response, {
+      address,
+      forwardedHosts: hosts,
+      expectsContinue,
+      clock,
+    });
     const headers = new Map(Object.entries(headersOf(exchange.requestId)));
     response.setHeaders(headers);
     const wrong = wrongShape(request);

@@ -7,6 +7,7 @@ import type { Drive } from '../../src/dav/method.ts';
 import { startListener } from '../../src/http/listener.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { type Log, type LogFields, silentLog } from '../../src/util/log.ts';
+import type { Networks } from '../../src/util/networks.ts';
 import { pathOf } from '../../src/util/path.ts';
 import { ManualClock } from './manual-clock.ts';
 import { MemoryFiles } from './memory-files.ts';
@@ -60,7 +61,7 @@ export interface DavServer {
 
 /** The handler behind the real listener, on a drive in memory. Resolves once it listens. */
 export async function startDav(
-  options: { readonly wrap?: (drive: Drive) => Drive } = {},
+  options: { readonly wrap?: (drive: Drive) => Drive; readonly trustedProxies?: Networks } = {},
 ): Promise<DavServer> {
   const clock = new ManualClock();
   const state = memoryState();
@@ -77,6 +78,7 @@ export async function startDav(
     users: undefined,
     ownNames: ['dav.example', 'inner', 'x'],
     log: silentLog,
+    ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
     handle: (exchange) => {
       const { request, response } = exchange;
       open.add(response);

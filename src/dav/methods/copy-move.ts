@@ -56,14 +56,15 @@ export async function move(context: Context): Promise<void> {
   answerEmpty(context.response, done.status, done.headers);
 }
 
-async function prepare({ request, drive, path, signal }: Context): Promise<{
+async function prepare(context: Context): Promise<{
   readonly to: Path;
   readonly overwrite: boolean;
   readonly source: Entry;
   /** What is at `to` now. */
   readonly target: Entry | undefined;
 }> {
-  const { path: to } = destinationOf(request);
+  const { request, drive, path, signal } = context;
+  const { path: to } = destinationOf(context);
   const overwrite = overwriteOf(request.headers);
   const source = await drive.files.stat(path, signal);
   if (!source) throw new DavError(404, `there is nothing at ${path}`);

@@ -154,24 +154,58 @@ describe('what needs no login', () => {
   const get = (path: string, host: string, lines = '') =>
     `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${lines}\r\n`;
 
-  test.each(['/.davgate/healthz', '/.davgate/metrics'])(
-    '%s needs a login under a foreign name, which a page could have led here (DNS rebinding)',
-    async (path) => {
-      const { connect } = await listening({ users: [ANN], metrics, ownNames: ['drive.example'] });
-      expect(await connect(get(path, '127.0.0.1')).closed()).toMatch(/^HTTP\/1\.1 200 /);
-      expect(await connect(get(path, 'drive.example')).closed()).toMatch(/^HTTP\/1\.1 200 /);
-      expect(await connect(get(path, 'evil.example')).closed()).toMatch(/^HTTP\/1\.1 401 /);
-      expect(await connect(get(path, 'evil.example', ANN_HEADER)).closed()).toMatch(/^HTTP\/1\.1 200 /);
-    },
-  );
+  test('metrics need a login under a foreign name, which a page could have led here (DNS rebinding)', async () => {
+    const { connect } = await listening({ users: [ANN], metrics, ownNames: ['drive.example'] });
+    const path = '/.davgate/metrics';
+    expect(await connect(get(path, '127.0.0.1')).closed()).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await connect(get(path, 'drive.example')).closed()).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await connect(get(path, 'evil.example')).closed()).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await connect(get(path, 'evil.example', ANN_HEADER)).closed()).toMatch(/^HTTP\/1\.1 200 /);
+  });
 
-  test.each(['/.davgate/healthz', '/.davgate/metrics'])(
-    '%s of a gateway without a login answers 421 to a foreign name',
-    async (path) => {
-      const { connect } = await listening({ metrics, ownNames: [] });
-      expect(await connect(get(path, 'evil.example')).closed()).toMatch(/^HTTP\/1\.1 421 /);
-    },
-  );
+  test('metrics of a gateway without a login answer 421 to a foreign name', async () => {
+    const { connect } = await listening({ metrics, ownNames: [] });
+    expect(await connect(get('/.davgate/metrics', 'evil.example')).closed()).toMatch(/^HTTP\/1\.1 421 /);
+  });
+
+  describe('health', () => {
+    const path = '/.davgate/healthz';
+    const WHOLE = '{"journalFiles":3,"status":"ok"}';
+    const BARE = '{"status":"ok"}';
+    const health = () => ({ journalFiles: 3 });
+    const bodyOf = (answer: string) => answer.slice(answer.indexOf('\r\n\r\n') + 4);
+
+    test.each([
+      ['under a name of this gateway, from this machine', 'drive.example', '', WHOLE],
+      ['under an address, from this machine', '127.0.0.1', '', WHOLE],
+      ['under a service name that the gateway does not know', 'davgate', '', BARE],
+      ['under a foreign name with a login', 'davgate', ANN_HEADER, WHOLE],
+      ['for a proxy on this machine', '127.0.0.1', 'X-Forwarded-For: 192.0.2.1\r\n', BARE],
+      ['for a proxy on this machine, with a login', '127.0.0.1', `Via: 1.1 x\r\n${ANN_HEADER}`, WHOLE],
+    ])('%s answers 200 and tells no more than is meant for all', async (_, host, lines, told) => {
+      const { connect } = await listening({ users: [ANN], health, ownNames: ['drive.example'] });
+      const answer = await connect(get(path, host, lines)).closed();
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+      expect(bodyOf(answer)).toBe(told);
+    });
+
+    test.each([
+      ['evil.example', '', BARE],
+      ['evil.example', ANN_HEADER, BARE],
+      ['127.0.0.1', '', WHOLE],
+    ])('of a gateway without a login tells a page under %s (%j) %s', async (host, lines, told) => {
+      const { connect } = await listening({ health, ownNames: [] });
+      const answer = await connect(get(path, host, lines)).closed();
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+      expect(bodyOf(answer)).toBe(told);
+    });
+
+    test('with a wrong login answers 401', async () => {
+      const { connect } = await listening({ users: [ANN], health, ownNames: [] });
+      const wrong = `Authorization: Basic ${Buffer.from('ann:wrong').toString('base64')}\r\n`;
+      expect(await connect(get(path, 'davgate', wrong)).closed()).toMatch(/^HTTP\/1\.1 401 /);
+    });
+  });
 });
 
 describe('the log of requests', () => {

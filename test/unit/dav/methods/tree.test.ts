@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Networks } from '../../../../src/util/networks.ts';
 import { FileError } from '../../../../src/vfs/errors.ts';
 import { type DavServer, startDav } from '../../../support/dav.ts';
 import { path } from '../../../support/paths.ts';
@@ -328,9 +329,10 @@ describe.each(['COPY', 'MOVE'])('%s', (method) => {
       ['https://DAV.example:443/b', { Host: 'dav.example:8080' }, 201],
       ['http://user@dav.example./b', { Host: 'dav.example' }, 201],
       ['http://[::1]:80/b', { Host: '[::1]:8765' }, 201],
-      ['https://dav.example/b', { Host: 'inner:80', 'X-Forwarded-Host': 'x.example, dav.example' }, 201],
-      ['https://dav.example/b', { Host: 'inner', Forwarded: 'for=1.2.3.4;host="dav.example:443"' }, 201],
-      ['https://dav.example/b', { Host: 'inner', 'X-Forwarded-For': '192.0.2.1' }, 201],
+      ['https://dav.example/b', { Host: 'inner', 'X-Forwarded-Host': 'dav.example' }, 403],
+      ['https://dav.example/b', { Host: 'inner', Forwarded: 'for=1.2.3.4;host=dav.example' }, 403],
+      ['https://dav.example/b', { Host: 'inner', 'X-Forwarded-For': '192.0.2.1' }, 403],
+      ['https://dav.example/b', { Host: 'inner', Via: '1.1 proxy' }, 403],
       ['http://elsewhere.example/b', { Host: 'dav.example' }, 403],
       ['http://dav.example.evil/b', { Host: 'dav.example' }, 403],
       ['http://elsewhere.example/b', { Host: 'inner', 'X-Forwarded-Host': 'dav.example' }, 403],
@@ -339,6 +341,19 @@ describe.each(['COPY', 'MOVE'])('%s', (method) => {
       const answer = await dav.send(method, '/a', to(destination, headers));
       expect(answer.status).toBe(status);
       if (status === 403) expect(answer.text).toContain('another server');
+      expect(dav.content('/b') === undefined).toBe(status === 403);
+    });
+
+    test.each([
+      ['https://dav.example/b', { Host: 'inner:80', 'X-Forwarded-Host': 'x.example, dav.example' }, 201],
+      ['https://dav.example/b', { Host: 'inner', Forwarded: 'for=1.2.3.4;host="dav.example:443"' }, 201],
+      ['https://dav.example/b', { Host: 'inner', 'X-Forwarded-For': '192.0.2.1' }, 201],
+      ['http://elsewhere.example/b', { Host: 'inner', 'X-Forwarded-Host': 'dav.example' }, 403],
+    ])('%s with %j, from a trusted proxy: %d', async (destination, headers, status) => {
+      await dav.close();
+      dav = await startDav({ trustedProxies: new Networks(['127.0.0.1']) });
+      await dav.file('/a', 'text');
+      expect((await dav.send(method, '/a', to(destination, headers))).status).toBe(status);
       expect(dav.content('/b') === undefined).toBe(status === 403);
     });
 
