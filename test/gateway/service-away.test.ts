@@ -50,7 +50,6 @@ const HTML_502: Absence = {
 const ABSENCES: readonly (readonly [string, Absence])[] = [
   ['refuses connections', 'refused'],
   ['takes connections and never answers', 'silent'],
-  ['has no address in the DNS', 'nameless'],
   ['answers 500 to everything', { status: 500 }],
   ['answers 503 with Retry-After', { status: 503, headers: { 'retry-after': '30' } }],
   ['gives no access tokens', 'tokenless'],

@@ -1,4 +1,3 @@
-import dns from 'node:dns';
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,23 +9,18 @@ export type Absence =
   | 'refused'
   /** Connections are taken, and nothing is ever answered. */
   | 'silent'
-  /** Its name cannot be resolved. */
-  | 'nameless'
   /** Every call is answered so. */
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
   /** `oauth2/token` answers 500, and all tokens have expired. */
   | 'tokenless';
 
 export interface FailingFront {
-  /** Under a name, which this process alone can resolve. */
   readonly url: string;
   /** From now on the service is away. What is under way is cut. */
   leave(absence: Absence): Promise<void>;
   comeBack(): Promise<void>;
   close(): Promise<void>;
 }
-
-const NAME = 'storage.davgate.test';
 
 const EXPIRED = { error_summary: 'expired_access_token/.', error: { '.tag': 'expired_access_token' } };
 
@@ -47,7 +41,7 @@ export async function startFailingFront(target: string): Promise<FailingFront> {
 
   const fail = (how: Absence, request: IncomingMessage, response: ServerResponse) => {
     request.resume();
-    if (how === 'silent' || how === 'refused' || how === 'nameless') return;
+    if (how === 'silent' || how === 'refused') return;
     if (how !== 'tokenless') response.writeHead(how.status, how.headers).end(how.body);
     else if (request.url?.endsWith('/oauth2/token')) response.writeHead(500).end();
     else response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify(EXPIRED));
@@ -69,10 +63,9 @@ export async function startFailingFront(target: string): Promise<FailingFront> {
     await once(server, 'close');
   };
   const port = await listen(0);
-  const restoreNames = resolveName(() => absence !== 'nameless');
 
   return {
-    url: `http://${NAME}:${port}`,
+    url: `http://127.0.0.1:${port}`,
     async leave(how) {
       absence = how;
       if (how === 'refused') await stop();
@@ -84,25 +77,7 @@ export async function startFailingFront(target: string): Promise<FailingFront> {
       else server.closeAllConnections();
     },
     async close() {
-      restoreNames();
       if (server.listening) await stop();
     },
-  };
-}
-
-/** Makes `NAME` one of this machine's while `isKnown`; returns how to undo it. */
-function resolveName(isKnown: () => boolean): () => void {
-  const { lookup } = dns;
-  const asked = (name: string, ...rest: unknown[]): void => {
-    if (name !== NAME || isKnown()) Reflect.apply(lookup, dns, [name === NAME ? '127.0.0.1' : name, ...rest]);
-    else {
-      const answer = rest.at(-1);
-      const failure = Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { code: 'ENOTFOUND' });
-      if (typeof answer === 'function') setImmediate(() => answer(failure));
-    }
-  };
-  dns.lookup = Object.assign(asked, { __promisify__: lookup.__promisify__ });
-  return () => {
-    dns.lookup = lookup;
   };
 }
