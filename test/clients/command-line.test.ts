@@ -266,7 +266,7 @@ test('a command whose output nobody reads any more ends without a stack trace', 
   expect([code, output()]).toEqual([1, 'davgate: no code was pasted; run davgate login again\n']);
 });
 
-test('several users each see the root of their own drive', async () => {
+test('several users each see the root of their own drive, and the start says whose login is asked for', async () => {
   const file = join(home, 'users.json');
   const { stdout } = await command(process.execPath, ['dist/cli/main.js', 'hash-password'], {
     input: 'bobs word\n',
@@ -280,6 +280,9 @@ test('several users each see the root of their own drive', async () => {
     ...['--config', file, '--listen', '127.0.0.1:0', '--data-dir', join(home, 'two drives')],
   ]);
   while (!output().includes('Ctrl+C')) await once(child.stdout ?? child, 'data');
+  expect(output()).toContain(`login     as the 2 users of ${file}\n`);
+  expect(output()).toContain('/user:USER');
+  expect(output()).not.toContain('without a login');
   const url = /http:\/\/127\.0\.0\.1:\d+\//.exec(output())?.[0] ?? '';
   const as = (login: string) => ({ authorization: `Basic ${Buffer.from(login).toString('base64')}` });
   const put = await fetch(`${url}mine`, { method: 'PUT', headers: as('ann:anns word'), body: 'of ann' });

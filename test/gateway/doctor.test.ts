@@ -94,6 +94,7 @@ describe('an account in order', () => {
       `${lines.length - 1} ok, 0 to look at, 0 to mend`,
     ]);
     expect(isWell).toBe(true);
+    expect(line('node')).toContain('v24.1.0 gets fixes');
     expect(line('login')).toContain('the refresh token gives access tokens');
     expect(line('permanent delete')).toContain('is allowed');
     expect(line('upload session')).toContain('4194305 bytes came back as they were sent');

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { checkNode } from '../../../src/cli/doctor/node.ts';
 import { Report } from '../../../src/cli/doctor/report.ts';
@@ -27,4 +29,11 @@ test.each(['v20.19.2', 'v20.20.2', 'v21.0.0', 'v25.1.0'])(
 
 test.each(['v22.0.0', 'v24.11.0', 'v26.0.0', 'v28.0.0'])('doctor is content with %s', (version) => {
   expect(said(version)).toMatch(/^ok +node /);
+});
+
+test('package.json refuses every Node that doctor fails, and no other', () => {
+  const file = join(import.meta.dirname, '../../../package.json');
+  const { engines } = JSON.parse(readFileSync(file, 'utf8')) as { engines: { node: string } };
+  const [, oldest] = /older than (\S+) /.exec(said('v18.0.0')) ?? [];
+  expect(engines.node).toBe(`>=${oldest}`);
 });
