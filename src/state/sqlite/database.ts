@@ -6,7 +6,7 @@ import { makeFolder, syncNames } from '../../util/make-folder.ts';
 import { foldName } from '../../util/path.ts';
 import { Sqlite } from '../../util/sqlite.ts';
 import { StateInUse, StateUnwritable } from '../errors.ts';
-import { MIGRATIONS } from './migrations.ts';
+import { MIGRATIONS, type Migration } from './migrations.ts';
 
 export type SqliteDatabase = Database;
 
@@ -22,7 +22,7 @@ const LOG_BYTES_KEPT = 32 * 1024 * 1024;
  */
 export function openDatabase(
   directory: string,
-  migrations: readonly string[] = MIGRATIONS,
+  migrations: readonly Migration[] = MIGRATIONS,
   log: Log = silentLog,
 ): SqliteDatabase {
   makeDirectory(directory);
@@ -125,7 +125,9 @@ export function migrate(database: SqliteDatabase, directory: string, migrations 
   if (steps.length === 0) return;
   database.function('folded', { deterministic: true }, (key) => foldName(String(key)));
   database.transaction(() => {
-    for (const step of steps) database.exec(step);
+    for (const step of steps)
+      if (typeof step === 'string') database.exec(step);
+      else step(database);
     database.pragma(`user_version = ${migrations.length}`);
   })();
 }

@@ -1,8 +1,14 @@
+import type { SqliteDatabase } from './database.ts';
+import { rekey } from './rekey.ts';
+
+/** A step of a schema. */
+export type Migration = string | ((database: SqliteDatabase) => void);
+
 /**
  * How the schema came to be, step by step: a database that has seen the first n steps says n in its
  * `user_version`. A step that has been released is never edited; a change is a new step at the end.
  */
-export const MIGRATIONS: readonly string[] = [
+export const MIGRATIONS: readonly Migration[] = [
   `
   CREATE TABLE drives (
     drive INTEGER PRIMARY KEY,
@@ -110,4 +116,5 @@ export const MIGRATIONS: readonly string[] = [
     UNIQUE (drive, id)
   ) STRICT;
   `,
+  rekey,
 ];

@@ -1,0 +1,43 @@
+import { keyOf, nameOf, namesOf, type Path, parentOf, pathOf } from '../../util/path.ts';
+import type { SqliteDatabase } from './database.ts';
+import { parentKeyOf } from './key-range.ts';
+
+interface StaleRow {
+  readonly drive: number;
+  readonly key: string;
+  readonly path: Path;
+}
+
+/**
+ * Puts held and set-aside files whose key is not that of their path where they are found. Step 3 has left those whose key
+ * something else has: two names that were different once, as `J̌` and `ǰ`, are one by now. The file that could not be
+ * found gets another name, as the service does with its own: neither of the two is lost.
+ */
+export function rekey(database: SqliteDatabase): void {
+  for (const table of ['holds', 'asides']) {
+    const stale = database
+      .prepare<[], StaleRow>(
+        `SELECT drive, key, path FROM ${table} WHERE key <> folded(path) ORDER BY drive, key`,
+      )
+      .all();
+    const find = database.prepare<[number, string]>(`SELECT 1 FROM ${table} WHERE drive = ? AND key = ?`);
+    const place = database.prepare<[string, string, Path, number, string]>(
+      `UPDATE ${table} SET key = ?, parent_key = ?, path = ? WHERE drive = ? AND key = ?`,
+    );
+    for (const { drive, key, path } of stale) {
+      const free = freePath(path, (candidate) => find.get(drive, keyOf(candidate)) === undefined);
+      place.run(keyOf(free), parentKeyOf(free), free, drive, key);
+    }
+  }
+}
+
+/** The path, or with the first number behind its name that makes it free: `name (1).txt`. */
+function freePath(path: Path, isFree: (candidate: Path) => boolean): Path {
+  const name = nameOf(path);
+  const dot = name.lastIndexOf('.');
+  const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];
+  for (let number = 0, candidate = path; ; number++) {
+    if (isFree(candidate)) return candidate;
+    candidate = pathOf([...namesOf(parentOf(path)), `${stem} (${number + 1})${extension}`]);
+  }
+}
