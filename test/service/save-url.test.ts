@@ -228,6 +228,17 @@ describe('downloads at once', () => {
     waiting[0]?.end('done');
     await eventually(() => expect(waiting).toHaveLength(5));
   });
+
+  test('are a hundred of an account with those that wait; one more is refused with 429', async () => {
+    const own = await started({ webFiles: { allowedNetworks: LOOPBACK } });
+    answer = () => undefined;
+    for (let number = 0; number < 100; number++)
+      expect((await launchSave(own, host.url, `/${number}`)).status).toBe(200);
+    const refused = await launchSave(own, host.url, '/one-more');
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+    const token = await otherToken(own);
+    expect((await launchSave(own, host.url, '/another', token)).status).toBe(200);
+  });
 });
 
 /** Writes a beginning and breaks the connection. */
