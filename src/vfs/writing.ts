@@ -243,11 +243,16 @@ export class Writing {
     return times.set(entry, wantedMs);
   }
 
-  // What stands in the way of a held file may be itself, committed before a kill.
+  /**
+   * What stands in the way of a held file may be itself, committed before a kill, also with its body: it gets the
+   * properties that were acknowledged for its path, unless it has some of its own.
+   */
   async #findCommitted(hold: Hold): Promise<void> {
-    const found = await this.parts.remote.stat(hold.path);
-    if (found?.kind === 'file' && found.sizeBytes === 0) await this.#becomes(hold, found);
-    else await this.parts.state.properties.forget([hold.id]);
+    const { remote, state } = this.parts;
+    const found = await remote.stat(hold.path);
+    const isBare = found?.kind === 'file' && (await state.properties.of([found.id])).size === 0;
+    if (isBare) await this.#becomes(hold, found);
+    else await state.properties.forget([hold.id]);
   }
 
   async #becomes(hold: Hold, entry: Entry): Promise<void> {

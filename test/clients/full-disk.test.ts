@@ -93,6 +93,15 @@ const BOTH: readonly Row[] = [
   { method: 'COPY', path: 'source', to: 'target', full: 507, roomy: 204 },
   { method: 'COPY', path: 'blue', to: 'blue-copy', full: 507, roomy: 201 },
   { method: 'PUT', path: 'empty', body: '', full: 507, roomy: 201 },
+  // The same content again, whose time only the state can keep.
+  {
+    method: 'PUT',
+    path: 'old',
+    body: 'content of old',
+    headers: { 'x-oc-mtime': '981173106' },
+    full: 507,
+    roomy: 204,
+  },
   { method: 'PUT', path: '._litter', body: 'fork', full: 507, roomy: 201 },
   { method: 'PROPPATCH', path: 'old', body: PATCH, full: 507, roomy: 207 },
   { method: 'LOCK', path: 'old', body: LOCK, full: 507, roomy: 200 },
@@ -142,6 +151,8 @@ test.each(['through', 'back'] as const)(
     for (const row of again) withRoom.push(await outcome(row));
     expect(withRoom).toEqual(again.map((row) => [shown(row), row.roomy]));
     expect(await colourOf('blue-copy')).toContain('>blue<');
+    const listing = (await ask(program, 'PROPFIND', 'old', { headers: { depth: '0' } })).text;
+    expect(listing).toContain('Sat, 03 Feb 2001 04:05:06 GMT');
     expect(await contentOf('target')).toBe('newer');
     expect(await contentOf('new-and-big')).toBe(big);
   },

@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Path, ROOT } from '../../../src/util/path.ts';
+import { property } from '../../contract/properties.contract.ts';
 import { bodyOf, MemoryDrive, turn } from '../../support/memory-drive.ts';
 import { at, MemoryRemote } from '../../support/memory-remote.ts';
 
@@ -146,6 +147,44 @@ describe('an empty file', () => {
     await untilNoneHeld();
     expect(remote.entryAt(at('/a'))).toEqual(committed);
     expect((await drive.state.properties.of([committed.id])).get(committed.id)).toHaveLength(1);
+  });
+
+  /** The properties of the file at `/a`, once nothing is held. */
+  async function propertiesOfA(): Promise<readonly unknown[]> {
+    await untilNoneHeld();
+    const { id } = await drive.fileAt(at('/a'));
+    return (await drive.state.properties.of([id])).get(id) ?? [];
+  }
+
+  test('An empty file whose body a kill caught right after its commit keeps its properties', async () => {
+    const { entry } = await touch(at('/a'));
+    await drive.state.properties.change(entry.id, [{ set: property('a') }]);
+    const gate = remote.holdNext('upload', 'end');
+    drive.write(at('/a'), 'body').catch(() => {});
+    await gate.reached;
+    drive.kill();
+    await drive.start();
+    expect(await propertiesOfA()).toEqual([property('a')]);
+    expect(await drive.text(at('/a'))).toBe('body');
+  });
+
+  test('An empty file whose body is stored while the state takes nothing keeps its properties', async () => {
+    const { entry } = await touch(at('/a'));
+    await drive.state.properties.change(entry.id, [{ set: property('a') }]);
+    vi.spyOn(drive.state.properties, 'rename').mockRejectedValueOnce(new Error('the disk is full'));
+    await expect(drive.write(at('/a'), 'body')).rejects.toThrow('the disk is full');
+    await drive.clock.advance(60_000);
+    expect(await propertiesOfA()).toEqual([property('a')]);
+  });
+
+  test('An empty file gives its properties to no file that has got some of its own meanwhile', async () => {
+    const { entry } = await touch(at('/a'));
+    await drive.state.properties.change(entry.id, [{ set: property('a') }]);
+    const theirs = remote.putFile(at('/a'), 'theirs');
+    await drive.state.properties.change(theirs.id, [{ set: property('b') }]);
+    await drive.clock.advance(5_000);
+    expect(await propertiesOfA()).toEqual([property('b')]);
+    expect(await drive.state.properties.ids()).toEqual([theirs.id]);
   });
 
   test('is committed when the drive closes', async () => {
