@@ -7,11 +7,12 @@ export class StateInUse extends Error {
   }
 }
 
-/** The state cannot be kept in this directory; `message` says why and what to do. */
+/** The state cannot be kept in this directory, or in a Redis that is full; `message` says why and what to do. */
 export class StateUnwritable extends Error {
   override readonly name = 'StateUnwritable';
 
   constructor(
+    /** Or the address of Redis, without its password. */
     readonly directory: string,
     reason: string,
     cause?: unknown,

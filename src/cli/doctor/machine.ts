@@ -104,7 +104,7 @@ async function checkRedis(url: string, report: Report, clock: Clock): Promise<vo
     if (warnings.length === 0) report.ok(about, 'the Redis that is shared answers');
     for (const warning of warnings) report.warn(about, warning);
   } catch (error) {
-    if (!(error instanceof StateUnavailable)) throw error;
+    if (!(error instanceof StateUnavailable || error instanceof StateUnwritable)) throw error;
     report.fail(about, error.message);
   }
 }

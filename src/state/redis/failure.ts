@@ -1,5 +1,5 @@
 import { ErrorReply } from '@redis/client';
-import { StateUnavailable } from '../errors.ts';
+import { StateUnavailable, StateUnwritable } from '../errors.ts';
 
 /** The address as it may be shown: logs and error messages hold no password. */
 export function redacted(url: string): string {
@@ -10,10 +10,15 @@ export function redacted(url: string): string {
 
 /** The typed error for what went wrong with Redis; `shownUrl` is redacted. A fault of our own stays as it is. */
 export function asStateError(error: unknown, shownUrl: string): unknown {
-  if (error instanceof StateUnavailable) return error;
+  if (error instanceof StateUnavailable || error instanceof StateUnwritable) return error;
+  // As a full disk is where the state is on one: what has to be stored has no room, and all else goes on.
+  if (error instanceof ErrorReply && FULL.test(error.message))
+    return new StateUnwritable(shownUrl, 'its memory is full; raise maxmemory or free some', error);
   const reason = error instanceof ErrorReply ? replyReason(error.message) : connectionReason(error);
   return reason === undefined ? error : new StateUnavailable(shownUrl, reason, error);
 }
+
+const FULL = /^OOM\b/;
 
 const CHECK_LOGIN = 'check the user and password in the URL';
 
@@ -22,7 +27,6 @@ const REPLIES: readonly (readonly [start: RegExp, reason: string])[] = [
   [/^NOAUTH\b/, `it wants a password; ${CHECK_LOGIN}`],
   [/^WRONGPASS\b|^ERR (invalid password|AUTH\b)/, `it refuses the password; ${CHECK_LOGIN}`],
   [/^NOPERM\b/, 'this user may not do all that is needed; allow it the keys davgate* and all data commands'],
-  [/^OOM\b/, 'its memory is full; raise maxmemory or free some'],
   [/^MISCONF\b/, 'it cannot write to its disk; check its disk and its log'],
   [/^READONLY\b/, 'it is a replica that takes no writes; give the address of the primary'],
   [/^LOADING\b/, 'it is still loading its data; try again in a moment'],

@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openRedisState } from '../../src/state/redis/state.ts';
+import type { State } from '../../src/state/state.ts';
+import { silentLog } from '../../src/util/log.ts';
+import { type DavServer, startDav } from '../support/dav.ts';
+import { expectSoon } from '../support/eventually.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { connectRaw } from '../support/raw-http.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let redis: TestRedis;
+let clock: ManualClock;
+let state: State;
+let dav: DavServer;
+
+beforeEach(async () => {
+  redis = await startRedis(['--maxmemory-policy', 'noeviction']);
+  clock = new ManualClock();
+  state = await openRedisState({ url: redis.url, clock, log: silentLog });
+  dav = await startDav({ wrap: ({ files }) => ({ files, state: state.drive('d') }) });
+});
+
+afterEach(async () => {
+  await dav.close();
+  await clock.during(state.close());
+  await redis.close();
+});
+
+async function setMemory(bytes: number): Promise<void> {
+  const connection = connectRaw(redis.port);
+  connection.send(`CONFIG SET maxmemory ${bytes}\r\n`);
+  await connection.until('OK');
+  connection.socket.destroy();
+}
+
+test('PUT while Redis is full answers 507 and leaves one line that says why, and goes on once there is room', async () => {
+  await setMemory(1);
+  expect((await dav.send('PUT', '/a', { body: 'text' })).status).toBe(507);
+  expect(dav.content('/a')).toBeUndefined();
+  expect(dav.errors).toEqual([
+    expect.objectContaining({ status: 507, reason: expect.stringContaining('its memory is full') }),
+  ]);
+  await setMemory(0);
+  expect((await dav.send('PUT', '/a', { body: 'text' })).status).toBe(201);
+});
+
+test('PUT while Redis is away answers 503 with Retry-After, and goes on once it is back', async () => {
+  await redis.kill();
+  const { status, headers } = await clock.during(dav.send('PUT', '/a', { body: 'text' }));
+  expect([status, Number(headers['retry-after'])]).toEqual([503, 10]);
+  expect(dav.content('/a')).toBeUndefined();
+  expect(dav.errors).toEqual([
+    expect.objectContaining({ status: 503, reason: expect.stringContaining('no answer within 10 s') }),
+  ]);
+  await redis.start();
+  await expectSoon(async () => (await dav.send('PUT', '/a', { body: 'text' })).status).toBe(201);
+});
