@@ -4,7 +4,7 @@ import { PATHS_LUA } from './paths-script.ts';
  * KEYS: 1 facts as JSON of texts, by key; 2 contents by number; 3 and 4 the index of the keys; 5 the keys by
  * their number, which is their age; 6 `bytes` of all contents, and the last `number`.
  */
-const ASIDES_LUA = `${PATHS_LUA}
+export const ASIDES_LUA = `${PATHS_LUA}
 -- Takes a file from its place; its content stays.
 local function lift(key)
   local file = cjson.decode(redis.call('HGET', KEYS[1], key))

@@ -13,6 +13,7 @@ import { redisIntents } from './intents.ts';
 import { redisLocks } from './locks.ts';
 import { redisOwners } from './owners.ts';
 import { redisProperties } from './properties.ts';
+import { rekeyDrives } from './rekey.ts';
 import { redisRelocations } from './relocations.ts';
 import { redisTimes } from './times.ts';
 
@@ -41,6 +42,7 @@ export async function openRedisState(options: RedisStateOptions): Promise<State>
   await connection.connect();
   try {
     await checkFormat(connection);
+    await rekeyDrives(connection);
     await warnOfLoss(connection, log);
   } catch (error) {
     await connection.close();

@@ -1,4 +1,5 @@
-import { keyOf, nameOf, namesOf, type Path, parentOf, pathOf } from '../../util/path.ts';
+import { keyOf, type Path } from '../../util/path.ts';
+import { freePath } from '../free-path.ts';
 import type { SqliteDatabase } from './database.ts';
 import { parentKeyOf } from './key-range.ts';
 
@@ -28,16 +29,5 @@ export function rekey(database: SqliteDatabase): void {
       const free = freePath(path, (candidate) => find.get(drive, keyOf(candidate)) === undefined);
       place.run(keyOf(free), parentKeyOf(free), free, drive, key);
     }
-  }
-}
-
-/** The path, or with the first number behind its name that makes it free: `name (1).txt`. */
-function freePath(path: Path, isFree: (candidate: Path) => boolean): Path {
-  const name = nameOf(path);
-  const dot = name.lastIndexOf('.');
-  const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];
-  for (let number = 0, candidate = path; ; number++) {
-    if (isFree(candidate)) return candidate;
-    candidate = pathOf([...namesOf(parentOf(path)), `${stem} (${number + 1})${extension}`]);
   }
 }

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PUT } from '../../src/state/redis/asides-scripts.ts';
+import { Connection } from '../../src/state/redis/connection.ts';
+import { driveStore } from '../../src/state/redis/drive-keys.ts';
+import { CREATE } from '../../src/state/redis/locks-scripts.ts';
+import { openRedisState } from '../../src/state/redis/state.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { silentLog } from '../../src/util/log.ts';
+import { ROOT } from '../../src/util/path.ts';
+import { lockOn } from '../contract/locks.contract.ts';
+import { path } from '../support/paths.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+
+let redis: TestRedis;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.close());
+
+/** `J̌` in the key that it had once, with the mark apart. Its small letter has always had one of its own. */
+const OUTDATED = 'j\u030c';
+const SMALL = '\u01f0';
+
+/** Files as an older version kept them: their paths, and keys that are outdated by now. */
+const FILES = [
+  { at: `/Docs/${SMALL}`, key: `/docs/${SMALL}`, folder: '/docs' },
+  { at: '/Docs/J\u030c', key: `/docs/${OUTDATED}`, folder: '/docs' },
+  { at: '/J\u030c/alone', key: `/${OUTDATED}/alone`, folder: `/${OUTDATED}` },
+];
+
+/** By what became the path of each file, the path that it had. */
+const KEPT = {
+  [`/Docs/${SMALL}`]: `/Docs/${SMALL}`,
+  '/Docs/J\u030c (1)': '/Docs/J\u030c',
+  '/J\u030c/alone': '/J\u030c/alone',
+};
+
+const NOW_MS = Date.UTC(2026, 0, 1);
+const lock = lockOn('/J\u030c');
+
+/** Writes what an older version left, with its scripts and its keys. */
+async function leaveOldState(): Promise<void> {
+  const connection = new Connection({ url: redis.url, clock: systemClock, log: silentLog });
+  await connection.connect();
+  const { key } = driveStore(connection, 'd');
+  for (const { at, key: outdated, folder } of FILES) {
+    const facts = { path: at, id: at, rev: 'r' };
+    const hold = JSON.stringify({ ...facts, modifiedMs: NOW_MS, untilMs: NOW_MS });
+    await connection.command('HSET', key('holds'), outdated, hold);
+    await connection.command('ZADD', key('hold-places'), '0', outdated);
+    await connection.command('ZADD', key('hold-folders'), '0', `${folder}\0${outdated}`);
+    const names = ['asides', 'aside-contents', 'aside-places', 'aside-folders', 'aside-ages', 'aside-totals'];
+    const aside = JSON.stringify({ ...facts, modifiedMs: String(NOW_MS), sizeBytes: String(at.length) });
+    await connection.script(PUT, names.map(key), ['100000', outdated, aside, at]);
+  }
+  const { timeoutSeconds, expiresMs, ...lasting } = lock;
+  await connection.script(
+    CREATE,
+    ['locks', 'lock-places', 'lock-ends', 'claims', 'claim-places', 'claim-ends', 'lock-principals'].map(key),
+    [
+      ...[String(NOW_MS), lock.token, lock.scope, lock.depth, String(expiresMs)],
+      ...[JSON.stringify(lasting), JSON.stringify({ timeoutSeconds, expiresMs })],
+      ...[`/${OUTDATED}`, lock.principal, '10', '10'],
+    ],
+  );
+  await connection.close();
+}
+
+test('what an older version kept under outdated keys is found, nothing is lost, also when two gateways start at once', async () => {
+  await leaveOldState();
+  const open = () => openRedisState({ url: redis.url, clock: systemClock, log: silentLog });
+  const [state, other] = await Promise.all([open(), open()]);
+  try {
+    const { holds, asides } = other.drive('d');
+    const held = await holds.within(ROOT);
+    expect(Object.fromEntries(held.map(({ path: now, id }) => [now, id]))).toEqual(KEPT);
+    for (const [now, before] of Object.entries(KEPT)) {
+      expect(await holds.get(path(now))).toMatchObject({ id: before, untilMs: NOW_MS });
+      expect(await asides.read(path(now))).toEqual(Buffer.from(before));
+    }
+    expect(await holds.in(path('/Docs'))).toHaveLength(2);
+    expect(await asides.in(path(`/${SMALL}`))).toHaveLength(1);
+    const { locks } = state.drive('d');
+    expect(await locks.create(NOW_MS, lockOn(`/${SMALL}/new`))).toEqual({ conflict: lock });
+    await locks.release(lock.token);
+    expect(await locks.all(NOW_MS)).toEqual([]);
+    expect(await locks.create(NOW_MS, lockOn(`/${SMALL}/new`))).toHaveProperty('token');
+  } finally {
+    await state.close();
+    await other.close();
+  }
+});
