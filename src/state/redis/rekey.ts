@@ -25,7 +25,8 @@ export async function rekeyDrives(connection: Connection): Promise<void> {
     await rekeyFiles(store, 'asides', ASIDE_KEYS, MOVE_ASIDE);
     await rekeyLocks(store);
   }
-  await connection.command('SET', VERSION_KEY, VERSION);
+  // A full Redis refuses this: then the next start looks again, and finds nothing to do.
+  await connection.command('SET', VERSION_KEY, VERSION).catch(() => {});
 }
 
 const ASIDE_KEYS = [
