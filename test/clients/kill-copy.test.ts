@@ -46,7 +46,12 @@ async function setUp(args: readonly string[]): Promise<Setting> {
     () => service.end(),
   );
   const all = ['--api-url', service.url, '--token', storage.token, ...args];
-  return { service, start: () => startProgram({ dataDirectory: data.path, args: all }) };
+  const start = async () => {
+    const program = await startProgram({ dataDirectory: data.path, args: all });
+    closers.push(() => program.stop());
+    return program;
+  };
+  return { service, start };
 }
 
 test.each([
