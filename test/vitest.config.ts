@@ -7,6 +7,8 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     ...patient,
+    // Most tests wait for sockets and disks: a core is not kept back for the runner.
+    maxWorkers: '100%',
     projects: [
       {
         extends: true,

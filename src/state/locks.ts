@@ -72,6 +72,11 @@ export interface Locks {
    * other. Those of a process that dies end with it, on shared state a few seconds later.
    */
   claim(nowMs: number, claims: readonly Claim[]): Promise<Claimed>;
+  /**
+   * Whether these claims, of a request of this process, have kept new locks away without a gap until now. On shared state that was out of reach for
+   * some seconds, a lock may have been granted in spite of them.
+   */
+  claimsHold(id: string): Promise<boolean>;
   /** Never rejects, and nobody has to wait for it: in this process the claims have ended when it returns. */
   endClaims(id: string): Promise<void>;
   /** Resolves once the claims of this id have ended, or may have; rejects when `signal` is aborted first. */

@@ -26,6 +26,10 @@ export class RunningClaims {
     return this.#claims.has(id);
   }
 
+  of(id: string): readonly Claim[] | undefined {
+    return this.#claims.get(id);
+  }
+
   all(): readonly (readonly [id: string, claims: readonly Claim[]])[] {
     return [...this.#claims];
   }

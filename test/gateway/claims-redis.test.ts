@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openRedisState } from '../../src/state/redis/state.ts';
 import type { State } from '../../src/state/state.ts';
@@ -8,7 +6,7 @@ import { lockOn } from '../contract/locks.contract.ts';
 import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { path } from '../support/paths.ts';
-import { startRedis, type TestRedis } from '../support/redis.ts';
+import { sayToRedis, startRedis, type TestRedis } from '../support/redis.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const CLAIM = { root: path('/a'), depth: '0' } as const;
@@ -38,17 +36,7 @@ async function gateway() {
   return state.drive('d').locks;
 }
 
-/** Says words to Redis on a connection of its own; its answer. */
-async function say(words: string): Promise<string> {
-  const socket = connect(redis.port, '127.0.0.1');
-  socket.end(`${words}\r\n`);
-  let answer = '';
-  socket.on('data', (piece) => {
-    answer += piece.toString();
-  });
-  await once(socket, 'close');
-  return answer;
-}
+const say = (words: string) => sayToRedis(redis, words);
 
 /** Lets the lease of a claim run out: leases go by the clock of Redis, which a test cannot turn. */
 const letLeaseRunOut = (id: string) => say(`ZADD davgate:{d}:claim-ends 1 ${id}`);
@@ -88,7 +76,8 @@ test('the lease of a claim is 15 s, and renewed for as long as its request runs'
 
 test('claims that Redis has forgotten are entered again at their renewal, and the log says so', async () => {
   const [locks, other] = [await gateway(), await gateway()];
-  await locks.claim(NOW_MS, [CLAIM]);
+  const { id } = await locks.claim(NOW_MS, [CLAIM]);
+  expect(await locks.claimsHold(id)).toBe(true);
   await say('FLUSHALL');
   expect(await other.create(NOW_MS, lockOn('/a', { token: 'urn:first' }))).toHaveProperty('token');
   expect(await other.release('urn:first')).toBe(true);
@@ -97,6 +86,7 @@ test('claims that Redis has forgotten are entered again at their renewal, and th
   await eventually(() =>
     expect(warnings).toEqual([expect.stringContaining('unprotected against new locks')]),
   );
+  expect(await locks.claimsHold(id)).toBe(false);
   expect(await other.create(NOW_MS, lockOn('/a'))).toHaveProperty('claim');
 });
 

@@ -9,7 +9,7 @@ import { Networks } from '../../src/util/networks.ts';
 import { eventually } from '../support/eventually.ts';
 import { type GatedService, startGatedService } from '../support/gated-service.ts';
 import { temporaryDirectory } from '../support/program.ts';
-import { startRedis } from '../support/redis.ts';
+import { sayToRedis, startRedis, type TestRedis } from '../support/redis.ts';
 import { startTestService } from '../support/service.ts';
 
 /** What has to end, the last begun first. */
@@ -30,6 +30,7 @@ interface Deployment {
   /** Where one client works, and where another does. */
   readonly here: string;
   readonly there: string;
+  readonly redis: TestRedis | undefined;
 }
 
 async function deployment(mode: Mode): Promise<Deployment> {
@@ -64,7 +65,7 @@ async function deployment(mode: Mode): Promise<Deployment> {
     return gateway.url;
   };
   const here = await start('here');
-  return { service, here, there: redis ? await start('there') : here };
+  return { service, here, there: redis ? await start('there') : here, redis };
 }
 
 interface Asked {
@@ -77,36 +78,43 @@ async function ask(base: string, method: string, path: string, { headers = {}, b
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
+/** A PUT of 20 bytes, of which ten are sent. `finish` sends the rest, and returns the status of the answer. */
+async function halfPut(base: string, path: string) {
+  const put = request(new URL(path, base), {
+    method: 'PUT',
+    headers: { 'Content-Length': 20, Expect: '100-continue' },
+  });
+  put.on('error', () => {});
+  const answered = once(put, 'response');
+  answered.catch(() => {});
+  await once(put, 'continue');
+  put.write('ten bytes.');
+  return {
+    leave: () => void put.destroy(),
+    async finish(): Promise<number> {
+      put.end('and ten...');
+      const [answer] = await answered;
+      await text(answer);
+      return answer.statusCode;
+    },
+  };
+}
+
 describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%s', (mode) => {
   test('LOCK in the middle of a PUT answers 423, and no lock is broken when the PUT ends', async () => {
     const { here, there } = await deployment(mode);
     expect((await ask(here, 'PUT', '/race.txt', { body: 'original' })).status).toBe(201);
-    const put = request(new URL('/race.txt', here), {
-      method: 'PUT',
-      headers: { 'Content-Length': 20, Expect: '100-continue' },
-    });
-    const answered = once(put, 'response');
-    await once(put, 'continue');
-    put.write('ten bytes.');
+    const put = await halfPut(here, '/race.txt');
     expect((await ask(there, 'LOCK', '/race.txt', { body: LOCK })).status).toBe(423);
-    put.end('and ten...');
-    const [answer] = await answered;
-    expect(answer.statusCode).toBe(204);
-    await text(answer);
+    expect(await put.finish()).toBe(204);
     expect((await ask(there, 'LOCK', '/race.txt', { body: LOCK })).status).toBe(200);
     expect((await ask(here, 'PUT', '/race.txt', { body: 'intruder' })).status).toBe(423);
   });
 
   test('a PUT whose client goes away is no longer in the way of a LOCK', async () => {
     const { here, there } = await deployment(mode);
-    const put = request(new URL('/new.txt', here), {
-      method: 'PUT',
-      headers: { 'Content-Length': 20, Expect: '100-continue' },
-    });
-    put.on('error', () => {});
-    await once(put, 'continue');
-    put.write('ten bytes.');
-    put.destroy();
+    const put = await halfPut(here, '/new.txt');
+    put.leave();
     await eventually(async () =>
       expect((await ask(there, 'LOCK', '/new.txt', { body: LOCK })).status).toBe(201),
     );
@@ -129,4 +137,18 @@ describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%
     gate.open();
     expect((await running).status).toBe(status);
   });
+});
+
+test('a PUT that Redis forgot, so that somebody else could take a lock meanwhile, answers 503 and changes nothing', async () => {
+  const { here, there, redis } = await deployment('two gateways on Redis');
+  expect((await ask(here, 'PUT', '/race.txt', { body: 'original' })).status).toBe(201);
+  const put = await halfPut(here, '/race.txt');
+  await sayToRedis(redis, 'FLUSHALL');
+  const taken = await ask(there, 'LOCK', '/race.txt', { body: LOCK });
+  expect(taken.status).toBe(200);
+  expect(await put.finish()).toBe(503);
+  const headers = { 'Lock-Token': String(taken.headers.get('lock-token')) };
+  expect((await ask(there, 'UNLOCK', '/race.txt', { headers })).status).toBe(204);
+  expect((await ask(here, 'GET', '/race.txt')).text).toBe('original');
+  expect((await ask(here, 'PUT', '/race.txt', { body: 'new' })).status).toBe(204);
 });

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -67,6 +67,19 @@ async function end(server: ChildProcess): Promise<void> {
   const ended = once(server, 'exit');
   server.kill('SIGKILL');
   await ended;
+}
+
+/** Says words to Redis on a connection of its own; its answer. */
+export async function sayToRedis(redis: TestRedis | undefined, words: string): Promise<string> {
+  if (!redis) throw new Error('there is no Redis here');
+  const socket = connect(redis.port, '127.0.0.1');
+  socket.end(`${words}\r\n`);
+  let answer = '';
+  socket.on('data', (piece) => {
+    answer += piece.toString();
+  });
+  await once(socket, 'close');
+  return answer;
 }
 
 /**

@@ -25,6 +25,11 @@ export interface LockCheckOptions {
 
 /** The locks on what a request changes, while it holds its request lock: none is added meanwhile. */
 export interface RequestLock {
+  /**
+   * To be awaited before what took long is committed. Throws `DavError` 503 when locks may have been granted meanwhile
+   * in spite of this one.
+   */
+  requireUnbroken(): Promise<void>;
   /** Ends the locks at `path` and below, as what was there is gone (RFC 4918 §7.5, §9.6.1). */
   endWithin(path: Path): Promise<void>;
   /** Ends the locks below `path`, as something else took its place: a lock on `path` itself stays (§7.5). */
@@ -105,7 +110,11 @@ async function locked(context: Context, { root }: Lock): Promise<DavError> {
   );
 }
 
-function requestLock({ drive }: Context, claims: readonly Claim[], { protections }: Claimed): RequestLock {
+function requestLock(
+  { drive }: Context,
+  claims: readonly Claim[],
+  { id, protections }: Claimed,
+): RequestLock {
   const within = (path: Path) => {
     const index = claims.findIndex(({ root, depth }) => root === path && depth === 'infinity');
     return protections[index]?.within ?? [];
@@ -114,6 +123,14 @@ function requestLock({ drive }: Context, claims: readonly Claim[], { protections
     await Promise.all(locks.map(({ token }) => drive.state.locks.release(token)));
   };
   return {
+    async requireUnbroken() {
+      if (!(await drive.state.locks.claimsHold(id)))
+        throw new DavError(
+          503,
+          'the lock state could not be reached while the file came, and somebody may have locked it; send it again',
+          { headers: { 'Retry-After': '1' } },
+        );
+    },
     endWithin: (path) => end(within(path)),
     endBelow: (path) => end(within(path).filter(({ root }) => keyOf(root) !== keyOf(path))),
   };

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import { endedBy } from '../../util/ended-by.ts';
 import type { Entry, FileEntry, WriteMode, Written } from '../../vfs/files.ts';
 import { notAllowed } from '../allow.ts';
 import { answerEmpty } from '../answers/answer.ts';
@@ -8,7 +9,7 @@ import { digestsIn, ocChecksums, verified } from '../digest.ts';
 import { DavError } from '../errors.ts';
 import { httpDate, mtimeOf } from '../headers.ts';
 import { hrefOf } from '../href.ts';
-import { withRequestLock } from '../locks/request-lock.ts';
+import { type RequestLock, withRequestLock } from '../locks/request-lock.ts';
 import type { Context } from '../method.ts';
 import { requireParent } from '../parent-folder.ts';
 import { checksumsProperty } from '../properties/checksums.ts';
@@ -42,9 +43,9 @@ async function store(context: Context): Promise<void> {
   if (context.namesCollection)
     throw new DavError(409, 'PUT makes a file, and this name ends with a slash; leave that out');
   const conditions = await checkConditions(context, entry);
-  const stored = await withRequestLock(context, conditions, [{ path, membership: !entry }], async () => {
+  const stored = await withRequestLock(context, conditions, [{ path, membership: !entry }], async (lock) => {
     if (!entry) await requireParent(context, path);
-    const written = await write(context, entry, modeOf(context, entry, conditions));
+    const written = await write(context, entry, modeOf(context, entry, conditions), lock);
     await keepChecksums(context, written.entry);
     return written;
   });
@@ -68,7 +69,12 @@ function modeOf({ request }: Context, entry: FileEntry | undefined, conditions: 
   return String(request.headers['if-none-match'] ?? '').trim() === '*' ? { if: 'absent' } : { if: 'any' };
 }
 
-async function write(context: Context, entry: FileEntry | undefined, mode: WriteMode): Promise<Written> {
+async function write(
+  context: Context,
+  entry: FileEntry | undefined,
+  mode: WriteMode,
+  lock: RequestLock,
+): Promise<Written> {
   const { drive, path, body, request } = context;
   const modifiedMs = mtimeOf(request.headers);
   const sizeBytes = body.announcedBytes;
@@ -83,7 +89,8 @@ async function write(context: Context, entry: FileEntry | undefined, mode: Write
     ...(sizeBytes !== undefined && { sizeBytes }),
     ...(modifiedMs !== undefined && { modifiedMs }),
   };
-  return drive.files.write(path, verified(body, digestsIn(request.headers)), options, bodySignal(context));
+  const whole = endedBy(verified(body, digestsIn(request.headers)), () => lock.requireUnbroken());
+  return drive.files.write(path, whole, options, bodySignal(context));
 }
 
 /** A client that has gone before its body was whole ends the write; one that has sent all gets it stored. */

@@ -11,8 +11,8 @@ const LOOK_EVERY_MS = 100;
 
 export interface ClaimLeasesParts {
   readonly clock: Clock;
-  /** Makes the claims of one request last another `leaseMs`. */
-  readonly renew: (id: string, claims: readonly Claim[], leaseMs: number) => Promise<void>;
+  /** Makes the claims of one request last another `leaseMs`. Whether they were still there. */
+  readonly renew: (id: string, claims: readonly Claim[], leaseMs: number) => Promise<boolean>;
 }
 
 /** Keeps the claims of this gateway's requests in the shared state for as long as these run. */
@@ -20,6 +20,8 @@ export class ClaimLeases {
   readonly leaseMs = LEASE_MS;
   readonly #parts: ClaimLeasesParts;
   readonly #running = new RunningClaims();
+  /** Those that were not there at a renewal: until then a lock may have been granted in spite of them. */
+  readonly #lapsed = new Set<string>();
   #renewing = new AbortController();
 
   constructor(parts: ClaimLeasesParts) {
@@ -36,7 +38,15 @@ export class ClaimLeases {
 
   end(id: string): void {
     this.#running.end(id);
+    this.#lapsed.delete(id);
     if (this.#running.size === 0) this.#renewing.abort();
+  }
+
+  /** Whether the claims of `id` have been there all the time. Rejects when Redis cannot be asked. */
+  async hold(id: string): Promise<boolean> {
+    const claims = this.#running.of(id);
+    if (claims) await this.#renew(id, claims);
+    return claims !== undefined && !this.#lapsed.has(id);
   }
 
   /** Resolves when the claims of `id` have ended, or after a moment if another gateway has them: their end is not announced. */
@@ -50,10 +60,13 @@ export class ClaimLeases {
     for (;;) {
       await this.#parts.clock.sleep(RENEW_EVERY_MS, signal);
       // One that fails is tried again after the same time. All are sent at once, before any that ends meanwhile is.
-      const renewals = this.#running
-        .all()
-        .map(([id, claims]) => this.#parts.renew(id, claims, this.leaseMs).catch(() => {}));
+      const renewals = this.#running.all().map(([id, claims]) => this.#renew(id, claims).catch(() => {}));
       await Promise.all(renewals);
     }
+  }
+
+  async #renew(id: string, claims: readonly Claim[]): Promise<void> {
+    const wereHeld = await this.#parts.renew(id, claims, this.leaseMs);
+    if (!wereHeld && this.#running.has(id)) this.#lapsed.add(id);
   }
 }

@@ -42,6 +42,7 @@ export function redisLocks(
     renew: async (id, claims, leaseMs) => {
       const wereHeld = numberOf(await run(RENEW_CLAIMS, id, textOf(claims), String(leaseMs))) === 1;
       if (!wereHeld) log.warn('a running request was unprotected against new locks: Redis was away too long');
+      return wereHeld;
     },
   });
 
@@ -68,6 +69,7 @@ export function redisLocks(
       leases.add(id, claims);
       return { id, protections: protectionsOf(nowMs, answers) };
     },
+    claimsHold: (id) => leases.hold(id),
     async endClaims(id) {
       leases.end(id);
       // What Redis does not hear of now runs out by itself.

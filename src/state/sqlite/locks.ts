@@ -85,6 +85,7 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
       claims.add(id, wanted);
       return { id, protections: wanted.map((claim) => protection(nowMs, claim)) };
     },
+    claimsHold: async () => true,
     endClaims: async (id) => claims.end(id),
     claimsEnd: (id, signal) => claims.ended(id, signal),
     covering: async (nowMs, path) => covering(nowMs, path),

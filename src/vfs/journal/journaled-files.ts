@@ -1,4 +1,5 @@
 import type { Journal } from '../../state/journal.ts';
+import { endedBy } from '../../util/ended-by.ts';
 import type { Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Files, RelocateOptions, RemoveOptions, WriteMode, WriteOptions, Written } from '../files.ts';
@@ -211,15 +212,6 @@ async function keepBack({ pending, drain }: JournaledParts, path: Path): Promise
     if (sending.length === 0) return;
     await drain.settled(sending);
   }
-}
-
-/** `body`, which ends when `last` has resolved. */
-async function* endedBy(
-  body: AsyncIterable<Uint8Array>,
-  last: () => Promise<void>,
-): AsyncIterable<Uint8Array> {
-  yield* body;
-  await last();
 }
 
 function notAsExpected(path: Path): FileError {
