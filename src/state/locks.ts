@@ -73,8 +73,8 @@ export interface Locks {
    */
   claim(nowMs: number, claims: readonly Claim[]): Promise<Claimed>;
   /**
-   * Whether these claims, of a request of this process, have kept new locks away without a gap until now. On shared state that was out of reach for
-   * some seconds, a lock may have been granted in spite of them.
+   * Whether these claims, of a request of this process, have kept new locks away without a gap until now. On shared
+   * state that was out of reach for some seconds, a lock may have been granted in spite of them.
    */
   claimsHold(id: string): Promise<boolean>;
   /** Never rejects, and nobody has to wait for it: in this process the claims have ended when it returns. */
