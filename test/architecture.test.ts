@@ -21,7 +21,7 @@ const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file:
   { what: 'reads the User-Agent', pattern: /['"]user-agent['"]/i, file: /^dav\/clients\.ts$/ },
   { what: 'opens outgoing connections', pattern: /from 'undici'/, file: /^api\/http\.ts$/ },
   {
-    // Whoever lets a user say where to connect must check the address, as these do that know only one of their own.
+    // An address that a user can choose has to be checked; the others connect only to addresses of their own.
     what: 'asks other servers',
     pattern: /import \{[^}]*\brequest\b[^}]*\} from 'node:https?'/,
     file: /^(service\/save-url\/web-files|cli\/(control-client|doctor\/listener)|http\/link-site)\.ts$/,

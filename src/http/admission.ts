@@ -64,9 +64,9 @@ interface WatchingAnswer {
 }
 
 /**
- * Health or metrics; `undefined` for any other request. Facts are for this machine and for who has a login: under a
- * foreign name a web page may ask. Whether the gateway serves everyone may know, as monitors and containers call it by
- * addresses and names of which it has not heard.
+ * Health or metrics; `undefined` for any other request. Details are for this machine and for users with a login, because
+ * under a foreign host name a web page may be asking. Whether the gateway serves is for everyone: monitors and container
+ * platforms call it under addresses and names that nobody configured.
  */
 function watchingAnswer(
   { request, response, path, address }: Exchange,

@@ -19,13 +19,13 @@ const FOLLOWS_LATER = 'properties, times or set-aside files of a moved or copied
 /** How long the service may still be at work on a call that was cut off, in ms. */
 const LATE_MS = 600_000;
 
-/** An intent of which it is not known whether the service did its part, or which could not be carried out. */
+/** An intent that could not be carried out, or whose call at the service may or may not have been done. */
 interface Left {
   readonly id: string;
   readonly to: Path;
-  /** Those who ask wait for the first try, and for no other. */
+  /** Requests wait for the first try only. */
   isTried: boolean;
-  /** When the service first said that its part is not done, or not all of it. */
+  /** When the target was first found missing or incomplete. */
   missingSince: Instant | undefined;
 }
 

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, test } from 'vitest';
 import { isStartFailure } from '../../src/cli/start-failure.ts';
@@ -14,7 +12,7 @@ import { lockOn } from '../contract/locks.contract.ts';
 import { property } from '../contract/properties.contract.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { path } from '../support/paths.ts';
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts';
+import { freePort, sayToRedis, startRedis, type TestRedis } from '../support/redis.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const lock = lockOn('/a/b');
@@ -68,18 +66,6 @@ async function open(url: string): Promise<Opened> {
   };
 }
 
-/** Says words to Redis on a connection of its own; its answer. */
-async function say(redis: TestRedis, words: string): Promise<string> {
-  const socket = connect(redis.port, '127.0.0.1');
-  socket.end(`${words}\r\n`);
-  let answer = '';
-  socket.on('data', (piece) => {
-    answer += piece.toString();
-  });
-  await once(socket, 'close');
-  return answer;
-}
-
 /** What `openRedisState` throws. */
 async function refusal(url: string): Promise<StateUnavailable> {
   const error = await open(url).then(
@@ -127,9 +113,9 @@ describe('a Redis that cannot be used is refused at start', () => {
 
   test('another version of davgate has written it', async () => {
     const redis = await redisWith();
-    await say(redis, 'SET davgate:format 2');
+    await sayToRedis(redis, 'SET davgate:format 2');
     expect((await refusal(redis.url)).message).toContain('another version of davgate');
-    expect(await say(redis, 'GET davgate:format')).toContain('2');
+    expect(await sayToRedis(redis, 'GET davgate:format')).toContain('2');
     await open(`${redis.url}/1`);
   });
 
@@ -155,13 +141,13 @@ describe('what Redis may forget is told at start', () => {
 
   test('a Redis that does not tell its settings is used all the same', async () => {
     const redis = await redisWith();
-    await say(redis, 'ACL SETUSER gate on >pass ~davgate* +@all -config');
+    await sayToRedis(redis, 'ACL SETUSER gate on >pass ~davgate* +@all -config');
     const { state, lines } = await open(`redis://gate:pass@127.0.0.1:${redis.port}`);
     expect(lines).toEqual([
       expect.objectContaining({ level: 'warn', event: expect.stringMatching(/does not tell/) }),
     ]);
     expect(await state.drive('d').locks.create(NOW_MS, lock)).toEqual(lock);
-    await say(redis, 'ACL SETUSER gate -eval');
+    await sayToRedis(redis, 'ACL SETUSER gate -eval');
     await expect(state.drive('d').locks.all(NOW_MS)).rejects.toThrow(StateUnavailable);
   });
 });
@@ -256,7 +242,7 @@ describe('a Redis that takes no writes', () => {
     const { locks, asides, properties } = state.drive('d');
     await asides.put(asideAt('/a/._x', bytes('fork')), bytes('fork'));
     await asides.put(asideAt('/b/._y', bytes('other')), bytes('other'));
-    await say(redis, 'CONFIG SET maxmemory 1');
+    await sayToRedis(redis, 'CONFIG SET maxmemory 1');
     for (const change of [
       () => locks.create(NOW_MS, lock),
       () => properties.change('id:1', [{ set: property('a') }]),
@@ -266,7 +252,7 @@ describe('a Redis that takes no writes', () => {
       await expect(change()).rejects.toThrow('its memory is full; raise maxmemory or free some');
     // A move takes no more room than there was, and happens whole.
     await asides.move(path('/a'), path('/c'));
-    await say(redis, 'CONFIG SET maxmemory 0');
+    await sayToRedis(redis, 'CONFIG SET maxmemory 0');
     expect(await locks.all(NOW_MS)).toEqual([]);
     expect((await asides.read(path('/c/._x')))?.toString()).toBe('fork');
     expect((await asides.read(path('/b/._y')))?.toString()).toBe('other');
@@ -276,7 +262,7 @@ describe('a Redis that takes no writes', () => {
   test('because it is a replica: says so', async () => {
     const redis = await redisWith();
     const { state } = await open(redis.url);
-    await say(redis, `REPLICAOF 127.0.0.1 ${await freePort()}`);
+    await sayToRedis(redis, `REPLICAOF 127.0.0.1 ${await freePort()}`);
     await expect(state.drive('d').holds.put(holdAt('/new'))).rejects.toThrow(
       'give the address of the primary',
     );
@@ -373,7 +359,7 @@ describe('what only Redis could get wrong', () => {
     const { properties } = state.drive('d');
     await properties.change('id:1', [{ set: property('a') }]);
     const before = await properties.version();
-    await say(redis, 'FLUSHALL');
+    await sayToRedis(redis, 'FLUSHALL');
     await properties.change('id:1', [{ set: property('b') }]);
     expect(await properties.version()).toBeGreaterThan(before);
   });

@@ -110,7 +110,7 @@ describe('save_url', () => {
     expect(await save(`http://rebinding.example:${port}/first`)).toMatchObject({ '.tag': 'complete' });
     expect((await download(service, '/saved')).text).toBe('public');
     expect(names).toEqual(['rebinding.example']);
-    // Resolved anew, the name is checked anew.
+    // The next request resolves and checks the name again.
     expect(await save(`http://rebinding.example:${port}/second`)).toEqual(DOWNLOAD_FAILED);
     expect(reasons()).toEqual([NOT_PUBLIC]);
     expect([host.asked, inner.asked]).toEqual([['/first'], []]);

@@ -1,4 +1,4 @@
-/** For whoever is told to end: its time is never over. A signal of its own for each, as many may listen. */
+/** A grace time that never ends. Each caller gets its own signal, since many may listen. */
 export function unhurried(): AbortSignal {
   return new AbortController().signal;
 }

@@ -24,7 +24,7 @@ test('an end that hangs all the same is given up within the 10 s that docker sto
   expect(errors).toEqual(['davgate ends before all of it is closed; nothing that was acknowledged is lost']);
 });
 
-test('work that fails while it is waited for fails whoever waits, and leaves nothing at the signal', async () => {
+test('a failure of the awaited work is thrown to the caller, and no listener stays on the signal', async () => {
   const over = new AbortController();
   await expect(endsBefore(over.signal, Promise.reject(new Error('why')))).rejects.toThrow('why');
   expect(await endsBefore(over.signal, Promise.resolve())).toBe(true);

@@ -55,7 +55,7 @@ async function untilNothingIsLeft(): Promise<void> {
   }
 }
 
-describe('a COPY in the middle of which davgate is killed', () => {
+describe('a COPY during which davgate is killed', () => {
   test('A COPY of a file that a kill cuts short has its properties and its time at the first look after the start', async () => {
     await drive.files.setModified(at('/source'), SET_MS);
     await killAfter('copy', () => copy(at('/source'), at('/copy')));
