@@ -1,11 +1,12 @@
 /**
- * `npm test`: the checks, then all tests; closes with the line `N passed, N failed`. A check counts as one test.
+ * `npm test`: the checks, then all tests; closes with a line `FAILED title: reason` for each test that did not pass,
+ * and the line `N passed, N failed`. A check counts as one test.
  * `--project NAME` (repeatable) runs only these vitest projects, and no checks.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { installSystemPackages } from './system-packages.mjs';
 
 const CHECKS = [
@@ -30,10 +31,13 @@ function runTests(projects) {
     ...projects.flatMap((project) => ['--project', project]),
   ]);
   try {
-    return { succeeded, ...countsOf(JSON.parse(readFileSync(report, 'utf8'))) };
+    return { succeeded, ...resultsOf(JSON.parse(readFileSync(report, 'utf8'))) };
   } catch {
-    console.error('The test run left no report: it did not come to its end.');
-    return { succeeded: false, passed: 0, failed: 0 };
+    return {
+      succeeded: false,
+      passed: 0,
+      failures: ['the test run: it left no report, so it did not come to its end'],
+    };
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -42,34 +46,52 @@ function runTests(projects) {
 /**
  * A test that was skipped or never reached has shown nothing, so it counts as failed; so does a file that fell
  * over before its tests ran.
- * @param {{ numTotalTests: number, numPassedTests: number, testResults: { status: string, assertionResults: unknown[] }[] }} report
+ * @param {{ numPassedTests: number, testResults: {
+ *   name: string, status: string, message: string,
+ *   assertionResults: { status: string, fullName: string, failureMessages?: string[] }[],
+ * }[] }} report
  */
-function countsOf(report) {
-  const fallen = report.testResults.filter(
-    (file) => file.status === 'failed' && file.assertionResults.length === 0,
-  ).length;
-  return { passed: report.numPassedTests, failed: report.numTotalTests - report.numPassedTests + fallen };
+function resultsOf(report) {
+  const failures = report.testResults.flatMap((file) => {
+    const path = relative(process.cwd(), file.name);
+    if (file.status === 'failed' && file.assertionResults.length === 0)
+      return [`${path}: ${oneLine(file.message)}`];
+    return file.assertionResults
+      .filter(({ status }) => status !== 'passed')
+      .map((test) => `${path} > ${test.fullName}: ${oneLine(test.failureMessages?.[0] ?? test.status)}`);
+  });
+  return { passed: report.numPassedTests, failures };
+}
+
+/**
+ * The message without its stack, short enough for the end of a log.
+ * @param {string} message
+ */
+function oneLine(message) {
+  const [text = ''] = message.split(/\n +at /, 1);
+  return text.replaceAll(/\s+/g, ' ').slice(0, 500);
 }
 
 function main() {
   const projects = process.argv.slice(2).filter((word) => word !== '--project');
+  const failures = [];
   let passed = 0;
-  let failed = 0;
   for (const { name, command } of projects.length === 0 ? CHECKS : []) {
     console.log(`\n> ${name}`);
     if (run(command)) passed++;
-    else failed++;
+    else failures.push(`${name}: see above`);
   }
   const missing = installSystemPackages(projects);
-  if (missing) {
-    console.error(missing);
-    failed++;
-  }
+  if (missing) failures.push(missing);
   const tests = runTests(projects);
   passed += tests.passed;
-  failed += tests.failed === 0 && !tests.succeeded ? 1 : tests.failed;
-  console.log(`\n${passed} passed, ${failed} failed`);
-  process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+  failures.push(...tests.failures);
+  if (!tests.succeeded && tests.failures.length === 0)
+    failures.push('the test run: an error outside of any test, see above');
+  console.log();
+  for (const failure of failures) console.log(`FAILED ${failure}`);
+  console.log(`${passed} passed, ${failures.length} failed`);
+  process.exitCode = failures.length === 0 && passed > 0 ? 0 : 1;
 }
 
 main();
