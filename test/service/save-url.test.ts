@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { finished } from '../support/jobs.ts';
 import { DOWNLOAD_FAILED, endOfSave, launchSave } from '../support/save-url.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { type Answered, download, put, refusal, refusalIn, rpc } from '../support/service-client.ts';
+import { type Answered, download, put, refusal, refusalIn, rpc, upload } from '../support/service-client.ts';
 import { startWebHost, type WebHost } from '../support/web-host.ts';
 
 const LOOPBACK = new Networks(['127.0.0.1']);
@@ -213,6 +213,19 @@ describe('a file that is too large', () => {
       response.writeHead(200, { 'content-length': String(limitBytes + 1) }).flushHeaders();
     };
     expect(await ended(await save(host.url, '/long', token), token)).toEqual(NO_SPACE);
+  });
+});
+
+describe('a job whose commit cannot come at once', () => {
+  test('waits for its turn where a client is told to come again, and stores the bytes', async () => {
+    // No commit of a client may wait at all.
+    const own = await started({ webFiles: { allowedNetworks: LOOPBACK }, commitWaitMs: -1 });
+    answer = says('text');
+    const refused = await upload(own, 'files/upload', { path: '/theirs' }, { body: 'text' });
+    expect(refused.status).toBe(429);
+    const launched = await launchSave(own, host.url, '/patient');
+    expect(await endOfSave(own, launched)).toMatchObject({ '.tag': 'complete', size: 4 });
+    expect((await download(own, '/patient')).text).toBe('text');
   });
 });
 

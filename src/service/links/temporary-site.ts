@@ -85,7 +85,9 @@ async function upload(
   const { namespace } = accountWithId(target.accountId);
   try {
     const commit = commitOf(target.commit, namespace);
-    const file = await storage.upload(namespace, commit, incomingOf(exchange, undefined), 'dropped');
+    const file = await storage.upload(namespace, commit, incomingOf(exchange, undefined), {
+      refusedBytes: 'dropped',
+    });
     temporaryLinks.markUsed(secret);
     return json(200, { 'content-hash': file.contentHash });
   } catch (error) {

@@ -65,7 +65,7 @@ const save = rpc({
       clientModifiedMs,
     } as const;
     const body = { bytes: storage.read(source, undefined), maxBytes: sizeBytes, contentHash };
-    return { metadata: metadata(await storage.upload(namespace, commit, body, 'dropped')) };
+    return { metadata: metadata(await storage.upload(namespace, commit, body, { refusedBytes: 'dropped' })) };
   },
 });
 

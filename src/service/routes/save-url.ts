@@ -45,11 +45,12 @@ async function saved(call: Call<Caller>, url: URL, path: string, closing: AbortS
   const { caller, storage, webFiles } = call;
   const commit: Commit = { path, mode: { tag: 'add' }, autorename: true, strictConflict: true };
   try {
-    return await webFiles.fetch(url, closing, async ({ sizeBytes = 0, bytes }) => {
+    return await webFiles.fetch(url, closing, async ({ sizeBytes = 0, bytes, until }) => {
       const maxBytes = await roomOf(call);
       if (sizeBytes > maxBytes) throw new StorageError({ kind: 'body', tag: 'payload_too_large' });
       const body = { bytes, maxBytes };
-      const file = await storage.upload(caller.account.namespace, commit, body, 'dropped');
+      const options = { refusedBytes: 'dropped', until } as const;
+      const file = await storage.upload(caller.account.namespace, commit, body, options);
       return { '.tag': 'complete', ...fileMetadata(file) };
     });
   } catch (error) {

@@ -37,6 +37,8 @@ export interface WebFile {
   readonly sizeBytes: number | undefined;
   /** Throws `DownloadFailed` unless all of them come. */
   readonly bytes: AsyncIterable<Uint8Array>;
+  /** Aborted with `DownloadFailed` when the time for all of it is over; storing the file counts. */
+  readonly until: AbortSignal;
 }
 
 /** Nothing usable is at a URL. The message is for the log: the caller could map a private network by it. */
@@ -77,7 +79,7 @@ export class WebFiles {
       () => undefined,
     );
     try {
-      return await take(await this.#open(url, signal));
+      return await take({ ...(await this.#open(url, signal)), until: over.signal });
     } catch (error) {
       if (error instanceof DownloadFailed)
         this.log.info('save_url could not fetch a file', { host: url.host, reason: error.message });
@@ -89,7 +91,7 @@ export class WebFiles {
     }
   }
 
-  async #open(start: URL, signal: AbortSignal): Promise<WebFile> {
+  async #open(start: URL, signal: AbortSignal): Promise<Omit<WebFile, 'until'>> {
     let url = start;
     for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
       const answer = await this.#inTime(ANSWER_MAX_MS, this.#ask(url, signal));
@@ -139,7 +141,7 @@ export class WebFiles {
     }
   }
 
-  #file(answer: IncomingMessage, signal: AbortSignal): WebFile {
+  #file(answer: IncomingMessage, signal: AbortSignal): Omit<WebFile, 'until'> {
     const { statusCode, headers } = answer;
     if (statusCode !== 200) throw new DownloadFailed(`its host answered ${statusCode}`);
     const encoding = headers['content-encoding'] ?? 'identity';

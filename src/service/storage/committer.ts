@@ -26,7 +26,7 @@ export interface Change {
 /** Must have no effect but on the database and the transaction: it runs again when its batch fails. */
 export type Operation<T> = (transaction: Transaction) => T;
 
-/** How long a commit may wait for those before it (service-api.md §9.6). */
+/** How long a client's commit may wait for those before it (service-api.md §9.6). */
 const WAIT_MS_MAX = 1000;
 
 /** Commits that share one transaction and its fsync. */
@@ -43,6 +43,7 @@ const REMOVED_ROWS_MAX = 200;
 
 interface Waiting {
   readonly queued: Instant;
+  readonly until: AbortSignal | undefined;
   readonly operation: Operation<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (failure: unknown) => void;
@@ -69,12 +70,16 @@ export class Committer {
     } = {},
   ) {}
 
-  /** Resolves once the effect is durable. Throws what `operation` throws, or `too_many_write_operations`. */
-  run<T>(operation: Operation<T>): Promise<T> {
+  /**
+   * Resolves once the effect is durable. Throws what `operation` throws, and `too_many_write_operations` when its turn
+   * comes too late. With `until` it waits for its turn as long as that is not aborted, and then throws the signal's reason.
+   */
+  run<T>(operation: Operation<T>, until?: AbortSignal): Promise<T> {
     if (this.#closed) return Promise.reject(new Error('the storage is closed'));
     return new Promise((resolve, reject) => {
       this.#queue.push({
         queued: this.clock.instant(),
+        until,
         operation,
         // The queue does not know the operations' types; the result is this operation's own.
         resolve: (result) => resolve(result as T),
@@ -107,13 +112,19 @@ export class Committer {
     const nowMs = this.clock.now();
     const batch: Waiting[] = [];
     for (const waiting of this.#queue.splice(0, BATCH_MAX)) {
-      if (elapsedMs(this.clock, waiting.queued) <= (this.limits.waitMs ?? WAIT_MS_MAX)) batch.push(waiting);
+      if (!this.#isTooLate(waiting)) batch.push(waiting);
+      else if (waiting.until) waiting.reject(waiting.until.reason);
       else waiting.reject(new StorageError({ kind: 'write', tag: 'too_many_write_operations' }));
     }
     if (batch.length > 0) this.#commit(batch, nowMs);
     this.#scheduled = false;
     if (this.#queue.length > 0) this.#schedule();
     else for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #isTooLate({ queued, until }: Waiting): boolean {
+    if (until) return until.aborted;
+    return elapsedMs(this.clock, queued) > (this.limits.waitMs ?? WAIT_MS_MAX);
   }
 
   /** Commits a batch, or, when the database cannot take it as a whole, each of its operations alone. */

@@ -83,8 +83,8 @@ export function localStorage(parts: Parts): Storage {
     listContinue: (owner, cursor) => listings.next(owner, cursor),
     awaitChange: (cursor, timeoutMs, signal) => listings.awaitChange(cursor, timeoutMs, signal),
 
-    upload: async (namespace, commit, body, refusedBytes) =>
-      await uploads.upload(numberFor(namespace), commit, body, refusedBytes),
+    upload: async (namespace, commit, body, options) =>
+      await uploads.upload(numberFor(namespace), commit, body, options),
     startSession: async (namespace, kind, body, close) =>
       await uploads.start(numberFor(namespace), kind, body, close),
     appendSession: async (namespace, point, body, close) =>

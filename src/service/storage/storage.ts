@@ -118,8 +118,15 @@ export interface Incoming {
   readonly maxBytes: number;
 }
 
-/** What becomes of an upload's bytes when its commit is refused: kept in a session (if left out), or dropped. */
-export type RefusedBytes = 'kept' | 'dropped';
+export interface UploadOptions {
+  /** What becomes of the bytes when the commit is refused: kept in a session (if left out), or dropped. */
+  readonly refusedBytes?: 'kept' | 'dropped';
+  /**
+   * How long the commit waits for its turn: until this is aborted, whose reason is then thrown. If left out, as long as a
+   * client may be kept waiting.
+   */
+  readonly until?: AbortSignal;
+}
 
 /** One of several pieces in one body, and where in its session it goes. */
 export interface SessionPiece {
@@ -211,9 +218,9 @@ export interface Storage {
   /**
    * Resolves once the file would survive a loss of power. Chunks of a body are kept by reference: they must
    * not be written to again. A refused commit names the upload session that keeps the bytes, unless there is no room or
-   * too many are writing, or `refusedBytes` says that nobody would hear of it.
+   * too many are writing, or `options.refusedBytes` says that nobody would hear of it.
    */
-  upload(namespace: string, commit: Commit, body: Incoming, refusedBytes?: RefusedBytes): Promise<StoredFile>;
+  upload(namespace: string, commit: Commit, body: Incoming, options?: UploadOptions): Promise<StoredFile>;
   /** The session's id. */
   startSession(
     namespace: string,

@@ -66,6 +66,19 @@ test('who waits longer than a second is told to come again', async () => {
   expect(await punctual).toBe(3);
 });
 
+test('one that waits until a signal waits longer than a second, and ends with the reason of the signal', async () => {
+  const { clock, line, insert, values } = committer();
+  const job = new AbortController();
+  const patient = line.run(insert(1), job.signal);
+  const advanced = clock.advance(900_000);
+  expect(await patient).toBe(1);
+  await advanced;
+  const late = line.run(insert(2), job.signal);
+  job.abort(new Error('the job took too long'));
+  expect(await refusal(late)).toBe('the job took too long');
+  expect(values()).toEqual([1]);
+});
+
 test('a storage tells it too, and keeps the bytes for another try', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });

@@ -11,11 +11,11 @@ import {
   type Commit,
   type Incoming,
   type Outcome,
-  type RefusedBytes,
   type SessionPiece,
   StorageError,
   type StorageRefusal,
   type StoredFile,
+  type UploadOptions,
 } from '../storage.ts';
 import { storedFile } from '../tree/tree-rows.ts';
 import { type Store, writeFile } from '../tree/writes.ts';
@@ -50,11 +50,14 @@ export class Uploads {
     ns: number,
     commit: Commit,
     body: Incoming,
-    refusedBytes: RefusedBytes = 'kept',
+    { refusedBytes = 'kept', until }: UploadOptions = {},
   ): Promise<StoredFile> {
     return this.#staged(body, 0, async (staged) => {
       try {
-        return await this.committer.run((transaction) => this.#write(transaction, ns, commit, staged.blocks));
+        return await this.committer.run(
+          (transaction) => this.#write(transaction, ns, commit, staged.blocks),
+          until,
+        );
       } catch (failure) {
         const isKept = failure instanceof StorageError && !NOT_KEPT.has(failure.refusal.tag);
         if (!isKept || refusedBytes === 'dropped') throw failure;
