@@ -63,7 +63,7 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
   const contentUrl = addresses.contentPublicUrl ?? service.contentUrl;
   const { email, password, appKey, appSecret, token, refreshToken } = await service.provision();
   // Listened for before anybody can read that it serves.
-  const stopped = untilAskedToStop(addresses.tls === undefined ? undefined : () => renewCertificate(service));
+  const stopped = untilAskedToStop(addresses.tls ? () => renewCertificate(service) : noteNothingToReload);
   console.log(`
 The storage service is at  ${service.url}
   ${rolesOf(service.url, contentUrl)}
@@ -79,6 +79,13 @@ Press Ctrl+C to stop.
 `);
   await stopped;
   await service.close();
+}
+
+/** Without a certificate SIGHUP, which a service manager's `reload` sends, is no reason to end. */
+function noteNothingToReload(): void {
+  terminalLog.info(
+    'SIGHUP: there is nothing to reload without --tls-cert; other settings change when davgate is started again',
+  );
 }
 
 /** A certificate that cannot be used is no reason to end: the one before goes on. */

@@ -6,7 +6,8 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 /**
  * Resolves at the first SIGTERM or SIGINT, and when the terminal goes. A second signal ends the process at once: a
  * person who sends it does not want to wait for the drain, and all that was acknowledged is safe by then. Any other
- * SIGHUP, as service managers send it, calls `reload`; without `reload` it stops like SIGTERM.
+ * SIGHUP, as service managers send it, calls `reload`, which every command that serves has; without it SIGHUP stops like
+ * SIGTERM.
  */
 export function untilAskedToStop(reload?: () => void): Promise<void> {
   const hadTerminal = isatty(0) || isatty(1);

@@ -11,7 +11,7 @@ import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { eventually } from '../support/eventually.ts';
-import { matchOutput, spawnProgram, temporaryDirectory } from '../support/program.ts';
+import { matchOutput, spawnProgram, startProgram, temporaryDirectory } from '../support/program.ts';
 import { onTerminal } from '../support/terminal.ts';
 
 let home: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -152,6 +152,14 @@ test('SIGHUP names the settings that wait for the next start, and leaves out use
   );
   expect(await statusOf(client('one'))).toBe(200);
   expect(await statusOf(client('two'))).toBe(401);
+});
+
+test('SIGHUP does not end a davgate that has no configuration file and no user', async () => {
+  const other = await startProgram({ dataDirectory: file('open'), login: false });
+  process.kill(other.pid, 'SIGHUP');
+  await eventually(() => expect(other.output()).toMatch(RELOADED));
+  expect((await fetch(`${other.url}.davgate/healthz`)).status).toBe(200);
+  expect(await other.stop()).toBe(0);
 });
 
 test('closing the terminal drains davgate and ends it', async () => {

@@ -146,6 +146,22 @@ describe('SIGHUP to davgate service', () => {
     expect(await service.stop()).toBe(0);
     await other.remove();
   });
+
+  test('that serves without a certificate is noted in one line, and it goes on', async () => {
+    const service = await startServiceProgram(file('plain'));
+    const notes = () => service.output().match(/SIGHUP.*nothing to reload/g) ?? [];
+    for (const count of [1, 2]) {
+      process.kill(service.pid, 'SIGHUP');
+      await eventually(() => expect(notes()).toHaveLength(count));
+    }
+    const answer = await fetch(`${service.url}/2/files/list_folder`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ path: '' }),
+    });
+    expect(answer.status).toBe(200);
+    expect(await service.stop()).toBe(0);
+  });
 });
 
 test('davgate service prints the public address of its content host', async () => {
