@@ -109,8 +109,7 @@ describe('a marked link', () => {
     const opened = page.context().waitForEvent('page');
     await frame().getByRole('link', { name: 'Open' }).click();
     const alone = await opened;
-    await alone.waitForLoadState();
-    expect(new URL(alone.url()).pathname).toMatch(/^\/scl\/fi\//);
+    await expectSoon(() => new URL(alone.url()).pathname).toMatch(/^\/scl\/fi\//);
     await expectSoon(() => alone.locator('pre').innerText()).toContain('text');
     const download = page.waitForEvent('download');
     await frame().getByRole('link', { name: 'Download' }).click();
@@ -122,7 +121,8 @@ describe('a marked link', () => {
     await openSite(marked(await sharedLink(service, '/paper.pdf')));
     const opened = page.context().waitForEvent('page');
     await frame().getByRole('link', { name: 'Open the PDF' }).click();
-    expect((await opened).url()).toContain('/scl/fi/');
+    const paper = await opened;
+    await expectSoon(() => paper.url()).toContain('/scl/fi/');
   });
 });
 
