@@ -42,12 +42,13 @@ async function begin(appKey: string, person = ANN, ...args: string[]) {
     process.env,
     'written',
   );
+  const closed = once(child, 'close');
   const address = (await matchOutput(child, output, /https?:\/\/\S*authorize\S*/)) ?? '';
   const browser = new FormBrowser(service);
   await browser.open(new URL(address).searchParams);
   await browser.signIn(person.email, person.password);
   const ended = async () => {
-    const [code] = await once(child, 'close');
+    const [code] = await closed;
     return { code, output: output() };
   };
   return { child, browser, ended };

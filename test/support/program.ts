@@ -111,8 +111,8 @@ export function spawnProgram(
   });
   let text = '';
   for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
     });
   return { child, output: () => text };
 }
@@ -146,7 +146,8 @@ export async function matchOutput(
     if (ended) throw new Error(`davgate ended with ${child.exitCode ?? child.signalCode}:\n${output()}`);
     const over = new AbortController();
     const { signal } = over;
-    await Promise.race([once(child.stdout ?? child, 'data', { signal }), once(child, 'close', { signal })]);
+    const more = [child.stdout, child.stderr].map((stream) => once(stream ?? child, 'data', { signal }));
+    await Promise.race([...more, once(child, 'close', { signal })]);
     // The loser would keep its listener.
     over.abort();
   }

@@ -26,8 +26,8 @@ export function onTerminal(args: readonly string[]): TerminalProgram {
   });
   let screen = '';
   for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (chunk: Buffer) => {
-      screen += chunk.toString();
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      screen += chunk;
     });
   const closed = once(child, 'close');
   return {
