@@ -33,8 +33,12 @@ const BY_EXTENSION: ReadonlyMap<string, FileCategory> = new Map(
 
 /** By the name's ending, as file contents are not looked into. */
 export function categoryOf(item: Stored | StoredDeletion): FileCategory {
-  if (item.kind === 'folder') return 'folder';
-  return BY_EXTENSION.get(extensionOf(item.name)) ?? 'others';
+  return item.kind === 'folder' ? 'folder' : categoryOfName(item.name);
+}
+
+/** The category of a file of this name. */
+export function categoryOfName(name: string): FileCategory {
+  return BY_EXTENSION.get(extensionOf(name)) ?? 'others';
 }
 
 /** In lower case, without the dot; `''` for none. */

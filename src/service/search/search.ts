@@ -1,12 +1,13 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
 import {
+  type NameFilter,
   type NameLookup,
   type Storage,
   StorageError,
   type Stored,
   type StoredDeletion,
 } from '../storage/storage.ts';
-import { categoryOf, extensionOf, type FileCategory } from './category.ts';
+import { categoryOf, categoryOfName, extensionOf, type FileCategory } from './category.ts';
 import { type NameMatcher, nameMatcher } from './name-match.ts';
 
 /** What is searched for, and where. */
@@ -27,12 +28,12 @@ export type Match = Stored | StoredDeletion;
 const MATCHES_MAX = 10_000;
 
 /**
- * In the order of time the names of a word in so many of them are not gone through: to go through all names, the last
- * changed first, finds enough of them sooner.
+ * A word that so many items have in their names is common: the items are not gone through one by one, as SQLite skims all
+ * names of a folder or account for less.
  */
-const COMMON_NAMES = 50_000;
+const COMMON = 20_000;
 
-/** Words of a query that are counted to find the rarest: each takes some milliseconds. */
+/** Words of a query that are counted to find the rarest: each takes some 20 ms. */
 const COUNTED_WORDS = 5;
 
 /**
@@ -45,15 +46,34 @@ export async function matchesOf(
   search: Search,
   signal: AbortSignal,
 ): Promise<Match[]> {
+  try {
+    return await bestOf(storage, namespace, search, signal);
+  } catch (error) {
+    const isUnknown = error instanceof StorageError && error.refusal.kind === 'lookup';
+    if (isUnknown && error.refusal.tag === 'not_found') return [];
+    throw error;
+  }
+}
+
+async function bestOf(
+  storage: Storage,
+  namespace: string,
+  search: Search,
+  signal: AbortSignal,
+): Promise<Match[]> {
   const matcher = nameMatcher(search.query);
   const isByRank = search.order === 'relevance';
   const order = isByRank ? byRank : byTime;
   let found: Ranked[] = [];
-  for (const { lookup, ranks } of passesOf(storage, namespace, matcher, search)) {
-    const matches = (nameKey: string) => ranks.includes(matcher.rank(nameKey) ?? Number.NaN);
+  for (const { lookup, ranks } of await passesOf(storage, namespace, matcher, search)) {
+    const filter = {
+      parts: matcher.words.map(({ text }) => text),
+      matches: (nameKey: string) =>
+        mayBeWanted(nameKey, search) && ranks.includes(matcher.rank(nameKey) ?? Number.NaN),
+    };
     // Nothing that comes later is better: of a lower rank, or changed earlier.
-    const isOrdered = isByRank || lookup.by === 'change';
-    for await (const items of piecesOf(storage, namespace, search, lookup, matches)) {
+    const isOrdered = ranks.length === 1 || lookup.by === 'change';
+    for await (const items of piecesOf(storage, namespace, search, lookup, filter)) {
       signal.throwIfAborted();
       for (const item of items)
         if (isWanted(item, search)) found.push({ item, rank: matcher.rank(item.name) ?? 0 });
@@ -71,39 +91,52 @@ function enough(found: readonly Ranked[], isByRank: boolean): boolean {
   return isByRank || found.filter(({ item }) => item.kind !== 'folder').length >= MATCHES_MAX;
 }
 
+interface Pass {
+  readonly lookup: NameLookup;
+  readonly ranks: readonly number[];
+}
+
 /** Ways through the names, and which ranks each is to find: the best first, when they are told in that order. */
-function passesOf(
+async function passesOf(
   storage: Storage,
   namespace: string,
   { words, whole }: NameMatcher,
-  { order, extensions }: Search,
-): { readonly lookup: NameLookup; readonly ranks: readonly number[] }[] {
-  const exactly: NameLookup = { by: 'name', text: whole, exact: true };
-  const rarest = rarestOf(storage, namespace, [...words, ...extensionWords(extensions)]);
+  search: Search,
+): Promise<readonly Pass[]> {
+  const exactly: Pass = { lookup: { by: 'name', text: whole, exact: true }, ranks: [2] };
+  const rarest = await rarestOf(storage, namespace, [...words, ...extensionWords(search.extensions)], search);
   // No name can fit, but the folder may still be refused.
-  if (whole === '' || rarest?.names === 0) return [{ lookup: exactly, ranks: [2] }];
-  const isByRank = order === 'relevance';
-  const isHelpful = rarest !== undefined && (isByRank || rarest.names < COMMON_NAMES);
-  const all: NameLookup = isHelpful ? { by: 'word', ...rarest.word } : { by: 'change' };
-  if (!isByRank) return [{ lookup: all, ranks: [2, 1, 0] }];
+  if (whole === '' || rarest?.items === 0) return [exactly];
+  const scope = { path: search.path, deleted: search.status === 'deleted' };
+  const allRanks = [2, 1, 0];
+  if (storage.countBelow(namespace, scope, COMMON) < (rarest?.items ?? COMMON))
+    return [{ lookup: { by: 'folder' }, ranks: allRanks }];
+  const isRare = rarest !== undefined && rarest.items < COMMON;
+  if (search.order !== 'relevance')
+    return [{ lookup: isRare ? { by: 'word', ...rarest.word } : { by: 'change' }, ranks: allRanks }];
+  // A common word of live names leads to enough of them, unless they have to be in one folder.
+  const isHelpful = isRare || (rarest && scope.path === '' && !scope.deleted);
   return [
-    { lookup: exactly, ranks: [2] },
+    exactly,
     { lookup: { by: 'name', text: whole, exact: false }, ranks: [1] },
-    { lookup: all, ranks: [0] },
+    { lookup: isHelpful ? { by: 'word', ...rarest.word } : { by: 'folder' }, ranks: [0] },
   ];
 }
 
-/** The word that the fewest names have; of very long queries the longest words are looked at. */
-function rarestOf(
+/** The word that the fewest items have in their names; of very long queries the longest words are looked at. */
+async function rarestOf(
   storage: Storage,
   namespace: string,
   words: NameMatcher['words'],
-): { readonly word: NameMatcher['words'][number]; readonly names: number } | undefined {
-  const [rarest] = words
-    .toSorted((one, other) => other.text.length - one.text.length)
-    .slice(0, COUNTED_WORDS)
-    .map((word) => ({ word, names: storage.countNames(namespace, word, COMMON_NAMES) }))
-    .sort((one, other) => one.names - other.names);
+  { status }: Search,
+): Promise<{ readonly word: NameMatcher['words'][number]; readonly items: number } | undefined> {
+  let rarest: Awaited<ReturnType<typeof rarestOf>>;
+  const longest = words.toSorted((one, other) => other.text.length - one.text.length).slice(0, COUNTED_WORDS);
+  for (const word of longest) {
+    const items = storage.countNamed(namespace, status === 'deleted', word, COMMON);
+    if (!rarest || items < rarest.items) rarest = { word, items };
+    await otherCalls();
+  }
   return rarest;
 }
 
@@ -132,18 +165,20 @@ async function* piecesOf(
   namespace: string,
   { path, status }: Search,
   lookup: NameLookup,
-  matches: (nameKey: string) => boolean,
+  filter: NameFilter,
 ): AsyncGenerator<readonly Match[]> {
   const scope = { path, deleted: status === 'deleted' };
-  try {
-    for (const items of storage.findNames(namespace, scope, lookup, matches)) {
-      yield items;
-      await otherCalls();
-    }
-  } catch (error) {
-    if (!(error instanceof StorageError) || error.refusal.kind !== 'lookup') throw error;
-    if (error.refusal.tag !== 'not_found') throw error;
+  for (const items of storage.findNames(namespace, scope, lookup, filter)) {
+    yield items;
+    await otherCalls();
   }
+}
+
+/** Whether an item of this name can be wanted, before the item is looked up. */
+function mayBeWanted(nameKey: string, { extensions, categories }: Search): boolean {
+  if (extensions.length > 0 && !extensions.includes(extensionOf(nameKey))) return false;
+  if (categories.length === 0 || categories.includes('folder')) return true;
+  return categories.includes(categoryOfName(nameKey));
 }
 
 function isWanted(item: Match, { extensions, categories }: Search): boolean {

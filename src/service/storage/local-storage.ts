@@ -14,6 +14,7 @@ import type { Housekeeping } from './housekeeping/housekeeping.ts';
 import type { Uploads } from './sessions/uploads.ts';
 import {
   type CursorOwner,
+  type NameFilter,
   type NameLookup,
   type NameScope,
   type RevisionPage,
@@ -30,6 +31,7 @@ import { malformed } from './tree/names.ts';
 import { relocateEntries, relocateEntry } from './tree/relocation.ts';
 import { removeEntry, removeEntryForever } from './tree/removal.ts';
 import {
+  type Below,
   below,
   storedDeletion,
   storedFile,
@@ -74,9 +76,12 @@ export function localStorage(parts: Parts): Storage {
     revisions: (namespace, address, options): RevisionPage =>
       revisionsOf(store, numberFor(namespace), address, options),
 
-    countNames: (namespace, word, max) => parts.names.count(numberFor(namespace), word, max),
-    findNames: (namespace, scope, lookup, matches) =>
-      findNames(parts, numberFor(namespace), scope, lookup, matches),
+    countNamed: (namespace, deleted, word, max) =>
+      parts.names.countNamed({ ns: numberFor(namespace), deleted }, word, max),
+    countBelow: (namespace, { path, deleted }, max) =>
+      parts.names.countBelow({ ...rangeOf(store, numberFor(namespace), path), deleted }, max),
+    findNames: (namespace, scope, lookup, filter) =>
+      findNames(parts, numberFor(namespace), scope, lookup, filter),
 
     list: (owner, scope, limit) => listings.first(at(owner), owner, scope, limit),
     latestCursor: (owner, scope, limit) => listings.latest(at(owner), owner, scope, limit),
@@ -147,18 +152,23 @@ function* findNames(
   ns: number,
   { path, deleted }: NameScope,
   lookup: NameLookup,
-  matches: (nameKey: string) => boolean,
+  filter: NameFilter,
 ): Generator<readonly (Stored | StoredDeletion)[], void, undefined> {
-  const { tree, removals, directoryTag } = store;
+  const { removals, directoryTag } = store;
+  const scope = { ...rangeOf(store, ns, path), deleted };
+  for (const found of names.find(scope, lookup, filter))
+    yield found
+      .filter((one) => (isDeletion(one) ? !removals.isDeletionForgotten(one) : !removals.ofEntry(one)))
+      .map((one) => (isDeletion(one) ? storedDeletion(one) : storedOf(one, directoryTag)));
+}
+
+/** The range of what is below a folder. Throws `lookup/…` for what is none. */
+function rangeOf({ tree }: Store, ns: number, path: string): Below {
   const folder = tree.locate(ns, path, 'lookup');
   const row = folder && tree.find(ns, folder);
   if (folder && !row) throw notFound();
   if (row && row.revision !== null) throw new StorageError({ kind: 'lookup', tag: 'not_folder' });
-  const scope = { ...below(ns, folder?.key ?? ''), deleted };
-  for (const found of names.find(scope, lookup, matches))
-    yield found
-      .filter((one) => (isDeletion(one) ? !removals.isDeletionForgotten(one) : !removals.ofEntry(one)))
-      .map((one) => (isDeletion(one) ? storedDeletion(one) : storedOf(one, directoryTag)));
+  return below(ns, folder?.key ?? '');
 }
 
 /** Each entry in a savepoint of its own, several in one transaction; `relocateTogether` all of them in one, or none. */

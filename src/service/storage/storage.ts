@@ -157,13 +157,21 @@ export interface NameScope {
   readonly deleted: boolean;
 }
 
+/** Which names are looked for. */
+export interface NameFilter {
+  /** Texts that every such name has, so that other names are passed over without a call of `matches`. */
+  readonly parts: readonly string[];
+  readonly matches: (nameKey: string) => boolean;
+}
+
 /**
  * How to go through names: those whose key (`foldName`) is or begins with `text`, those with a word that is or begins with
- * it, or all of them, the last changed first.
+ * it, or all of them, the last changed first, or all that are in the folder, in no order.
  */
 export type NameLookup =
   | { readonly by: 'name' | 'word'; readonly text: string; readonly exact: boolean }
-  | { readonly by: 'change' };
+  | { readonly by: 'change' }
+  | { readonly by: 'folder' };
 
 /** Whose cursor: it works for no one else. */
 export interface CursorOwner {
@@ -189,21 +197,24 @@ export interface Storage {
   stat(namespace: string, address: string, includeDeleted: boolean): Stored | StoredDeletion;
   /** Whether something with this `id:…` is there, or could be brought back. */
   isKnown(namespace: string, id: string): boolean;
-  /** How many names there are of a lookup by a word; `max` stands for that many or more. */
-  countNames(
+  /** How many items, live or deleted, a lookup by a word goes through; `max` stands for that many or more. */
+  countNamed(
     namespace: string,
+    deleted: boolean,
     word: { readonly text: string; readonly exact: boolean },
     max: number,
   ): number;
+  /** How many items a lookup by the folder goes through; `max` stands for that many or more. Throws `lookup/…`. */
+  countBelow(namespace: string, scope: NameScope, max: number): number;
   /**
-   * What has a name of `lookup` that `matches`, which is given the name's key; each once. A step of the iteration is a
-   * short piece of work, and may find nothing. Throws `lookup/…` for what is no folder.
+   * What has a name of `lookup` that passes `filter`, which is given the name's key; each once. A step of the iteration is
+   * a short piece of work, and may find nothing. Throws `lookup/…` for what is no folder.
    */
   findNames(
     namespace: string,
     scope: NameScope,
     lookup: NameLookup,
-    matches: (nameKey: string) => boolean,
+    filter: NameFilter,
   ): Iterable<readonly (Stored | StoredDeletion)[]>;
   list(owner: CursorOwner, scope: ListingScope, limit: number): StoredPage;
   /** `limit`: the length of the pages that follow. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { nameMatcher } from '../../../src/service/search/name-match.ts';
-import { matchesOf } from '../../../src/service/search/search.ts';
+import { matchesOf, type Search } from '../../../src/service/search/search.ts';
 import { openDatabase } from '../../../src/service/storage/database.ts';
 import type { NameLookup, Storage } from '../../../src/service/storage/storage.ts';
 import { NameIndex } from '../../../src/service/storage/tree/name-index.ts';
@@ -10,17 +10,18 @@ import { silentLog } from '../../../src/util/log.ts';
 import { Sqlite } from '../../../src/util/sqlite.ts';
 import { HOME, OWNER, opened, put, temporaryFolder } from './opened.ts';
 
-/** The paths that the store finds for a query by each word of it and by all changes, and how many names it looked at. */
+/** The paths that the store finds for a query by each way through the names, and how many names it looked at. */
 function found(storage: Storage, query: string, { path = '', deleted = false } = {}) {
   const matcher = nameMatcher(query);
   const lookups: NameLookup[] = matcher.words.map((word) => ({ by: 'word', ...word }));
-  return [...lookups, { by: 'change' as const }].map((lookup) => {
+  return [...lookups, { by: 'change' as const }, { by: 'folder' as const }].map((lookup) => {
     let looked = 0;
     const matches = (nameKey: string) => {
       looked++;
       return matcher.rank(nameKey) !== undefined;
     };
-    const pieces = [...storage.findNames(HOME, { path, deleted }, lookup, matches)];
+    const parts = matcher.words.map(({ text }) => text);
+    const pieces = [...storage.findNames(HOME, { path, deleted }, lookup, { parts, matches })];
     return { paths: pieces.flat().map(({ pathLower }) => pathLower), looked };
   });
 }
@@ -75,11 +76,89 @@ test('a search by a word looks at the names that have it, and at no others', asy
   await storage.createFolder(HOME, '/other/holiday zebra', false);
   for (const asked of ['holiday zebra', 'zebra holiday', 'zeb', 'holiday z'])
     expect(pathsFound(storage, asked)).toEqual(['/other/holiday zebra']);
-  expect(storage.countNames(HOME, { text: 'holiday', exact: true }, 300)).toBe(300);
-  expect(storage.countNames(HOME, { text: 'holi', exact: false }, 1000)).toBe(501);
-  expect(storage.countNames(HOME, { text: 'zebra', exact: true }, 300)).toBe(1);
-  const byWord = found(storage, 'holiday zebra').map(({ looked }) => looked);
-  expect(byWord.slice(0, 2)).toEqual([501, 1]);
+  const count = (text: string, exact: boolean, max: number, deleted = false) =>
+    storage.countNamed(HOME, deleted, { text, exact }, max);
+  expect([count('holiday', true, 300), count('holi', false, 1000)]).toEqual([300, 501]);
+  expect([count('zebra', true, 300), count('zebra', true, 300, true)]).toEqual([1, 0]);
+  // Several items of one name count each.
+  await storage.createFolder(HOME, '/third/holiday zebra', false);
+  expect(count('zebra', true, 300)).toBe(2);
+  expect(found(storage, 'holiday zebra').map(({ looked }) => looked)).toEqual([1, 1, 2, 2]);
+});
+
+/** Searches in what passes for an account of many more names, and counts names looked at one by one and items looked up. */
+function largeAccount(storage: Storage) {
+  const account = { looked: 0, fitting: 0, steps: 0, find };
+  const large: Storage = {
+    ...storage,
+    countNamed: (namespace, deleted, word, max) =>
+      Math.min(max, 10_000 * storage.countNamed(namespace, deleted, word, max)),
+    countBelow: (namespace, scope, max) =>
+      Math.min(max, scope.path === '' ? max : storage.countBelow(namespace, scope, max)),
+    *findNames(namespace, scope, lookup, { parts, matches }) {
+      const looking = (nameKey: string) => {
+        account.looked++;
+        const fits = matches(nameKey);
+        if (fits) account.fitting++;
+        return fits;
+      };
+      for (const items of storage.findNames(namespace, scope, lookup, { parts, matches: looking })) {
+        account.steps++;
+        yield items;
+      }
+    },
+  };
+  async function find(query: string, search: Partial<Search> = {}): Promise<string[]> {
+    Object.assign(account, { looked: 0, fitting: 0, steps: 0 });
+    const all = { path: '', status: 'active', order: 'relevance', extensions: [], categories: [] } as const;
+    const signal = new AbortController().signal;
+    const found = await matchesOf(large, HOME, { ...all, query, ...search }, signal);
+    return found.map(({ pathLower }) => pathLower);
+  }
+  return account;
+}
+
+test.each(['relevance', 'last_modified_time'] as const)(
+  'a search by common words that are together in no name, in the order of %s, looks at no name one by one',
+  async (order) => {
+    const storage = await opened();
+    const names = Array.from(
+      { length: 60 },
+      (_, index) => `${index % 2 ? 'report' : 'invoice'} ${index} data`,
+    );
+    await Promise.all(names.map((one) => storage.createFolder(HOME, `/${one}`, false)));
+    const account = largeAccount(storage);
+    expect(await account.find('report invoice', { order })).toEqual([]);
+    expect(account.looked).toBe(0);
+    expect(await account.find('data invoice', { order })).toHaveLength(30);
+    expect(account.looked).toBe(30);
+  },
+);
+
+test.each(['relevance', 'last_modified_time'] as const)(
+  'a search by a common word in a small folder, in the order of %s, looks at the names in the folder',
+  async (order) => {
+    const storage = await opened();
+    const paths = Array.from(
+      { length: 600 },
+      (_, index) => `/${index < 597 ? 'large' : 'small/x'}/report ${index}`,
+    );
+    await Promise.all(paths.map((path) => storage.createFolder(HOME, path, false)));
+    const account = largeAccount(storage);
+    expect((await account.find('report', { order, path: '/small' })).sort()).toEqual(paths.slice(597));
+    expect([account.looked, account.steps]).toEqual([3, 1]);
+    expect(await account.find('report', { order, path: '/small', status: 'deleted' })).toEqual([]);
+    expect(account.looked).toBe(0);
+  },
+);
+
+test('a search for a kind of file that no name is of looks up no item', async () => {
+  const storage = await opened();
+  await Promise.all(Array.from({ length: 30 }, (_, index) => put(storage, `/report ${index}.pdf`, 'x')));
+  const account = largeAccount(storage);
+  expect(await account.find('report', { categories: ['image'] })).toEqual([]);
+  expect(account.fitting).toBe(0);
+  expect(await account.find('report', { categories: ['image', 'pdf'] })).toHaveLength(30);
 });
 
 test('a search for symbols looks at the names that have them, and at no others', async () => {
@@ -110,26 +189,11 @@ test('a search by relevance looks at the names of the rarest word, also when eve
       storage.createFolder(HOME, `/report ${index} ${index % 10 ? 'beta' : 'alpha'}`, false),
     ),
   );
-  let looked = 0;
-  const large: Storage = {
-    ...storage,
-    // As in an account of a million names.
-    countNames: (namespace, word, max) => Math.min(max, 10_000 * storage.countNames(namespace, word, max)),
-    findNames: (namespace, scope, lookup, matches) =>
-      storage.findNames(namespace, scope, lookup, (nameKey) => {
-        looked++;
-        return matches(nameKey);
-      }),
-  };
-  const search = { path: '', status: 'active', order: 'relevance', extensions: [], categories: [] } as const;
-  const signal = new AbortController().signal;
-  const matchesFor = async (asked: string) =>
-    await matchesOf(large, HOME, { ...search, query: asked }, signal);
-  expect(await matchesFor('alpha report')).toHaveLength(4);
-  expect(looked).toBeLessThan(10);
-  looked = 0;
-  expect(await matchesFor('report nowhere')).toEqual([]);
-  expect(looked).toBe(0);
+  const account = largeAccount(storage);
+  expect(await account.find('alpha report')).toHaveLength(4);
+  expect(account.looked).toBeLessThan(10);
+  expect(await account.find('report nowhere')).toEqual([]);
+  expect(account.looked).toBe(0);
 });
 
 test('a file found by a name that it no longer has is not found, and a moved one is found where it is', async () => {
@@ -196,7 +260,8 @@ test('no statement of a search reads a whole table or sorts what it has read', a
     return database.prepare(sql);
   }) as typeof database.prepare;
   new NameIndex(listening);
-  const named = { ns: 1, before: 9, nameKey: 'a', parent: '/', word: 'a', end: 'b', limit: 10 };
+  const place = { ns: 1, before: 9, seq: 1, nameKey: 'a', parent: '/', after: '/', from: '/', to: '0' };
+  const named = { ...place, word: 'a', end: 'b', limit: 10, one: '', two: '', three: '' };
   const read = sources.filter((sql) => !sql.startsWith('INSERT'));
   expect(read.length).toBeGreaterThan(6);
   for (const sql of read) {

@@ -1,8 +1,17 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Database } from '../database.ts';
-import type { NameLookup } from '../storage.ts';
-import { type Below, type DeletionRow, type EntryRow, SELECT_DELETION, SELECT_ENTRY } from './tree-rows.ts';
+import type { NameFilter, NameLookup } from '../storage.ts';
+import {
+  type ChildKey,
+  nameStatements,
+  type Parts,
+  type Place,
+  type TableStatements,
+  type WordKey,
+  type WordRow,
+} from './name-statements.ts';
+import type { Below, DeletionRow, EntryRow } from './tree-rows.ts';
 import { wordsOf } from './words.ts';
 
 /** Where to look: below a key, at what is live or at what is deleted. */
@@ -10,8 +19,14 @@ interface KeyRange extends Below {
   readonly deleted: boolean;
 }
 
-/** Rows of an index that one piece of a search reads: a few ms. */
+/** Rows of an index that one piece of a search takes out of the database: a few ms. */
 const PIECE_ROWS = 250;
+
+/** Rows of an index that SQLite goes through, and hands out only those that a filter lets pass, in a quarter of a piece. */
+const SKIMMED_ROWS = 1000;
+
+/** A quarter of a piece. */
+const SKIMMED = PIECE_ROWS / 4;
 
 /** Words of the index that one round of housekeeping looks at, in windows. */
 const WINDOW_WORDS = 1000;
@@ -24,18 +39,12 @@ const AFTER_EXACT = '\u0001';
 type FoundRow = EntryRow | DeletionRow;
 
 /** What a name or word is, or begins with. */
-type Text = Omit<NameLookup & { readonly by: 'word' }, 'by'>;
+type Text = Omit<Extract<NameLookup, { readonly text: string }>, 'by'>;
 
-/** What was found in a number of rows that were read. */
+/** What was found, and how much of a piece that took. */
 interface Piece {
   readonly found: readonly FoundRow[];
   readonly read: number;
-}
-
-interface WordRow {
-  readonly ns: number;
-  readonly word: string;
-  readonly nameKey: string;
 }
 
 /**
@@ -44,11 +53,11 @@ interface WordRow {
  * housekeeping.
  */
 export class NameIndex {
-  readonly #sql: ReturnType<typeof statements>;
+  readonly #sql: ReturnType<typeof nameStatements>;
   #lookedAt: WordRow = { ns: 0, word: '', nameKey: '' };
 
   constructor(database: Database) {
-    this.#sql = statements(database);
+    this.#sql = nameStatements(database);
   }
 
   /** Something in `ns` has this name now. Only inside a transaction. */
@@ -57,17 +66,13 @@ export class NameIndex {
   }
 
   /**
-   * What has a name of `lookup` that `matches`, each once. Every step of the iteration reads a bounded number of rows,
+   * What has a name of `lookup` that passes the filter, each once. Every step of the iteration reads a bounded number of rows,
    * and gives what it has found, be it nothing; between two steps the tree may change.
    */
-  *find(
-    scope: KeyRange,
-    lookup: NameLookup,
-    matches: (nameKey: string) => boolean,
-  ): Generator<FoundRow[], void, undefined> {
+  *find(scope: KeyRange, lookup: NameLookup, filter: NameFilter): Generator<FoundRow[], void, undefined> {
     let found: FoundRow[] = [];
     let read = 0;
-    for (const piece of this.#pieces(scope, lookup, matches)) {
+    for (const piece of this.#pieces(scope, lookup, filter)) {
       for (const row of piece.found) found.push(row);
       read += piece.read;
       if (read < PIECE_ROWS) continue;
@@ -78,31 +83,39 @@ export class NameIndex {
     yield found;
   }
 
-  *#pieces(
-    scope: KeyRange,
-    lookup: NameLookup,
-    matches: (nameKey: string) => boolean,
-  ): Generator<Piece, void, undefined> {
-    if (lookup.by === 'change') return yield* this.#byChange(scope, matches);
-    if (lookup.by === 'name') return yield* this.#withNames(scope, lookup, matches);
-    const range = { ns: scope.ns, end: endOf(lookup), limit: PIECE_ROWS };
-    let after = { word: lookup.text, nameKey: '' };
-    for (;;) {
-      const rows = this.#sql.names.all({ ...range, ...after });
-      yield { found: [], read: rows.length };
+  *#pieces(scope: KeyRange, lookup: NameLookup, filter: NameFilter): Generator<Piece, void, undefined> {
+    if (lookup.by === 'change') return yield* this.#byChange(scope, filter);
+    if (lookup.by === 'folder') return yield* this.#inFolder(scope, filter);
+    if (lookup.by === 'name')
+      return yield* lookup.exact
+        ? this.#named(scope, lookup.text, filter.matches)
+        : this.#namedLike(scope, lookup.text, filter);
+    const range = { ns: scope.ns, end: endOf(lookup), limit: SKIMMED_ROWS, ...partsOf(filter) };
+    let after: WordKey | undefined = { word: lookup.text, nameKey: '' };
+    while (after) {
+      const here = { ...range, ...after };
+      const rows = this.#sql.names.all(here);
+      const next = this.#sql.namesEnd.get(here);
+      yield { found: [], read: SKIMMED + rows.length };
       // A name with several words that begin alike comes once for each: the first one counts.
       for (const { word, nameKey } of rows)
-        if (matches(nameKey) && isFirst(word, nameKey, lookup))
-          yield* this.#withNames(scope, { text: nameKey, exact: true }, () => true);
-      const last = rows.at(-1);
-      if (rows.length < PIECE_ROWS || !last) return;
-      after = last;
+        if (filter.matches(nameKey) && isFirst(word, nameKey, lookup))
+          yield* this.#named(scope, nameKey, () => true);
+      after = next;
     }
   }
 
-  /** How many names have a word that is or begins with a text, up to `max`. */
-  count(ns: number, text: Text, max: number): number {
-    return this.#sql.count.get({ ns, word: text.text, end: endOf(text), limit: max })?.names ?? 0;
+  /** How many items a lookup by a word goes through, up to `max`; so many names are `max`, whatever has them. */
+  countNamed({ ns, deleted }: Pick<KeyRange, 'ns' | 'deleted'>, text: Text, max: number): number {
+    const range = { ns, word: text.text, end: endOf(text), limit: max };
+    const names = this.#sql.countNames.get(range)?.rows ?? 0;
+    if (names >= max) return max;
+    return this.#table(deleted).countNamed.get(range)?.rows ?? 0;
+  }
+
+  /** How many items are below a folder, up to `max`. */
+  countBelow({ deleted, ...range }: KeyRange, max: number): number {
+    return this.#table(deleted).countBelow.get({ ...range, limit: max })?.rows ?? 0;
   }
 
   /** Drops words of names that neither a live nor a deleted item has, up to a bounded number looked at. */
@@ -126,48 +139,82 @@ export class NameIndex {
     return this.#sql.isUsed.get({ ns, nameKey }) !== undefined;
   }
 
-  *#withNames(
+  #table(deleted: boolean): TableStatements {
+    return deleted ? this.#sql.deletions : this.#sql.entries;
+  }
+
+  /** What has this name. */
+  *#named(
     { ns, from, to, deleted }: KeyRange,
-    text: Text,
+    nameKey: string,
     matches: (nameKey: string) => boolean,
   ): Generator<Piece, void, undefined> {
-    const { named, row } = deleted ? this.#sql.deletions : this.#sql.entries;
-    let after = { nameKey: text.text, parent: text.exact ? from.slice(0, -1) : '' };
-    for (;;) {
-      const places = named.all({ ns, ...after, end: endOf(text), limit: PIECE_ROWS });
-      const wanted = places.filter(
-        ({ nameKey, parent }) => parent >= from && parent < to && matches(nameKey),
-      );
+    const { named, row } = this.#table(deleted);
+    for (let after: string | undefined = from.slice(0, -1); after !== undefined; ) {
+      const parents = named.all({ ns, nameKey, after, to, limit: PIECE_ROWS });
+      const wanted = parents.length > 0 && matches(nameKey) ? parents : [];
       yield {
-        found: wanted.flatMap((place) => row.get({ ns, ...place }) ?? []),
-        read: 1 + places.length + wanted.length,
+        found: wanted.flatMap(({ parent }) => row.get({ ns, parent, nameKey }) ?? []),
+        read: 1 + parents.length + wanted.length,
       };
-      const last = places.at(-1);
-      if (places.length < PIECE_ROWS || !last) return;
-      after = last;
+      after = parents.length < PIECE_ROWS ? undefined : parents.at(-1)?.parent;
     }
   }
 
-  *#byChange(
-    { ns, from, to, deleted }: KeyRange,
-    matches: (nameKey: string) => boolean,
-  ): Generator<Piece, void, undefined> {
-    const { changed, row } = deleted ? this.#sql.deletions : this.#sql.entries;
-    let before = Number.MAX_SAFE_INTEGER;
-    for (;;) {
-      const places = changed.all({ ns, before, limit: PIECE_ROWS });
-      const wanted = places.filter(
-        (place) => place.ns === ns && place.parent >= from && place.parent < to && matches(place.nameKey),
-      );
-      yield {
-        found: wanted.flatMap((place) => row.get(place) ?? []),
-        read: places.length + wanted.length,
-      };
-      const last = places.at(-1);
-      if (places.length < PIECE_ROWS || !last) return;
-      before = last.seq;
+  /** What has a name that begins with `text`. */
+  *#namedLike(scope: KeyRange, text: string, filter: NameFilter): Generator<Piece, void, undefined> {
+    const { namedLike, namedLikeEnd } = this.#table(scope.deleted);
+    const range = { ...keysOf(scope), end: text + AFTER_ALL, limit: SKIMMED_ROWS, ...partsOf(filter) };
+    let after: Place | undefined = { nameKey: text, parent: '' };
+    while (after) {
+      const here: typeof range & Place = { ...range, ...after };
+      yield this.#matching(scope, namedLike.all(here), filter);
+      after = namedLikeEnd.get(here);
     }
   }
+
+  *#byChange(scope: KeyRange, filter: NameFilter): Generator<Piece, void, undefined> {
+    const { changed, changedEnd } = this.#table(scope.deleted);
+    const range = { ...keysOf(scope), limit: SKIMMED_ROWS, ...partsOf(filter) };
+    let before: number | undefined = Number.MAX_SAFE_INTEGER;
+    while (before !== undefined) {
+      const here: typeof range & { before: number } = { ...range, before };
+      yield this.#matching(scope, changed.all(here), filter);
+      before = changedEnd.get(here)?.seq;
+    }
+  }
+
+  *#inFolder(scope: KeyRange, filter: NameFilter): Generator<Piece, void, undefined> {
+    const { inFolder, inFolderEnd } = this.#table(scope.deleted);
+    const range = { ...keysOf(scope), limit: SKIMMED_ROWS, ...partsOf(filter) };
+    let after: ChildKey | undefined = { parent: scope.from, seq: -1 };
+    while (after) {
+      const here: typeof range & ChildKey = { ...range, ...after };
+      yield this.#matching(scope, inFolder.all(here), filter);
+      after = inFolderEnd.get(here);
+    }
+  }
+
+  /** Those of skimmed places that match. */
+  #matching({ ns, deleted }: KeyRange, places: readonly Place[], { matches }: NameFilter): Piece {
+    const { row } = this.#table(deleted);
+    const wanted = places.filter(({ nameKey }) => matches(nameKey));
+    return {
+      found: wanted.flatMap(({ parent, nameKey }) => row.get({ ns, parent, nameKey }) ?? []),
+      read: SKIMMED + places.length + wanted.length,
+    };
+  }
+}
+
+/** The keys of a range, for a statement's parameters. */
+function keysOf({ ns, from, to }: KeyRange): Below {
+  return { ns, from, to };
+}
+
+/** The longest parts, for `HAS_PARTS`: every text has an empty one. */
+function partsOf({ parts }: NameFilter): Parts {
+  const [one = '', two = '', three = ''] = parts.toSorted((first, other) => other.length - first.length);
+  return { one, two, three };
 }
 
 /** The end of what begins with a text, or is it. */
@@ -181,64 +228,4 @@ function isFirst(word: string, nameKey: string, { text, exact }: Text): boolean 
   for (const other of wordsOf(nameKey))
     if (other.startsWith(text) && Buffer.compare(Buffer.from(other), Buffer.from(word)) < 0) return false;
   return true;
-}
-
-/** Prepared statements over names and their words; each reads along one index. */
-function statements(database: Database) {
-  type Named = { ns: number; nameKey: string; parent: string };
-  type Changed = { ns: number; before: number; limit: number };
-  type ChangedRow = Named & { seq: number };
-  type Range = { ns: number; word: string; end: string; limit: number };
-  const named = (table: string, where = '') =>
-    database.prepare<[Named & { end: string; limit: number }], { nameKey: string; parent: string }>(
-      `SELECT name_key AS nameKey, parent FROM ${table}
-       WHERE ns = @ns AND (name_key, parent) > (@nameKey, @parent) AND name_key < @end ${where}
-       ORDER BY name_key, parent LIMIT @limit`,
-    );
-  return {
-    add: database.prepare<[ns: number, word: string, nameKey: string]>(
-      'INSERT OR IGNORE INTO word (ns, word, name_key) VALUES (?, ?, ?)',
-    ),
-    drop: database.prepare<[WordRow]>(
-      'DELETE FROM word WHERE ns = @ns AND word = @word AND name_key = @nameKey',
-    ),
-    words: database.prepare<[WordRow & { limit: number }], WordRow>(
-      `SELECT ns, word, name_key AS nameKey FROM word
-       WHERE (ns, word, name_key) > (@ns, @word, @nameKey) ORDER BY ns, word, name_key LIMIT @limit`,
-    ),
-    names: database.prepare<[Range & { nameKey: string }], WordRow>(
-      `SELECT ns, word, name_key AS nameKey FROM word
-       WHERE ns = @ns AND (word, name_key) > (@word, @nameKey) AND word < @end
-       ORDER BY word, name_key LIMIT @limit`,
-    ),
-    count: database.prepare<[Range], { names: number }>(
-      `SELECT count(*) AS names FROM (
-         SELECT 1 FROM word WHERE ns = @ns AND word >= @word AND word < @end LIMIT @limit)`,
-    ),
-    isUsed: database.prepare<[{ ns: number; nameKey: string }]>(
-      `SELECT 1 FROM entry WHERE ns = @ns AND name_key = @nameKey
-       UNION ALL SELECT 1 FROM deletion WHERE ns = @ns AND name_key = @nameKey AND NOT forgotten LIMIT 1`,
-    ),
-    entries: {
-      named: named('entry'),
-      changed: database.prepare<[Changed], ChangedRow>(
-        `SELECT ns, seq, name_key AS nameKey, parent FROM entry INDEXED BY entry_change
-         WHERE ns = @ns AND seq < @before ORDER BY seq DESC LIMIT @limit`,
-      ),
-      row: database.prepare<[Named], EntryRow>(
-        `${SELECT_ENTRY} WHERE entry.ns = @ns AND entry.parent = @parent AND entry.name_key = @nameKey`,
-      ),
-    },
-    deletions: {
-      named: named('deletion', 'AND NOT forgotten'),
-      // Of all namespaces, so that what it reads is bounded too.
-      changed: database.prepare<[Changed], ChangedRow>(
-        `SELECT ns, seq, name_key AS nameKey, parent FROM deletion INDEXED BY deletion_kept
-         WHERE NOT forgotten AND seq < @before ORDER BY seq DESC LIMIT @limit`,
-      ),
-      row: database.prepare<[Named], DeletionRow>(
-        `${SELECT_DELETION} WHERE ns = @ns AND parent = @parent AND name_key = @nameKey AND NOT forgotten`,
-      ),
-    },
-  };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { matchesOf } from '../../../../src/service/search/search.ts';
-import type { Storage, StoredFile } from '../../../../src/service/storage/storage.ts';
+import type { NameFilter, Storage, StoredFile } from '../../../../src/service/storage/storage.ts';
 
 const PIECE = 2000;
 
@@ -20,8 +20,9 @@ function storageOf(count: number, nameOf: (index: number) => string): Storage & 
   });
   const storage = {
     pieces: 0,
-    countNames: () => count,
-    *findNames(_: string, __: unknown, ___: unknown, matches: (nameKey: string) => boolean) {
+    countNamed: () => count,
+    countBelow: () => count,
+    *findNames(_: string, __: unknown, ___: unknown, { matches }: NameFilter) {
       for (let start = 0; start < count; start += PIECE) {
         storage.pieces++;
         const indexes = Array.from(
