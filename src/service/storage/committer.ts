@@ -8,6 +8,8 @@ import { type Outcome, StorageError } from './storage.ts';
 export interface Transaction {
   readonly nowMs: number;
   readonly ticks: Ticks;
+  /** Whether it has done enough: what is left comes in later ones, so that other calls get their turn. */
+  readonly isFull: () => boolean;
   /** Rows that removals may still clear away in it: the others wait for transactions of their own. */
   readonly room: { rows: number };
   /** What changed, for those who wait for it. */
@@ -32,8 +34,11 @@ const WAIT_MS_MAX = 1000;
 /** Commits that share one transaction and its fsync. */
 const BATCH_MAX = 256;
 
-/** Changed paths after which a transaction takes no further operation, so that other calls get their turn: some 20 ms. */
+/** Changed paths after which a transaction takes no further operation: some 20 ms on a machine with nothing else to do. */
 const CHANGES_MAX = 100;
+
+/** How long a transaction works until it takes no further operation, in ms: some of them are slow, and some machines. */
+const WORK_MS_MAX = 30;
 
 /** Entries of a batch that one transaction takes, as even one that is refused takes time. */
 const ENTRIES_MAX = 50;
@@ -129,11 +134,14 @@ export class Committer {
 
   /** Commits a batch, or, when the database cannot take it as a whole, each of its operations alone. */
   #commit(batch: readonly Waiting[], nowMs: number): void {
+    const started = this.clock.instant();
+    const changes: Change[] = [];
     const transaction: Transaction = {
       nowMs,
       ticks: this.ticks,
+      isFull: () => changes.length >= CHANGES_MAX || elapsedMs(this.clock, started) >= WORK_MS_MAX,
       room: { rows: this.limits.removedRows ?? REMOVED_ROWS_MAX },
-      changes: [],
+      changes,
       orphans: [],
     };
     let answers: (() => void)[];
@@ -160,7 +168,7 @@ export class Committer {
     const tickBefore = this.ticks.last;
     this.database.exec('BEGIN IMMEDIATE');
     for (const { operation, resolve, reject } of batch) {
-      if (isFull(transaction)) break;
+      if (answers.length > 0 && transaction.isFull()) break;
       try {
         const result = inSavepoint(this.database, transaction, () => operation(transaction));
         answers.push(() => resolve(result));
@@ -209,7 +217,7 @@ export function eachInSavepoint<E, T>(
 ): Outcome<T>[] {
   const outcomes: Outcome<T>[] = [];
   for (const entry of entries) {
-    if (outcomes.length > 0 && isFull(transaction)) break;
+    if (outcomes.length > 0 && transaction.isFull()) break;
     try {
       outcomes.push(inSavepoint(database, transaction, () => operation(entry)));
     } catch (failure) {
@@ -218,10 +226,6 @@ export function eachInSavepoint<E, T>(
     }
   }
   return outcomes;
-}
-
-function isFull({ changes }: Transaction): boolean {
-  return changes.length >= CHANGES_MAX;
 }
 
 /** Runs `operation` so that its failure leaves no trace in the transaction. */

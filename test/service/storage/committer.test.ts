@@ -1,5 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Committer, type Transaction } from '../../../src/service/storage/committer.ts';
+import {
+  Committer,
+  eachInSavepoint,
+  inSteps,
+  type Transaction,
+} from '../../../src/service/storage/committer.ts';
 import { conflict } from '../../../src/service/storage/errors.ts';
 import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
 import { Sqlite } from '../../../src/util/sqlite.ts';
@@ -87,6 +92,26 @@ test('a storage tells it too, and keeps the bytes for another try', async () => 
   expect(await refusal(folder)).toBe('write/too_many_write_operations');
   expect(await refusal(() => storage.stat(HOME, '/a', true))).toBe('lookup/not_found');
   expect((await put(storage, '/a', 'x')).name).toBe('a');
+});
+
+test('a transaction that has worked for 30 ms leaves the rest to the next ones, which other calls come before', async () => {
+  const { database, clock, line, transactions, insert, values } = committer();
+  const slow = (value: number) => (transaction: Transaction) => {
+    void clock.advance(10);
+    return insert(value)(transaction);
+  };
+  const numbers = Array.from({ length: 10 }, (_, index) => index);
+  expect(await Promise.all(numbers.map((value) => line.run(slow(value))))).toEqual(numbers);
+  const sizes = () => transactions.splice(0).map(({ changes }) => changes.length);
+  expect(sizes()).toEqual([3, 3, 3, 1]);
+  const entries = numbers.map((value) => value + 10);
+  const outcomes = await inSteps(entries, (next) =>
+    line.run((transaction) =>
+      eachInSavepoint(database, transaction, next, (value) => slow(value)(transaction)),
+    ),
+  );
+  expect([outcomes, sizes()]).toEqual([entries, [3, 3, 3, 1]]);
+  expect(values()).toHaveLength(20);
 });
 
 test('what was taken is done before the end', async () => {

@@ -51,6 +51,7 @@ test('a transaction clears away no more rows of a removed tree than it has room 
     room: { rows },
     changes: [],
     orphans: [],
+    isFull: () => false,
   });
   database.exec('BEGIN');
   for (let index = 0; index < 1000; index++) {
