@@ -207,19 +207,22 @@ export async function inSteps<E, T>(
 
 /**
  * Runs `operation` for one entry after the other, until the transaction is full; a refused one leaves no trace, and the
- * others go on. The outcomes of the entries that were reached, at least one.
+ * others go on. The outcomes of the entries that were reached, at least one; but it ends before an entry that is too
+ * large for the transaction, which `operation` tells by giving `undefined`.
  */
 export function eachInSavepoint<E, T>(
   database: Database,
   transaction: Transaction,
   entries: readonly E[],
-  operation: (entry: E) => T,
+  operation: (entry: E) => T | undefined,
 ): Outcome<T>[] {
   const outcomes: Outcome<T>[] = [];
   for (const entry of entries) {
     if (outcomes.length > 0 && transaction.isFull()) break;
     try {
-      outcomes.push(inSavepoint(database, transaction, () => operation(entry)));
+      const outcome = inSavepoint(database, transaction, () => operation(entry));
+      if (outcome === undefined) break;
+      outcomes.push(outcome);
     } catch (failure) {
       if (!(failure instanceof StorageError)) throw failure;
       outcomes.push(failure);

@@ -10,6 +10,12 @@ export type { Database } from 'better-sqlite3';
 /** Pages of 4 KiB that the log may hold before they move to the main file: 16 MiB, as small blocks pass through it. */
 const CHECKPOINT_PAGES = 4096;
 
+/** The steps of the schema from which on large moves and copies are staged, and what stands for that before. */
+const STAGINGS_SINCE = 9;
+const NO_STAGINGS = `
+  CREATE TEMP VIEW staging AS SELECT 0 AS first, 0 AS last, 0 AS ns, 0 AS copies, 0 AS published WHERE false;
+  CREATE TEMP VIEW removal AS SELECT *, 0 AS moved FROM main.removal`;
+
 /** Page cache, KiB; what is not in it the system's own cache has. */
 const CACHE_KIB = 8 * 1024;
 
@@ -49,7 +55,9 @@ export function openExisting(file: string): Database {
     database = new Sqlite(file, { timeout: 0, fileMustExist: true });
     database.pragma('locking_mode = EXCLUSIVE');
     // Reading takes the lock and, after a crash, brings the log in: what a start would do as well.
-    checkVersion(Number(database.pragma('user_version', { simple: true })), file);
+    const taken = Number(database.pragma('user_version', { simple: true }));
+    checkVersion(taken, file);
+    if (taken < STAGINGS_SINCE) database.exec(NO_STAGINGS);
     database.pragma('query_only = ON');
     defineWordsOf(database);
     return database;

@@ -28,7 +28,7 @@ import { restoreRevision, revisionsOf } from './tree/history.ts';
 import type { Listings } from './tree/listing.ts';
 import type { NameIndex } from './tree/name-index.ts';
 import { malformed } from './tree/names.ts';
-import { relocateEntries, relocateEntry } from './tree/relocation.ts';
+import type { Relocations } from './tree/relocations.ts';
 import { removeEntry, removeEntryForever } from './tree/removal.ts';
 import {
   type Below,
@@ -51,6 +51,7 @@ export interface Parts {
   readonly names: NameIndex;
   readonly listings: Listings;
   readonly uploads: Uploads;
+  readonly relocations: Relocations;
   readonly log: Log;
   /** Ends every wait for a change. */
   readonly endWaits: () => void;
@@ -121,13 +122,6 @@ export function localStorage(parts: Parts): Storage {
       );
       clearAway(parts);
     },
-    relocate: async (namespace, from, to, options) =>
-      storedOf(
-        await committer.run((transaction) =>
-          relocateEntry(store, transaction, numberFor(namespace), from, to, options),
-        ),
-        directoryTag,
-      ),
     ...batches(parts, numberFor),
     restore: async (namespace, path, rev) =>
       storedFile(
@@ -175,9 +169,17 @@ function rangeOf({ tree }: Store, ns: number, path: string): Below {
 function batches(
   parts: Parts,
   numberFor: (namespace: string) => number,
-): Pick<Storage, 'createFolders' | 'removeAll' | 'relocateAll' | 'relocateTogether'> {
-  const { database, store, committer, reserve } = parts;
+): Pick<Storage, 'createFolders' | 'removeAll' | 'relocate' | 'relocateAll' | 'relocateTogether'> {
+  const { database, store, committer, reserve, relocations } = parts;
   const { directoryTag } = store;
+  const together: Storage['relocateTogether'] = async (namespace, entries, options) => {
+    try {
+      const moved = await relocations.together(numberFor(namespace), entries, options);
+      return moved.map((row) => storedOf(row, directoryTag));
+    } finally {
+      clearAway(parts);
+    }
+  };
   return {
     createFolders: async (namespace, paths, autorename) => {
       const ns = numberFor(namespace);
@@ -201,34 +203,50 @@ function batches(
       clearAway(parts);
       return removed;
     },
+    relocate: async (namespace, from, to, options) => {
+      const [moved] = await together(namespace, [{ from, to }], options);
+      if (!moved) throw new Error('a move has no outcome');
+      return moved;
+    },
     relocateAll: async (namespace, entries, options) => {
       const ns = numberFor(namespace);
-      return await inSteps(entries, (next) =>
-        committer.run((transaction) =>
-          eachInSavepoint(database, transaction, next, ({ from, to }) =>
-            storedOf(relocateEntry(store, transaction, ns, from, to, options), directoryTag),
-          ),
-        ),
-      );
+      try {
+        return await inSteps(entries, async (next) => {
+          const done = await committer.run((transaction) =>
+            eachInSavepoint(database, transaction, next, (pair) => {
+              const row = relocations.smallOne(transaction, ns, pair, options);
+              return row && storedOf(row, directoryTag);
+            }),
+          );
+          if (done.length > 0) return done;
+          const moved = await relocations.large(ns, next.slice(0, 1), options).catch(refusalOf);
+          return moved instanceof StorageError ? [moved] : moved.map((row) => storedOf(row, directoryTag));
+        });
+      } finally {
+        clearAway(parts);
+      }
     },
-    relocateTogether: async (namespace, entries, options) => {
-      const ns = numberFor(namespace);
-      return await committer.run((transaction) =>
-        relocateEntries(store, transaction, ns, entries, options).map((row) => storedOf(row, directoryTag)),
-      );
-    },
+    relocateTogether: together,
   };
 }
 
-/** Has what was removed cleared away in the background, if something was left. */
+/** The refusal that a call failed with. Throws any other failure. */
+function refusalOf(failure: unknown): StorageError {
+  if (failure instanceof StorageError) return failure;
+  throw failure;
+}
+
+/** Has what was removed, or moved, cleared away in the background, if something was left. */
 function clearAway(parts: Parts): void {
-  const { removals, graveyard } = parts.store;
-  if (!removals.isEmpty || !graveyard.isEmpty)
+  if (parts.reserve.isClosed) return;
+  const { stagings, removals, graveyard } = parts.store;
+  if (!stagings.isEmpty || !removals.isEmpty || !graveyard.isEmpty)
     parts.background.start('clearing away what was removed', tidyUp(parts));
 }
 
 /** Clears away what was removed, gives back its space, then keeps some for the next removal. */
 async function tidyUp({ store, reserve }: Parts): Promise<void> {
+  await store.stagings.work(reserve);
   await store.removals.work(reserve);
   await store.graveyard.work(reserve);
   if (!reserve.isClosed) await reserve.fill();
@@ -292,7 +310,10 @@ function namespacesOf(database: Database): {
   readonly number: (namespace: string) => number;
 } {
   const find = database.prepare<[string], { id: number; usedBytes: number; limitBytes: number }>(
-    'SELECT id, used_bytes AS usedBytes, limit_bytes AS limitBytes FROM namespace WHERE name = ?',
+    // Space that a large copy has taken shows once it is through.
+    `SELECT id, limit_bytes AS limitBytes,
+       used_bytes - (SELECT coalesce(sum(charged_bytes), 0) FROM staging WHERE ns = namespace.id) AS usedBytes
+     FROM namespace WHERE name = ?`,
   );
   const create = database.prepare<[string, number]>(
     `INSERT INTO namespace (name, limit_bytes) VALUES (?, ?)

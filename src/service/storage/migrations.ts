@@ -187,4 +187,44 @@ export const MIGRATIONS: readonly (string | ((database: Database, onProgress: Up
   `,
   // The words of names, and their symbols, which the index did not have at first.
   indexNames,
+  `
+  -- Rows that a large move or copy makes in steps, under reserved numbers: \`stagings.ts\`.
+  CREATE TABLE staging (
+    first INTEGER PRIMARY KEY,
+    last INTEGER NOT NULL,
+    ns INTEGER NOT NULL,
+    -- Its files are new ones, and count for the quota.
+    copies INTEGER NOT NULL,
+    -- Bytes that its rows have been charged for so far.
+    charged_bytes INTEGER NOT NULL DEFAULT 0,
+    -- Until then its rows are hidden.
+    published INTEGER NOT NULL DEFAULT 0,
+    -- Deletions at the places of its rows are gone up to this number.
+    at_number INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  -- The files live on elsewhere, and count there.
+  ALTER TABLE removal ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
+  -- An id is at two places while a move is under way: SQLite drops a UNIQUE only with its table.
+  CREATE TABLE entry_copy (
+    ns INTEGER NOT NULL,
+    parent TEXT NOT NULL,
+    name_key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL,
+    id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    -- NULL makes it a folder.
+    revision INTEGER REFERENCES revision,
+    returned INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (ns, parent, name_key)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO entry_copy SELECT ns, parent, name_key, name, path, id, seq, revision, returned FROM entry;
+  DROP TABLE entry;
+  ALTER TABLE entry_copy RENAME TO entry;
+  CREATE INDEX entry_change ON entry (ns, seq);
+  CREATE INDEX entry_child_change ON entry (ns, parent, seq);
+  CREATE INDEX entry_revision ON entry (revision);
+  CREATE INDEX entry_name ON entry (ns, name_key);
+  CREATE INDEX entry_id ON entry (id);
+  `,
 ];

@@ -23,7 +23,9 @@ import { Uploads } from './sessions/uploads.ts';
 import type { Storage } from './storage.ts';
 import { Listings } from './tree/listing.ts';
 import { NameIndex } from './tree/name-index.ts';
+import { Relocations } from './tree/relocations.ts';
 import { Removals } from './tree/removals.ts';
+import { Stagings } from './tree/stagings.ts';
 import { Tree } from './tree/tree.ts';
 import type { Store } from './tree/writes.ts';
 
@@ -40,6 +42,8 @@ export interface StorageOptions {
   readonly commitWaitMs?: number;
   /** Rows of removed trees that one transaction clears away, if not some hundreds. */
   readonly removedRowsMax?: number;
+  /** Rows of a large move or copy that one transaction makes, if not a hundred. A smaller one is made at once. */
+  readonly stagedRowsMax?: number;
 }
 
 /** Block files removed at once: few, so that they do not keep readers from the disk. */
@@ -62,13 +66,14 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     const store = {
       tree: new Tree(database, contents, names, removals, mintId),
       removals,
+      stagings: new Stagings(database, contents),
       contents,
       graveyard: new Graveyard(database, contents),
       directoryTag: settings.directoryTag,
     };
     const sessions = new Sessions(database, contents);
     const watchers = new Watchers();
-    const ticks = new Ticks(settings.tick, clock);
+    const ticks = new Ticks(settings.tick, clock, store.stagings.ranges);
     const background = new Background(log);
     const committed = ({ changes, orphans }: Transaction) => {
       watchers.notify(changes);
@@ -86,6 +91,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
         contents,
         sessions,
         removals,
+        stagings: store.stagings,
         graveyard: store.graveyard,
         names,
         retention: new Retention(database, reserve),
@@ -108,6 +114,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       reserve,
       names,
       listings: new Listings(database, store, cursors, ticks, watchers, clock),
+      relocations: new Relocations(store, committer, reserve, ticks, options.stagedRowsMax),
       uploads: new Uploads(database, store, files, sessions, committer, clock),
       endWaits: () => watchers.endAll(),
       background,
@@ -190,8 +197,9 @@ function makeSettings(database: Database): void {
   })();
 }
 
-/** Finishes removals that the last end of the storage cut off. */
-async function clearAway({ removals, graveyard }: Store, reserve: Reserve): Promise<void> {
+/** Finishes removals that the last end of the storage cut off, and takes back moves and copies. */
+async function clearAway({ stagings, removals, graveyard }: Store, reserve: Reserve): Promise<void> {
+  await stagings.work(reserve);
   await removals.work(reserve);
   await graveyard.work(reserve);
 }

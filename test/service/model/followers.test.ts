@@ -129,10 +129,10 @@ async function play(
   await Promise.all(asked);
 }
 
-test.each([200, 1])(
-  'a client that reads changes page by page knows the whole tree at the end, whatever comes and goes between two pages, with %i rows of a removed tree a transaction',
-  async (removedRowsMax) => {
-    const storage = await opened({ removedRowsMax });
+test.each([200, 3, 1])(
+  'a client that reads changes page by page knows the whole tree at the end, whatever comes and goes between two pages, with %i rows of a removed or relocated tree a transaction',
+  async (rowsMax) => {
+    const storage = await opened({ removedRowsMax: rowsMax, stagedRowsMax: rowsMax });
     await put(storage, FILE, 'text');
     const seed = process.env['DAVGATE_FAULT_SEED'];
     let runs = 0;

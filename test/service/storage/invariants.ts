@@ -5,14 +5,16 @@ import { Sqlite } from '../../../src/util/sqlite.ts';
 
 /** Queries that find nothing in a sound data directory, and what it would mean if they did. */
 const NOTHING: Record<string, string> = {
-  'a path is live and deleted': `SELECT parent, name_key FROM entry JOIN deletion USING (ns, parent, name_key)`,
+  'a path is live and deleted': `SELECT parent, name_key FROM entry JOIN deletion USING (ns, parent, name_key)
+    WHERE NOT EXISTS (SELECT 1 FROM staging WHERE entry.seq BETWEEN first AND last)`,
   'an entry has no folder': `
     SELECT path FROM entry WHERE parent <> '/' AND NOT EXISTS (
       SELECT 1 FROM entry AS folder WHERE folder.ns = entry.ns AND folder.revision IS NULL
         AND folder.parent || folder.name_key || '/' = entry.parent)
       AND NOT EXISTS (
         SELECT 1 FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
-          AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')`,
+          AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')
+      AND NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND entry.seq BETWEEN first AND last)`,
   'an entry differs from its revision': `
     SELECT entry.path FROM entry JOIN revision ON number = entry.revision
     WHERE entry.ns <> revision.ns OR entry.id <> revision.id OR entry.path <> revision.path OR entry.seq <> number`,
@@ -25,7 +27,12 @@ const NOTHING: Record<string, string> = {
   'the files of a content are counted wrongly': `
     SELECT ns, content FROM holding WHERE files <> (
       SELECT count(*) FROM entry JOIN revision ON number = entry.revision
-      WHERE revision.ns = holding.ns AND revision.content = holding.content)`,
+      WHERE revision.ns = holding.ns AND revision.content = holding.content
+        AND NOT EXISTS (
+          SELECT 1 FROM staging WHERE NOT copies AND NOT published AND entry.seq BETWEEN first AND last)
+        AND NOT EXISTS (
+          SELECT 1 FROM removal WHERE moved AND removal.ns = entry.ns AND removal.seq >= entry.seq
+            AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0'))`,
   'a content is held by nothing': `SELECT id FROM content WHERE id NOT IN (SELECT content FROM holding)`,
   'a block is needed by nothing': `
     SELECT id FROM block

@@ -64,7 +64,7 @@ test('a transaction clears away no more rows of a removed tree than it has room 
   if (!large) throw new Error('the folder is there');
   expect(count('entry')).toBe(1011);
 
-  tree.remove(transaction(100), large, { forever: false, lazily: true });
+  tree.remove(transaction(100), large, { forever: false, moved: false });
   expect([count('entry'), count('deletion')]).toEqual([910, 101]);
   expect(tree.find(1, { parent: '/large/9/', nameKey: '999' })).toBeUndefined();
   let steps = 0;

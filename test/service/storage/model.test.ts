@@ -49,14 +49,15 @@ type Change = Exclude<Step, { do: 'reopen' | 'follow' }>;
 
 test.each([
   [200, 'at once'],
+  [3, 'in steps'],
   [1, 'row by row, long after'],
 ])(
-  'random work comes out as in a model when %i rows of a removed tree go in a transaction: %s',
-  async (removedRowsMax) => {
+  'random work comes out as in a model when %i rows of a removed or relocated tree go in a transaction: %s',
+  async (rowsMax) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: STEPS_MAX / 2, maxLength: STEPS_MAX }), async (steps) => {
         const dataDirectory = await temporaryFolder();
-        const run = new Run(dataDirectory, removedRowsMax);
+        const run = new Run(dataDirectory, rowsMax);
         await run.open();
         for (const next of steps) await run.take(next);
         run.follow();
@@ -82,7 +83,7 @@ class Run {
 
   constructor(
     private readonly dataDirectory: string,
-    private readonly removedRowsMax: number,
+    private readonly rowsMax: number,
   ) {}
 
   get storage(): Storage {
@@ -96,7 +97,8 @@ class Run {
       clock: systemClock,
       log: silentLog,
       commitWaitMs: Number.POSITIVE_INFINITY,
-      removedRowsMax: this.removedRowsMax,
+      removedRowsMax: this.rowsMax,
+      stagedRowsMax: this.rowsMax,
     });
     this.storage.createNamespace(HOME, 2 ** 40);
     this.cursor ||= this.storage.latestCursor(OWNER, { path: '', recursive: true, includeDeleted: false });

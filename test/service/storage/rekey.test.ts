@@ -22,7 +22,7 @@ test.each(LETTERS)('a file named %s is found by the path_lower that its metadata
 function makeOld(dataDirectory: string): void {
   const old = new Sqlite(join(dataDirectory, 'storage.sqlite'));
   old.exec(`
-    ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE word; DROP INDEX entry_name; DROP INDEX deletion_name;
+    ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE staging; DROP TABLE word; DROP INDEX entry_name; DROP INDEX deletion_name;
     UPDATE entry SET parent = replace(parent, '/old/', '/j\u030c/'), name_key = iif(name_key = 'old', 'j\u030c', name_key),
       name = iif(name = 'old', 'J\u030c', name), path = replace(path, '/old', '/J\u030c');
     UPDATE revision SET parent = replace(parent, '/old/', '/j\u030c/'), name_key = iif(name_key = 'old', 'j\u030c', name_key),

@@ -19,20 +19,32 @@ interface Found {
 const AT = `(SELECT name FROM namespace WHERE id = ns) AS namespace, path`;
 const NOWHERE = 'NULL AS namespace, NULL AS path';
 
+/** A large move or copy put it there, which is not through, or whose traces are not cleared away. */
+const ARRIVED = 'EXISTS (SELECT 1 FROM staging WHERE entry.seq BETWEEN staging.first AND staging.last)';
+
+/** A file that is on its way, or has been moved: it counts at the other place. */
+const COUNTED_ELSEWHERE = `(
+  EXISTS (
+    SELECT 1 FROM staging WHERE NOT copies AND NOT published AND entry.seq BETWEEN staging.first AND staging.last)
+  OR EXISTS (
+    SELECT 1 FROM removal WHERE moved AND removal.ns = entry.ns AND removal.seq >= entry.seq
+      AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0'))`;
+
 /** An older program has not put all words there: the next start does. */
 const HAS_WORDS = '(SELECT user_version FROM pragma_user_version) >= 8';
 
 /** Queries that find nothing in a sound database, and what it means when they do. */
 const QUERIES: Readonly<Record<string, string>> = {
   'it is there and deleted at once': `SELECT ${AT.replace('ns)', 'entry.ns)').replace('path', 'entry.path')}
-    FROM entry JOIN deletion USING (ns, parent, name_key)`,
+    FROM entry JOIN deletion USING (ns, parent, name_key) WHERE NOT ${ARRIVED}`,
   'the folder that it is in is missing': `
     SELECT ${AT} FROM entry WHERE parent <> '/' AND NOT EXISTS (
       SELECT 1 FROM entry AS folder WHERE folder.ns = entry.ns AND folder.revision IS NULL
         AND folder.parent || folder.name_key || '/' = entry.parent)
       AND NOT EXISTS (
         SELECT 1 FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
-          AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')`,
+          AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')
+      AND NOT ${ARRIVED}`,
   'its revision is missing': `
     SELECT ${AT} FROM entry WHERE revision IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM revision WHERE number = entry.revision)`,
@@ -56,7 +68,8 @@ const QUERIES: Readonly<Record<string, string>> = {
   'its last change is later than any that was counted': `
     SELECT ${AT} FROM (SELECT ns, path, seq FROM entry UNION ALL SELECT ns, path, seq FROM deletion
       UNION ALL SELECT ns, path, number FROM revision)
-    WHERE seq > (SELECT value FROM setting WHERE name = 'tick')`,
+    WHERE seq > (SELECT value FROM setting WHERE name = 'tick')
+      AND NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND seq BETWEEN first AND last)`,
   'its blocks are not as many bytes as it has': `
     SELECT ${NOWHERE}, id AS content FROM content WHERE size <> (
       SELECT coalesce(sum(block.size), 0) FROM content_block JOIN block ON block.id = block
@@ -82,7 +95,7 @@ const QUERIES: Readonly<Record<string, string>> = {
       (SELECT path FROM revision WHERE revision.ns = holding.ns AND revision.content = holding.content LIMIT 1) AS path
     FROM holding WHERE files <> (
       SELECT count(*) FROM revision JOIN entry ON entry.revision = revision.number
-      WHERE revision.ns = holding.ns AND revision.content = holding.content)`,
+      WHERE revision.ns = holding.ns AND revision.content = holding.content AND NOT ${COUNTED_ELSEWHERE})`,
   'its used space is counted wrongly': `
     SELECT name AS namespace, '' AS path FROM namespace WHERE used_bytes <> (
       SELECT coalesce(sum(size * max(files, 1)), 0) FROM holding JOIN content ON content.id = content WHERE ns = namespace.id)`,

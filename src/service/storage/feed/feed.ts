@@ -5,6 +5,7 @@ import {
   type DeletionRow,
   type EntryRow,
   keyOf,
+  notStaged,
   SELECT_DELETION,
   SELECT_ENTRY,
 } from '../tree/tree-rows.ts';
@@ -113,11 +114,11 @@ export class Feed {
     return { rows, seq, hasMore: true };
   }
 
-  /** Whether anything the scope covers changed after number `since`. */
-  hasChanged({ ns, key, recursive }: FeedScope, since: number): boolean {
+  /** Whether anything the scope covers changed after number `since`, up to `latest`. */
+  hasChanged({ ns, key, recursive }: FeedScope, since: number, latest: number): boolean {
     const { from, to } = below(ns, key);
-    if (!recursive) return this.#sql.childChanged.get({ ns, from, since }) !== undefined;
-    return this.#sql.treeChanged.get({ ns, from, to, since }) !== undefined;
+    if (!recursive) return this.#sql.childChanged.get({ ns, from, since, latest }) !== undefined;
+    return this.#sql.treeChanged.get({ ns, from, to, since, latest }) !== undefined;
   }
 
   /** The next changes of the namespace, or of the folder alone when its children are all that is asked. */
@@ -193,13 +194,15 @@ function statements(database: Database) {
     childDeletionChanges: database.prepare<[ChildrenSince], DeletionRow>(
       `${SELECT_DELETION} WHERE ns = @ns AND parent = @from AND ${later}`,
     ),
-    childChanged: database.prepare<[{ ns: number; from: string; since: number }]>(
-      `SELECT 1 FROM entry WHERE ns = @ns AND parent = @from AND seq > @since
+    childChanged: database.prepare<[{ ns: number; from: string; since: number; latest: number }]>(
+      `SELECT 1 FROM entry
+         WHERE ns = @ns AND parent = @from AND seq > @since AND seq <= @latest AND ${notStaged('entry.seq')}
        UNION ALL SELECT 1 FROM deletion WHERE ns = @ns AND parent = @from AND seq > @since LIMIT 1`,
     ),
-    treeChanged: database.prepare<[{ ns: number; from: string; to: string; since: number }]>(
+    treeChanged: database.prepare<[{ ns: number; from: string; to: string; since: number; latest: number }]>(
       `SELECT 1 FROM entry INDEXED BY entry_change
-         WHERE ns = @ns AND seq > @since AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
+         WHERE ns = @ns AND seq > @since AND seq <= @latest AND ${notStaged('entry.seq')}
+           AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
        UNION ALL SELECT 1 FROM deletion INDEXED BY deletion_told
          WHERE ns = @ns AND NOT implied AND seq > @since AND (parent >= @from AND parent < @to OR parent || name_key || '/' = @from)
        LIMIT 1`,

@@ -7,12 +7,15 @@ import type { Clock } from '../../../util/clock.ts';
  */
 export class Ticks {
   #last: number;
+  #reserved: readonly NumberRange[];
 
   constructor(
     last: number,
     private readonly clock: Clock,
+    reserved: readonly NumberRange[] = [],
   ) {
     this.#last = last;
+    this.#reserved = reserved;
   }
 
   /** The last number that was given out. */
@@ -22,17 +25,44 @@ export class Ticks {
 
   /** A number above all before it, also when the clock was set back. */
   next(): number {
-    this.#last = Math.max(this.#last + 1, tickAt(this.clock.now()));
-    return this.#last;
+    let next = Math.max(this.#last + 1, tickAt(this.clock.now()));
+    for (const { first, last } of this.#reserved) if (next >= first && next <= last) next = last + 1;
+    this.#last = next;
+    return next;
   }
 
-  /** The first of `count` numbers in a row. */
-  take(count: number): number {
-    const first = this.next();
-    this.#last = first + Math.max(0, count - 1);
-    return first;
+  /** Numbers above all that will be given out in the next minute. `next` passes over them. */
+  reserve(count: number): NumberRange {
+    this.#reserved = this.#reserved.filter(({ last }) => last > this.#last);
+    const past = this.#reserved.map(({ last }) => last + 1);
+    const first = Math.max(this.#last + SPARE_NUMBERS, tickAt(this.clock.now() + RESERVE_MS), ...past);
+    const range = { first, last: first + count - 1 };
+    this.#reserved = [...this.#reserved, range];
+    return range;
+  }
+
+  /** Whether all numbers given out, and those of the next second, are below a range. */
+  isBelow({ first }: NumberRange): boolean {
+    return Math.max(this.#last, tickAt(this.clock.now())) + tickAt(1000) < first;
+  }
+
+  /** Counts the numbers of a range as given out. */
+  useUp({ last }: NumberRange): void {
+    this.#last = Math.max(this.#last, last);
   }
 }
+
+/** Numbers in a row, the last one included. */
+export interface NumberRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** How far reserved numbers are ahead of the clock: that long a large move or copy may take, ms. */
+const RESERVE_MS = 60_000;
+
+/** Numbers left below a reserved range when the numbers are ahead of the clock already. */
+const SPARE_NUMBERS = 4 * 1024 * 1000;
 
 /** The first number that can be given out at `ms`. */
 export function tickAt(ms: number): number {

@@ -10,6 +10,7 @@ import type { Sessions } from '../sessions/sessions.ts';
 import { StorageError } from '../storage.ts';
 import type { NameIndex } from '../tree/name-index.ts';
 import type { Removals } from '../tree/removals.ts';
+import type { Stagings } from '../tree/stagings.ts';
 import type { Retention } from './retention.ts';
 
 /** Contents looked at in one transaction for some that nothing holds. */
@@ -19,6 +20,7 @@ interface Parts {
   readonly contents: Contents;
   readonly sessions: Sessions;
   readonly removals: Removals;
+  readonly stagings: Stagings;
   readonly graveyard: Graveyard;
   readonly names: NameIndex;
   readonly retention: Retention;
@@ -58,7 +60,7 @@ export class Housekeeping {
   }
 
   async #tidy(): Promise<void> {
-    const { sessions, retention, removals, graveyard, names, reserve, clock } = this.parts;
+    const { sessions, retention, removals, stagings, graveyard, names, reserve, clock } = this.parts;
     try {
       await this.#while(
         () => sessions.hasExpired(clock.now()),
@@ -69,6 +71,7 @@ export class Housekeeping {
         (transaction) => retention.endDeletions(transaction),
       );
       await retention.endReplaced(clock.now());
+      await stagings.work(reserve);
       await removals.work(reserve);
       await graveyard.work(reserve);
       await this.#while(

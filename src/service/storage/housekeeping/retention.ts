@@ -102,7 +102,12 @@ function statements(database: Database) {
     revisionsAt: database.prepare<
       [ns: number, parent: string, nameKey: string, limit: number],
       { number: number }
-    >('SELECT number FROM revision WHERE ns = ? AND parent = ? AND name_key = ? ORDER BY number LIMIT ?'),
+    >(
+      // A large move or copy may have put a file there, and not have cleared the deletion away.
+      `SELECT number FROM revision WHERE ns = ? AND parent = ? AND name_key = ?
+         AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.revision = revision.number)
+       ORDER BY number LIMIT ?`,
+    ),
     forget: database.prepare<[ns: number, parent: string, nameKey: string]>(
       'UPDATE deletion SET forgotten = 1 WHERE ns = ? AND parent = ? AND name_key = ?',
     ),

@@ -118,7 +118,7 @@ export class Listings {
     if (state.after) return true;
     const row = state.key === '' ? undefined : this.store.tree.find(state.ns, splitKey(state.key));
     if (state.key !== '' && row?.revision !== null) return true;
-    const changed = this.#feed.hasChanged(state, this.#unchanged.get(cursor) ?? state.seq);
+    const changed = this.#feed.hasChanged(state, this.#unchanged.get(cursor) ?? state.seq, this.ticks.last);
     if (!changed) this.#unchanged.set(cursor, this.ticks.last);
     return changed;
   }
@@ -136,7 +136,7 @@ export class Listings {
     return {
       entries: rows.map((row) => this.#shown(row)),
       cursor: this.cursors.encode(owner, next ? { ...state, after: next } : through),
-      hasMore: next !== undefined || this.#feed.hasChanged(state, state.seq),
+      hasMore: next !== undefined || this.#feed.hasChanged(state, state.seq, this.ticks.last),
     };
   }
 

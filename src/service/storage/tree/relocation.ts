@@ -6,11 +6,23 @@ import { type EntryRow, keyOf } from './tree-rows.ts';
 import { freePlace, kindOf, type Store } from './writes.ts';
 
 /** Files and folders that one move or copy may take along (service-api.md §6.4). */
-const ENTRIES_MAX = 10_000;
+export const ENTRIES_MAX = 10_000;
 
-interface Options {
+export interface RelocationOptions {
   readonly copy: boolean;
   readonly autorename: boolean;
+}
+
+/** From where to where. */
+export interface Pair {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What is to be moved or copied, and where it goes; `undefined` when it stays as it is. */
+export interface Relocation {
+  readonly source: EntryRow;
+  readonly target: Place | undefined;
 }
 
 /** Moves or copies a file or a tree (service-api.md §9.3). Never overwrites. */
@@ -18,50 +30,48 @@ export function relocateEntry(
   store: Store,
   transaction: Transaction,
   ns: number,
-  from: string,
-  to: string,
-  options: Options,
+  pair: Pair,
+  options: RelocationOptions,
 ): EntryRow {
-  return relocate(store, transaction, ns, { from, to }, options, { entries: ENTRIES_MAX });
-}
-
-/** Moves or copies one after the other, together no more than one move may take along. */
-export function relocateEntries(
-  store: Store,
-  transaction: Transaction,
-  ns: number,
-  pairs: readonly { readonly from: string; readonly to: string }[],
-  options: Options,
-): EntryRow[] {
-  const room = { entries: ENTRIES_MAX };
-  return pairs.map((pair) => relocate(store, transaction, ns, pair, options, room));
-}
-
-/** Takes the entries that it moves from `room`. */
-function relocate(
-  store: Store,
-  transaction: Transaction,
-  ns: number,
-  { from, to }: { readonly from: string; readonly to: string },
-  options: Options,
-  room: { entries: number },
-): EntryRow {
-  const { tree } = store;
-  const source = sourceOf(store, ns, from);
-  const asked = tree.locate(ns, to, 'write');
-  if (!asked) throw malformed('write');
-  // The service does not change only the case of a name, and says it did.
-  if (!options.copy && asked.key === keyOf(source)) return source;
-  const target = targetOf(store, ns, source, asked, options);
-  const below = source.revision === null ? tree.entriesBelow(ns, keyOf(source), room.entries) : [];
-  room.entries -= 1 + (below?.length ?? 0);
-  if (!below || room.entries < 0) throw refused('too_many_files');
-  // Their ids go on elsewhere, so nothing of them may stay here.
-  if (!options.copy) tree.remove(transaction, source, { forever: false, lazily: false });
+  const { source, target } = planned(store, ns, pair, options);
+  if (!target) return source;
+  const below = source.revision === null ? [...store.tree.entriesBelow(ns, keyOf(source))].flat() : [];
+  if (!options.copy) store.tree.remove(transaction, source, { forever: false, moved: true });
   const moved = arrive(store, transaction, source, target, options.copy);
   for (const row of below) arrive(store, transaction, row, under(row, source, target), options.copy);
   transaction.changes.push({ ns, key: target.key, tree: true });
   return moved;
+}
+
+/** Whether pairs have together more than `max` files and folders to move or copy. */
+export function isLarge(store: Store, ns: number, pairs: readonly Pair[], max: number): boolean {
+  let entries = pairs.length;
+  for (const { from } of pairs) {
+    if (entries > max) return true;
+    const place = readable(() => store.tree.locate(ns, from, 'lookup'));
+    const source = place && store.tree.find(ns, place);
+    if (source?.revision !== null) continue;
+    for (const rows of store.tree.entriesBelow(ns, keyOf(source))) {
+      entries += rows.length;
+      if (entries > max) return true;
+    }
+  }
+  return entries > max;
+}
+
+/** What is to be done for a pair. Throws its refusals, before anything changes. */
+export function planned(
+  store: Store,
+  ns: number,
+  { from, to }: Pair,
+  options: RelocationOptions,
+): Relocation {
+  const source = sourceOf(store, ns, from);
+  const asked = store.tree.locate(ns, to, 'write');
+  if (!asked) throw malformed('write');
+  // The service does not change only the case of a name, and says it did.
+  if (!options.copy && asked.key === keyOf(source)) return { source, target: undefined };
+  return { source, target: targetOf(store, ns, source, asked, options) };
 }
 
 /** What is to be moved; failures speak of the `from` side. */
@@ -83,7 +93,7 @@ function targetOf(
   ns: number,
   source: EntryRow,
   asked: Place,
-  { copy, autorename }: Options,
+  { copy, autorename }: RelocationOptions,
 ): Place {
   const isFolder = source.revision === null;
   const isInside = asked.parent.startsWith(`${keyOf(source)}/`);
@@ -107,18 +117,28 @@ function arrive(
   const id = copy ? undefined : row.id;
   if (row.content === null || row.clientMs === null) return tree.putFolder(transaction, row.ns, place, id);
   const file = { content: row.content, clientMs: row.clientMs };
-  return tree.putFile(transaction, row.ns, place, id === undefined ? file : { ...file, id });
+  return tree.putFile(transaction, row.ns, place, id === undefined ? file : { ...file, id, moved: true });
 }
 
 /** The place of a descendant of `source` once that is `target`. */
-function under(row: EntryRow, source: EntryRow, target: Place): Place {
+export function under(row: EntryRow, source: EntryRow, target: Place): Place {
   const parent = target.key + row.parent.slice(keyOf(source).length);
   const names = [...target.names, ...row.path.slice(source.path.length + 1).split('/')];
   return sizeChecked({ parent, nameKey: row.nameKey, key: parent + row.nameKey, names });
 }
 
-function refused(
+export function refused(
   tag: 'cant_move_folder_into_itself' | 'duplicated_or_nested_paths' | 'too_many_files',
 ): StorageError {
   return new StorageError({ kind: 'relocation', tag });
+}
+
+/** The value of `look`; `undefined` when it is refused. */
+function readable<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (failure) {
+    if (failure instanceof StorageError) return undefined;
+    throw failure;
+  }
 }

@@ -16,7 +16,7 @@ export function removeEntry(
   const row = store.tree.find(ns, placeToRemove(store, ns, address));
   if (!row) throw notFound();
   checkRevision(store, row, parentRev);
-  store.tree.remove(transaction, row, { forever: false, lazily: true });
+  store.tree.remove(transaction, row, { forever: false, moved: false });
   return row;
 }
 
@@ -33,7 +33,7 @@ export function removeEntryForever(
   const row = tree.find(ns, place);
   if (!row && !tree.findDeletion(ns, place)) throw notFound();
   checkRevision(store, row, parentRev);
-  if (row) tree.remove(transaction, row, { forever: true, lazily: true });
+  if (row) tree.remove(transaction, row, { forever: true, moved: false });
   else tree.forget(transaction, ns, place);
   graveyard.step(transaction);
 }

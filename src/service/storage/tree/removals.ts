@@ -2,7 +2,7 @@ import type { Contents } from '../blocks/contents.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';
 import type { Database } from '../database.ts';
-import { below, type DeletionRow, type EntryRow } from './tree-rows.ts';
+import { below, type DeletionRow, type EntryRow, notStaged } from './tree-rows.ts';
 
 /** Rows that one step takes: some 20 ms, so that a large tree's end holds nobody up. */
 const STEP_ROWS = 200;
@@ -15,6 +15,8 @@ interface Removal {
   readonly deletedMs: number;
   /** The history goes too. */
   readonly forever: number;
+  /** The files live on elsewhere, and count there. */
+  readonly moved: number;
   /** What is cleared away now, of entries, deletions and revisions, and after which row to go on. */
   readonly phase: number;
   readonly atParent: string;
@@ -40,20 +42,18 @@ export class Removals {
   }
 
   /**
-   * Removes what is at a key and below it, as far as it was there up to number `seq`: `lazily` with as many rows as the
-   * transaction has room for, else with all of them.
+   * Removes what is at a key and below it, as far as it was there up to number `seq`. Clears as many rows away as the
+   * transaction has room for.
    */
   begin(
     transaction: Transaction,
     { ns, key, seq }: Pick<Removal, 'ns' | 'key' | 'seq'>,
-    how: { readonly forever: boolean; readonly lazily: boolean },
+    how: { readonly forever: boolean; readonly moved: boolean },
   ): void {
     const { nowMs: deletedMs } = transaction;
-    this.#sql.begin.run({ ns, key, seq, deletedMs, forever: how.forever ? 1 : 0, atParent: `${key}/` });
-    if (how.lazily) this.step(transaction);
-    else
-      for (let own = this.#sql.get.get(seq); own; own = this.#sql.get.get(seq))
-        this.#step(transaction, own, STEP_ROWS);
+    const [forever, moved] = [how.forever ? 1 : 0, how.moved ? 1 : 0];
+    this.#sql.begin.run({ ns, key, seq, deletedMs, forever, moved, atParent: `${key}/` });
+    this.step(transaction);
   }
 
   /** Clears some more rows away, as far as the transaction has room for it. */
@@ -106,9 +106,8 @@ export class Removals {
 
   #isFileForgotten({ ns, id }: { readonly ns: number; readonly id: string }): boolean {
     if (this.#sql.any.get(ns) === undefined) return false;
-    const entry = this.#sql.entryById.get(id);
-    if (entry && !this.ofEntry(entry)) return false;
-    const places = [...(entry ? [entry] : []), ...this.#sql.deletionsById.all(id)];
+    if (this.#lives(id)) return false;
+    const places = [...this.#sql.entriesById.all(id), ...this.#sql.deletionsById.all(id)];
     return places.some((place) => this.isForgotten(place, place.seq));
   }
 
@@ -128,15 +127,22 @@ export class Removals {
     if (removal) this.#bury(transaction, removal, row);
   }
 
+  /** The first removal of what was at a place when change number `seq` was made. */
   #covering(row: Placed, seq: number, forever: boolean): Removal | undefined {
     const { ns } = row;
     if (this.#sql.any.get(ns) === undefined) return undefined;
     const key = row.parent + row.nameKey;
+    let first: Removal | undefined;
     for (let end = key.length; end > 0; end = key.lastIndexOf('/', end - 1)) {
       const removal = this.#sql.covering.get({ ns, key: key.slice(0, end), seq, forever: forever ? 1 : 0 });
-      if (removal) return removal;
+      if (removal && (!first || removal.seq < first.seq)) first = removal;
     }
-    return undefined;
+    return first;
+  }
+
+  /** Whether a file or folder is somewhere now. */
+  #lives(id: string): boolean {
+    return this.#sql.entriesById.all(id).some((row) => !this.ofEntry(row));
   }
 
   async #work(reserve: Reserve): Promise<void> {
@@ -175,10 +181,10 @@ export class Removals {
     const forgotten = removal.forever || this.isForgotten(row, row.seq) ? 1 : 0;
     const deletion = { seq: transaction.ticks.next(), deletedMs: removal.deletedMs, forgotten };
     const content = this.#sql.contentAt.get({ ns, parent, nameKey })?.content;
-    if (content !== undefined) this.contents.dropFile(ns, content);
+    if (content !== undefined && !removal.moved) this.contents.dropFile(ns, content);
     this.#sql.putDeletion.run({ ns, parent, nameKey, ...deletion });
     this.#sql.dropEntry.run({ ns, parent, nameKey });
-    if (forgotten) this.#doomFile(row.id);
+    if (forgotten) this.#doomFile(transaction, row.id);
   }
 
   #deletions(transaction: Transaction, removal: Removal, limit: number): readonly Looked[] {
@@ -187,10 +193,7 @@ export class Removals {
     const top = window.nameKey === '' ? this.#sql.deletionAt.all(topOf(removal)) : [];
     for (const row of [...top, ...rows]) {
       if (row.forgotten || row.seq > removal.seq) continue;
-      const entry = this.#sql.entryById.get(row.id);
-      const other = entry && this.ofEntry(entry);
-      if (entry && other) this.#bury(transaction, other, entry);
-      if (!entry || other) this.#doomFile(row.id);
+      this.#doomFile(transaction, row.id);
       this.#sql.forget.run(row);
     }
     return rows;
@@ -204,8 +207,10 @@ export class Removals {
     return rows;
   }
 
-  /** The history of a file that lives nowhere any more, and where there was nothing else, its deletions. */
-  #doomFile(id: string): void {
+  /** The history of a file if it lives nowhere any more, and where there was nothing else, its deletions. */
+  #doomFile(transaction: Transaction, id: string): void {
+    if (this.#lives(id)) return;
+    for (const left of this.#sql.entriesById.all(id)) this.settle(transaction, left);
     for (const { number } of this.#sql.revisionsOf.all(id)) this.#doom(number);
     this.#sql.forgetFile.run(id);
   }
@@ -236,23 +241,22 @@ function statements(database: Database) {
   type Window = ReturnType<typeof windowOf>;
   type Row = Placed & { id: string; seq: number };
   const removal = `
-    SELECT seq, ns, key, deleted_ms AS deletedMs, forever, phase, at_parent AS atParent, at_name AS atName,
+    SELECT seq, ns, key, deleted_ms AS deletedMs, forever, moved, phase, at_parent AS atParent, at_name AS atName,
       at_number AS atNumber
     FROM removal`;
   const COLUMNS = 'ns, parent, name_key AS nameKey';
-  const window = (from: string, columns: string, position: string, order: string) =>
+  const window = (from: string, columns: string, position: string, order: string, more = '') =>
     `SELECT ${COLUMNS}, ${columns} FROM ${from}
-     WHERE ns = @ns AND ${position} AND parent < @to ORDER BY ${order} LIMIT @limit`;
+     WHERE ns = @ns AND ${position} AND parent < @to ${more} ORDER BY ${order} LIMIT @limit`;
   const at = 'ns = @ns AND parent = @parent AND name_key = @nameKey';
   return {
     begin: database.prepare<[Omit<Removal, 'phase' | 'atName' | 'atNumber'>]>(
-      `INSERT INTO removal (seq, ns, key, deleted_ms, forever, phase, at_parent, at_name, at_number)
-       VALUES (@seq, @ns, @key, @deletedMs, @forever, 0, @atParent, '', 0)`,
+      `INSERT INTO removal (seq, ns, key, deleted_ms, forever, moved, phase, at_parent, at_name, at_number)
+       VALUES (@seq, @ns, @key, @deletedMs, @forever, @moved, 0, @atParent, '', 0)`,
     ),
     goOn: database.prepare<[{ seq: number; phase: number; parent: string; nameKey: string; number: number }]>(
       `UPDATE removal SET phase = @phase, at_parent = @parent, at_name = @nameKey, at_number = @number WHERE seq = @seq`,
     ),
-    get: database.prepare<[number], Removal>(`${removal} WHERE seq = ?`),
     end: database.prepare<[number]>('DELETE FROM removal WHERE seq = ?'),
     first: database.prepare<[], Removal>(`${removal} ORDER BY seq LIMIT 1`),
     any: database.prepare<[number]>('SELECT 1 FROM removal WHERE ns = ? LIMIT 1'),
@@ -260,7 +264,13 @@ function statements(database: Database) {
       `${removal} WHERE ns = @ns AND key = @key AND seq >= @seq AND forever >= @forever ORDER BY seq LIMIT 1`,
     ),
     entries: database.prepare<[Window], Row>(
-      window('entry', 'id, seq', '(parent, name_key) > (@parent, @nameKey)', 'parent, name_key'),
+      window(
+        'entry',
+        'id, seq',
+        '(parent, name_key) > (@parent, @nameKey)',
+        'parent, name_key',
+        `AND ${notStaged('entry.seq')}`,
+      ),
     ),
     deletions: database.prepare<[Window], Row & { forgotten: number }>(
       window(
@@ -276,14 +286,19 @@ function statements(database: Database) {
         'number',
         '(parent, name_key, number) > (@parent, @nameKey, @number)',
         'parent, name_key, number',
+        `AND ${notStaged('revision.number')}`,
       ),
     ),
     deletionAt: database.prepare<[Placed], Row & { forgotten: number }>(
       `SELECT ${COLUMNS}, id, seq, forgotten FROM deletion WHERE ${at}`,
     ),
     revisionsAt: database.prepare<[Placed], { number: number }>(`SELECT number FROM revision WHERE ${at}`),
-    revisionsOf: database.prepare<[string], { number: number }>('SELECT number FROM revision WHERE id = ?'),
-    entryById: database.prepare<[string], Row>(`SELECT ${COLUMNS}, id, seq FROM entry WHERE id = ?`),
+    revisionsOf: database.prepare<[string], { number: number }>(
+      `SELECT number FROM revision WHERE id = ? AND ${notStaged('revision.number')}`,
+    ),
+    entriesById: database.prepare<[string], Row>(
+      `SELECT ${COLUMNS}, id, seq FROM entry WHERE id = ? AND ${notStaged('entry.seq')}`,
+    ),
     deletionsById: database.prepare<[string], Row>(
       `SELECT ${COLUMNS}, id, seq FROM deletion WHERE id = ? AND NOT forgotten`,
     ),

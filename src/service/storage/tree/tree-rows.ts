@@ -42,24 +42,35 @@ export interface RevisionRow extends Located {
   readonly serverMs: number;
 }
 
+/** The condition that a number is none of a large move or copy that is not through: its rows are hidden. */
+export function notStaged(number: string): string {
+  return `NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND ${number} BETWEEN staging.first AND staging.last)`;
+}
+
 /** A SELECT of `EntryRow`s; what follows is its WHERE clause, where `entry` is the table. */
 export const SELECT_ENTRY = `
   SELECT entry.ns, entry.parent, entry.name_key AS nameKey, entry.name, entry.path, entry.id, entry.seq,
     entry.revision, entry.returned, revision.content, content.hash, content.size AS sizeBytes,
     revision.client_ms AS clientMs, revision.server_ms AS serverMs
-  FROM entry
+  FROM (SELECT * FROM entry WHERE ${notStaged('entry.seq')}) AS entry
     LEFT JOIN revision ON revision.number = entry.revision
     LEFT JOIN content ON content.id = revision.content`;
 
 export const SELECT_DELETION = `
   SELECT ns, parent, name_key AS nameKey, name, path, id, seq, was_folder AS wasFolder, implied, forgotten,
     deleted_ms AS deletedMs
-  FROM deletion`;
+  FROM (
+    SELECT * FROM deletion WHERE NOT EXISTS (
+      -- What a large move or copy has put there: the deletion is about to be cleared away.
+      SELECT 1 FROM staging CROSS JOIN entry AS arrived ON arrived.ns = deletion.ns
+        AND arrived.parent = deletion.parent AND arrived.name_key = deletion.name_key
+      WHERE published AND arrived.seq BETWEEN staging.first AND staging.last)) AS deletion`;
 
 const SELECT_REVISION = `
   SELECT number, ns, parent, name_key AS nameKey, name, path, revision.id, content, content.hash,
     content.size AS sizeBytes, client_ms AS clientMs, server_ms AS serverMs
-  FROM revision JOIN content ON content.id = revision.content`;
+  FROM (SELECT * FROM revision WHERE ${notStaged('revision.number')}) AS revision
+    JOIN content ON content.id = revision.content`;
 
 /** The whole path's key: `path_lower` on the wire. */
 export function keyOf(row: { readonly parent: string; readonly nameKey: string }): string {
@@ -115,7 +126,10 @@ export function treeStatements(database: Database) {
     find: database.prepare<At, EntryRow>(
       `${SELECT_ENTRY} WHERE entry.ns = ? AND entry.parent = ? AND entry.name_key = ?`,
     ),
-    findById: database.prepare<[string], EntryRow>(`${SELECT_ENTRY} WHERE entry.id = ?`),
+    // While a move is cleared away its former place has the id too.
+    findById: database.prepare<[string], EntryRow>(
+      `${SELECT_ENTRY} WHERE entry.id = ? ORDER BY entry.seq DESC`,
+    ),
     findDeletion: database.prepare<At, DeletionRow>(
       `${SELECT_DELETION} WHERE ns = ? AND parent = ? AND name_key = ?`,
     ),

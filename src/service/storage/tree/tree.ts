@@ -15,7 +15,7 @@ import {
 } from './tree-rows.ts';
 
 /** Entries read at once. */
-const BELOW_ROWS = 1000;
+const BELOW_ROWS = 500;
 
 /** A file's content and what a commit says of it. */
 export interface NewFile {
@@ -23,6 +23,23 @@ export interface NewFile {
   readonly clientMs: number;
   /** The file keeps its id through overwriting, moving and restoring. */
   readonly id?: string;
+  /** It was moved: it is counted as a file already. */
+  readonly moved?: boolean;
+}
+
+interface NewEntry {
+  readonly path: string;
+  readonly id: string;
+  readonly seq: number;
+  readonly revision: number | null;
+}
+
+/** Where an entry of a large move or copy goes, and under which number. */
+export interface Arrival {
+  readonly place: Place;
+  readonly path: string;
+  readonly seq: number;
+  readonly copy: boolean;
 }
 
 /**
@@ -49,8 +66,7 @@ export class Tree {
 
   /** What lives under an id in this namespace: ids are unique over all of them. */
   findById(ns: number, id: string): EntryRow | undefined {
-    const row = this.#live(this.#sql.findById.get(id));
-    return row?.ns === ns ? row : undefined;
+    return this.#sql.findById.all(id).find((row) => row.ns === ns && this.#live(row));
   }
 
   /** What was deleted there and is not forgotten. */
@@ -65,7 +81,8 @@ export class Tree {
 
   /** Where a file or folder that is not live was last, unless it is forgotten. */
   findDeletionById(ns: number, id: string): DeletionRow | undefined {
-    const row = this.#taken(this.#sql.findById.get(id)) ?? this.#sql.findDeletionById.get(id);
+    const [left] = this.#sql.findById.all(id);
+    const row = this.#taken(left) ?? this.#sql.findDeletionById.get(id);
     return row?.ns === ns && !this.removals.isDeletionForgotten(row) ? row : undefined;
   }
 
@@ -112,6 +129,15 @@ export class Tree {
     return this.putFolder(transaction, ns, parentOf(place)).path;
   }
 
+  /** The path that something at `place` will have, with the parents that are there. Throws as `makeParents`. */
+  pathAt(ns: number, place: Place): string {
+    const name = place.names.at(-1);
+    if (place.parent === '/') return `/${name}`;
+    const parent = this.find(ns, parentOf(place));
+    if (parent && parent.revision !== null) throw conflict('file_ancestor');
+    return `${parent?.path ?? this.pathAt(ns, parentOf(place))}/${name}`;
+  }
+
   /** Makes a folder, and its parents, where nothing is. */
   putFolder(transaction: Transaction, ns: number, place: Place, id = this.mintId()): EntryRow {
     const path = `${this.makeParents(transaction, ns, place)}/${place.names.at(-1)}`;
@@ -124,42 +150,41 @@ export class Tree {
     const path = existing?.path ?? `${this.makeParents(transaction, ns, place)}/${place.names.at(-1)}`;
     const number = transaction.ticks.next();
     const id = existing?.id ?? file.id ?? this.mintId();
-    const { parent, nameKey } = place;
-    const { content, clientMs } = file;
-    const serverMs = transaction.nowMs;
     if (existing?.content) this.contents.dropFile(ns, existing.content);
-    this.contents.hold(ns, content);
-    this.contents.addFile(ns, content);
-    this.#sql.addRevision.run({
-      number,
-      ns,
-      parent,
-      nameKey,
-      name: nameIn(path),
-      path,
-      id,
-      content,
-      clientMs,
-      serverMs,
-    });
+    this.#addRevision(transaction, ns, place, { ...file, id, path, number });
     return this.#put(transaction, ns, place, { path, id, seq: number, revision: number });
   }
 
   /**
-   * Moves the live entry and all below it to the deletions; the history stays, or is gone `forever`. Of a large tree most
-   * goes `lazily`: it is gone for everybody at once, and its rows are cleared away later.
+   * Puts an entry of a tree that is moved or copied at its new place, unless something is there: whether it did. It is
+   * hidden until its staging is published.
+   */
+  stage(transaction: Transaction, row: EntryRow, { place, path, seq, copy }: Arrival): boolean {
+    const { ns, content, clientMs } = row;
+    if (this.find(ns, place)) return false;
+    const id = copy ? this.mintId() : row.id;
+    const isFile = content !== null && clientMs !== null;
+    if (isFile)
+      this.#addRevision(transaction, ns, place, { content, clientMs, moved: !copy, id, path, number: seq });
+    this.#putRow(transaction, ns, place, { path, id, seq, revision: isFile ? seq : null });
+    return true;
+  }
+
+  /**
+   * Moves the live entry and all below it to the deletions; the history stays, or is gone `forever`. A tree is gone for
+   * everybody at once, and its rows are cleared away later. With `moved` its files live on, and count, elsewhere.
    */
   remove(
     transaction: Transaction,
     row: EntryRow,
-    how: { readonly forever: boolean; readonly lazily: boolean },
+    how: { readonly forever: boolean; readonly moved: boolean },
   ): void {
     const { ns, parent, nameKey } = row;
     const seq = transaction.ticks.next();
     const key = keyOf(row);
     this.#sql.putDeletion.run({ ns, parent, nameKey, seq, deletedMs: transaction.nowMs });
     this.#sql.drop.run(ns, parent, nameKey);
-    if (row.content !== null) this.contents.dropFile(ns, row.content);
+    if (row.content !== null && !how.moved) this.contents.dropFile(ns, row.content);
     if (row.revision === null || how.forever) this.removals.begin(transaction, { ns, key, seq }, how);
     transaction.changes.push({ ns, key, tree: row.revision === null });
   }
@@ -169,21 +194,19 @@ export class Tree {
     this.removals.begin(
       transaction,
       { ns, key, seq: transaction.ticks.next() },
-      { forever: true, lazily: true },
+      { forever: true, moved: false },
     );
   }
 
-  /** The live entries below a key, parents before their children; `undefined` if there are more than `max`. */
-  entriesBelow(ns: number, key: string, max: number): EntryRow[] | undefined {
+  /** The live entries below a key, parents before their children, in pieces: between two of them the tree may change. */
+  *entriesBelow(ns: number, key: string): Generator<readonly EntryRow[], void, undefined> {
     const { from: parent, to } = below(ns, key);
-    const entries: EntryRow[] = [];
     let after = { parent, nameKey: '' };
     for (;;) {
       const rows = this.#sql.below.all({ ns, to, ...after, limit: BELOW_ROWS });
-      for (const row of rows) if (!this.removals.ofEntry(row)) entries.push(row);
-      if (entries.length > max) return undefined;
+      yield rows.filter((row) => !this.removals.ofEntry(row));
       const last = rows.at(-1);
-      if (rows.length < BELOW_ROWS || !last) return entries;
+      if (rows.length < BELOW_ROWS || !last) return;
       after = last;
     }
   }
@@ -211,28 +234,34 @@ export class Tree {
     return row && this.removals.asDeletion(row);
   }
 
-  #put(
-    transaction: Transaction,
-    ns: number,
-    place: Place,
-    entry: {
-      readonly path: string;
-      readonly id: string;
-      readonly seq: number;
-      readonly revision: number | null;
-    },
-  ): EntryRow {
-    const { parent, nameKey } = place;
-    // A row that a removal left has to go, as places and ids are unique.
-    for (const left of [this.#sql.find.get(ns, parent, nameKey), this.#sql.findById.get(entry.id)])
-      if (left) this.removals.settle(transaction, left);
-    this.names.add(ns, nameKey);
-    this.#sql.put.run({ ns, parent, nameKey, name: nameIn(entry.path), ...entry });
-    this.#sql.dropDeletion.run(ns, parent, nameKey);
+  #put(transaction: Transaction, ns: number, place: Place, entry: NewEntry): EntryRow {
+    this.#putRow(transaction, ns, place, entry);
+    this.#sql.dropDeletion.run(ns, place.parent, place.nameKey);
     transaction.changes.push({ ns, key: place.key, tree: false });
     const row = this.find(ns, place);
     if (!row) throw new Error('an entry is gone right after it was written');
     return row;
+  }
+
+  #putRow(transaction: Transaction, ns: number, { parent, nameKey }: Place, entry: NewEntry): void {
+    // A row that a removal left has to go, as places are unique; so has one of the same file, to be told once.
+    const left = [this.#sql.find.get(ns, parent, nameKey), ...this.#sql.findById.all(entry.id)];
+    for (const row of left) if (row) this.removals.settle(transaction, row);
+    this.names.add(ns, nameKey);
+    this.#sql.put.run({ ns, parent, nameKey, name: nameIn(entry.path), ...entry });
+  }
+
+  #addRevision(
+    { nowMs: serverMs }: Transaction,
+    ns: number,
+    { parent, nameKey }: Place,
+    file: NewFile & { readonly id: string; readonly path: string; readonly number: number },
+  ): void {
+    const { content, clientMs, moved, id, path, number } = file;
+    this.contents.hold(ns, content);
+    if (!moved) this.contents.addFile(ns, content);
+    const name = nameIn(path);
+    this.#sql.addRevision.run({ number, ns, parent, nameKey, name, path, id, content, clientMs, serverMs });
   }
 }
 

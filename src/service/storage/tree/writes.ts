@@ -8,6 +8,7 @@ import { numberOf } from '../feed/ticks.ts';
 import type { Commit } from '../storage.ts';
 import { alternatives, malformed, type Place, renamed } from './names.ts';
 import type { Removals } from './removals.ts';
+import type { Stagings } from './stagings.ts';
 import type { Tree } from './tree.ts';
 import type { EntryRow } from './tree-rows.ts';
 
@@ -16,6 +17,7 @@ export interface Store {
   readonly tree: Tree;
   readonly contents: Contents;
   readonly removals: Removals;
+  readonly stagings: Stagings;
   readonly graveyard: Graveyard;
   /** The last digits of every rev of this data directory. */
   readonly directoryTag: string;

@@ -1,0 +1,201 @@
+import type { Contents } from '../blocks/contents.ts';
+import type { Reserve } from '../blocks/reserve.ts';
+import type { Transaction } from '../committer.ts';
+import type { Database } from '../database.ts';
+import type { NumberRange } from '../feed/ticks.ts';
+import { notStaged } from './tree-rows.ts';
+
+/** Rows that one step clears away: some 20 ms. */
+const STEP_ROWS = 200;
+
+interface Staging extends NumberRange {
+  readonly ns: number;
+  readonly copies: number;
+  readonly published: number;
+  readonly atNumber: number;
+}
+
+/**
+ * Large moves and copies on their way. Their rows are made in the tables where they belong, in many small transactions,
+ * under numbers from a range that is reserved above all that will be given out meanwhile. Rows with such numbers are
+ * hidden from everybody (`notStaged`), until one change publishes them all: it moves the last number given out to the end
+ * of the range, and readers of the feed meet them as the newest changes.
+ *
+ * Rows of a staging that was given up, also by a crash, are cleared away step by step, and so are the deletions at the
+ * places of a published one. (To move a folder by one row, rows would have to know their folder by a number. Listings,
+ * changes, search and history are ranges of paths, and clients are told each file that moved as a change of its own: so a
+ * move has as many rows to write in any case.)
+ */
+export class Stagings {
+  readonly #sql: ReturnType<typeof statements>;
+  /** The staging that is being filled. */
+  #current: number | undefined;
+  #working: Promise<void> | undefined;
+
+  constructor(
+    database: Database,
+    private readonly contents: Contents,
+  ) {
+    this.#sql = statements(database);
+  }
+
+  /** The numbers of those that are hidden: no change may have them. */
+  get ranges(): NumberRange[] {
+    return this.#sql.hidden.all();
+  }
+
+  /** Fills a staging with `fill`. What it does not publish is to be cleared away. */
+  async filling<T>({ first }: NumberRange, fill: () => Promise<T>): Promise<T> {
+    this.#current = first;
+    try {
+      return await fill();
+    } finally {
+      this.#current = undefined;
+    }
+  }
+
+  begin(ns: number, range: NumberRange, copy: boolean): void {
+    this.#sql.begin.run({ ns, first: range.first, last: range.last, copies: copy ? 1 : 0 });
+  }
+
+  /** Makes a change to its rows, and notes how many more bytes that charges the namespace for. */
+  charging<T>(ns: number, { first }: NumberRange, change: () => T): T {
+    const before = this.#sql.usedBytes.get(ns)?.usedBytes ?? 0;
+    const result = change();
+    const after = this.#sql.usedBytes.get(ns)?.usedBytes ?? 0;
+    if (after !== before) this.#sql.charge.run(after - before, first);
+    return result;
+  }
+
+  /** How many of its rows are there: others may have come to their places. */
+  count(ns: number, { first, last }: NumberRange): number {
+    return this.#sql.count.get(ns, first, last)?.rows ?? 0;
+  }
+
+  /** Keys of what changed in a namespace after number `since`, up to `latest`; they may be many. */
+  changes(ns: number, since: number, latest: number): IterableIterator<{ readonly key: string }> {
+    return this.#sql.changes.iterate({ ns, since, latest });
+  }
+
+  publish({ first }: NumberRange): void {
+    this.#sql.publish.run(first);
+  }
+
+  /** Whether nothing is to be cleared away. */
+  get isEmpty(): boolean {
+    return this.#next() === undefined;
+  }
+
+  /** Clears away until nothing is left or the storage is closed; the next start goes on. */
+  work(reserve: Reserve): Promise<void> {
+    this.#working ??= this.#work(reserve).finally(() => {
+      this.#working = undefined;
+    });
+    return this.#working;
+  }
+
+  async #work(reserve: Reserve): Promise<void> {
+    while (!reserve.isClosed && !this.isEmpty) await reserve.commit((transaction) => this.step(transaction));
+  }
+
+  /** Clears some more rows away, as far as the transaction has room for it. */
+  step(transaction: Transaction): void {
+    const { room } = transaction;
+    for (let next = this.#next(); next && room.rows > 0; next = this.#next()) {
+      const limit = Math.min(STEP_ROWS, room.rows);
+      const rows = next.published
+        ? this.#dropDeletions(next, limit)
+        : this.#dropRows(transaction, next, limit);
+      if (rows < limit) this.#sql.end.run(next.first);
+      room.rows -= Math.max(1, rows);
+    }
+  }
+
+  #next(): Staging | undefined {
+    return this.#sql.next.get(this.#current ?? -1);
+  }
+
+  /** Drops deletions at the places of what was published. */
+  #dropDeletions({ ns, first, last, atNumber }: Staging, limit: number): number {
+    const rows = this.#sql.arrived.all({ ns, first: Math.max(first, atNumber + 1), last, limit });
+    for (const row of rows) this.#sql.dropDeletion.run(row);
+    const end = rows.at(-1);
+    if (end) this.#sql.goOn.run(end.seq, first);
+    return rows.length;
+  }
+
+  /** Drops rows of what was given up: entries first, as they refer to revisions. */
+  #dropRows(transaction: Transaction, staging: Staging, limit: number): number {
+    const { ns, first, last, copies } = staging;
+    const entries = this.#sql.arrived.all({ ns, first, last, limit });
+    for (const row of entries) this.#sql.dropEntry.run(row);
+    const revisions = this.#sql.revisions.all(first, last, limit - entries.length);
+    this.charging(ns, staging, () => {
+      for (const { number, content } of revisions) {
+        this.#sql.dropRevision.run(number);
+        if (copies) this.contents.dropFile(ns, content);
+        this.contents.letGo(transaction, ns, content);
+      }
+    });
+    return entries.length + revisions.length;
+  }
+}
+
+interface Placed {
+  readonly ns: number;
+  readonly parent: string;
+  readonly nameKey: string;
+}
+
+/** Prepared statements over stagings and their rows. */
+function statements(database: Database) {
+  const at = 'ns = @ns AND parent = @parent AND name_key = @nameKey';
+  return {
+    begin: database.prepare<[NumberRange & { ns: number; copies: number }]>(
+      'INSERT INTO staging (first, last, ns, copies) VALUES (@first, @last, @ns, @copies)',
+    ),
+    publish: database.prepare<[number]>(
+      'UPDATE staging SET published = 1, charged_bytes = 0 WHERE first = ?',
+    ),
+    charge: database.prepare<[bytes: number, first: number]>(
+      'UPDATE staging SET charged_bytes = charged_bytes + ? WHERE first = ?',
+    ),
+    goOn: database.prepare<[number: number, first: number]>(
+      'UPDATE staging SET at_number = ? WHERE first = ?',
+    ),
+    end: database.prepare<[number]>('DELETE FROM staging WHERE first = ?'),
+    hidden: database.prepare<[], NumberRange>(
+      'SELECT first, last FROM staging WHERE NOT published ORDER BY first',
+    ),
+    next: database.prepare<[except: number], Staging>(
+      `SELECT first, last, ns, copies, published, at_number AS atNumber FROM staging WHERE first <> ?
+       ORDER BY first LIMIT 1`,
+    ),
+    usedBytes: database.prepare<[number], { usedBytes: number }>(
+      'SELECT used_bytes AS usedBytes FROM namespace WHERE id = ?',
+    ),
+    count: database.prepare<[ns: number, first: number, last: number], { rows: number }>(
+      'SELECT count(*) AS rows FROM entry INDEXED BY entry_change WHERE ns = ? AND seq BETWEEN ? AND ?',
+    ),
+    arrived: database.prepare<
+      [{ ns: number; first: number; last: number; limit: number }],
+      Placed & { readonly seq: number }
+    >(
+      `SELECT ns, parent, name_key AS nameKey, seq FROM entry INDEXED BY entry_change
+       WHERE ns = @ns AND seq BETWEEN @first AND @last ORDER BY seq LIMIT @limit`,
+    ),
+    revisions: database.prepare<
+      [first: number, last: number, limit: number],
+      { number: number; content: number }
+    >('SELECT number, content FROM revision WHERE number BETWEEN ? AND ? ORDER BY number LIMIT ?'),
+    changes: database.prepare<[{ ns: number; since: number; latest: number }], { readonly key: string }>(
+      `SELECT parent || name_key AS key FROM entry INDEXED BY entry_change
+         WHERE ns = @ns AND seq > @since AND seq <= @latest AND ${notStaged('entry.seq')}
+       UNION ALL SELECT parent || name_key FROM deletion INDEXED BY deletion_told
+         WHERE ns = @ns AND NOT implied AND seq > @since AND seq <= @latest`,
+    ),
+    dropEntry: database.prepare<[Placed]>(`DELETE FROM entry WHERE ${at}`),
+    dropDeletion: database.prepare<[Placed]>(`DELETE FROM deletion WHERE ${at}`),
+    dropRevision: database.prepare<[number]>('DELETE FROM revision WHERE number = ?'),
+  };
+}

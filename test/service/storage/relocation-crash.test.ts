@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openStorage } from '../../../src/service/storage/open.ts';
+import type { Storage } from '../../../src/service/storage/storage.ts';
+import { systemClock } from '../../../src/util/clock.ts';
+import { silentLog } from '../../../src/util/log.ts';
+import { type Compiled, compile } from '../../support/compiled.ts';
+import { randomOf } from './crash-content.mjs';
+import { expectSound } from './invariants.ts';
+import { HOME, OWNER, put, temporaryFolder } from './opened.ts';
+
+const KILLS = 25;
+const LOAD = fileURLToPath(new URL('./relocation-load.mjs', import.meta.url));
+const FILES = 150;
+
+/** Turns of the victim's event loop before its kill: some calls, or a part of one. */
+const TURNS_MAX = 200;
+
+let compiled: Compiled;
+beforeAll(() => {
+  compiled = compile('service/storage/open.ts');
+});
+afterAll(() => compiled.remove());
+
+test(`${KILLS} kills during large moves and copies leave all of each or nothing`, async () => {
+  const seed = Date.now() % 1_000_000;
+  process.stdout.write(`relocation crash test: seed ${seed}\n`);
+  const random = randomOf(seed);
+  const dataDirectory = await temporaryFolder();
+  const first = await open(dataDirectory);
+  first.createNamespace(HOME, 2 ** 40);
+  await Promise.all(
+    Array.from({ length: FILES }, (_, index) => put(first, `/one/below/${index}`, `${index % 3}`)),
+  );
+  const ids = idsOf(first).get('one');
+  await first.close();
+  let place = 'one';
+  for (let round = 0; round < KILLS; round++) {
+    const done = await killedAtWork(dataDirectory, random(TURNS_MAX));
+    const storage = await open(dataDirectory);
+    const found = idsOf(storage);
+    const folder = found.has('one') ? 'one' : 'two';
+    const moved =
+      done
+        .filter((path) => path !== '/copy')
+        .at(-1)
+        ?.slice(1) ?? place;
+    // The last that was acknowledged, or the one after it.
+    if (found.has('copy')) expect(found.get('copy')?.length).toBe(FILES + 2);
+    expect([...found.keys()].filter((name) => name !== 'copy')).toEqual([folder]);
+    expect(found.get(folder)).toEqual(ids);
+    if (done.at(-1) !== '/copy') expect(found.has('copy') || folder === moved).toBe(true);
+    place = folder;
+    if (found.has('copy')) await storage.removeForever(HOME, '/copy');
+    await storage.tidy();
+    expect(idsOf(storage).get(folder)).toEqual(ids);
+    await storage.close();
+    expectSound(dataDirectory);
+  }
+});
+
+function open(dataDirectory: string): Promise<Storage> {
+  const commitWaitMs = Number.POSITIVE_INFINITY;
+  return openStorage({ dataDirectory, clock: systemClock, log: silentLog, commitWaitMs, removedRowsMax: 10 });
+}
+
+/** The ids of all that is there, by the name of the folder at the top. */
+function idsOf(storage: Storage): Map<string, string[]> {
+  const ids = new Map<string, string[]>();
+  const scope = { path: '', recursive: true, includeDeleted: false };
+  for (let page = storage.list(OWNER, scope, 2000); ; page = storage.listContinue(OWNER, page.cursor)) {
+    for (const entry of page.entries) {
+      if (entry.kind === 'deleted') continue;
+      const top = entry.pathLower.split('/')[1] ?? '';
+      ids.set(top, [...(ids.get(top) ?? []), entry.id].sort());
+    }
+    if (!page.hasMore) return ids;
+  }
+}
+
+/** Kills a victim after so many turns; the targets of the calls that were acknowledged. */
+async function killedAtWork(dataDirectory: string, turns: number): Promise<string[]> {
+  const clockUrl = new URL('../../util/clock.js', compiled.url).href;
+  const victim = spawn(process.execPath, [LOAD, compiled.url, clockUrl, dataDirectory], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let complaint = '';
+  victim.stderr.on('data', (chunk: Buffer) => {
+    complaint += chunk;
+  });
+  const done: string[] = [];
+  let heard = 0;
+  const closed = once(victim, 'close');
+  createInterface({ input: victim.stdout }).on('line', (text) => {
+    const line = JSON.parse(text) as { readonly done?: string };
+    if (line.done) done.push(line.done);
+    if (heard++ === turns) victim.kill('SIGKILL');
+  });
+  const [, signal] = (await closed) as [number | null, string | null];
+  expect([signal, complaint]).toEqual(['SIGKILL', '']);
+  return done;
+}
