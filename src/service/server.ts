@@ -29,7 +29,7 @@ import { Previews } from './previews/previews.ts';
 import type { Rooms } from './route.ts';
 import { WebFiles, type WebFilesOptions } from './save-url/web-files.ts';
 import { searchesOf } from './search/searches.ts';
-import { openStorage } from './storage/open.ts';
+import { openStorage, type StorageOptions } from './storage/open.ts';
 import type { Storage } from './storage/storage.ts';
 import { tagsIn } from './tags.ts';
 
@@ -56,6 +56,8 @@ export interface ServiceOptions {
   readonly trustedProxies?: Networks;
   /** How long a commit may wait for those before it; a second if left out, as at the real service. */
   readonly commitWaitMs?: number;
+  /** Rows of large moves, copies and removals that one transaction takes, where that differs from the default. */
+  readonly steps?: Pick<StorageOptions, 'stagedRowsMax' | 'removedRowsMax'>;
   /** Where save_url may fetch files from, beside the public Internet. */
   readonly webFiles?: WebFilesOptions;
   /** The built program that renders previews, if it is not beside this module. */
@@ -107,7 +109,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { dataDirectory, clock, log, commitWaitMs } = options;
   const faults = new Faults(options.faults ?? {}, clock);
   const waiting = commitWaitMs === undefined ? {} : { commitWaitMs };
-  const storage = await openStorage({ dataDirectory, clock, log, ...waiting });
+  const storage = await openStorage({ dataDirectory, clock, log, ...waiting, ...options.steps });
   try {
     return await serve(options, storage, faults);
   } catch (error) {

@@ -136,6 +136,12 @@ describe('a row', () => {
 
   test.each([
     [
+      'with the id of another one',
+      `UPDATE revision SET id = (SELECT id FROM entry WHERE name = 'photos') WHERE name = 'small.txt';
+       UPDATE entry SET id = (SELECT id FROM entry WHERE name = 'photos') WHERE name = 'small.txt'`,
+      () => at('/photos', 'something else has its id too'),
+    ],
+    [
       'of a folder that is missing',
       `DELETE FROM entry WHERE name = 'photos'`,
       () => at('/photos/Large.jpg', 'the folder that it is in is missing'),

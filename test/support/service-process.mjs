@@ -2,7 +2,7 @@
  * The storage service in a process of its own, to be killed or measured. Says on standard output where it is, and
  * what it has used whenever its parent asks.
  */
-const [, , serverUrl, clockUrl, dataDirectory] = process.argv;
+const [, , serverUrl, clockUrl, dataDirectory, steps] = process.argv;
 const { startService } = await import(serverUrl);
 const { systemClock } = await import(clockUrl);
 const complain = (event, fields) => process.stderr.write(`${event} ${JSON.stringify(fields)}\n`);
@@ -12,6 +12,7 @@ const service = await startService({
   clock: systemClock,
   // On a busy machine no commit is refused for having waited too long.
   commitWaitMs: Number.POSITIVE_INFINITY,
+  steps: JSON.parse(steps),
   // Thousands of clients of a test have one address.
   limits: { connectionsPerAddressMax: Number.POSITIVE_INFINITY },
   // Links keep their address though the port changes.

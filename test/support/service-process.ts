@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { ServiceOptions } from '../../src/service/server.ts';
 
 export interface Usage {
   /** Since the process began. */
@@ -20,12 +21,15 @@ export class ServiceProcess {
     /** `service/server.js`, compiled. */
     private readonly serverUrl: string,
     private readonly dataDirectory: string,
+    /** Rows of large moves, copies and removals that one transaction takes. */
+    private readonly steps: ServiceOptions['steps'] = {},
   ) {}
 
   async start(): Promise<void> {
     const clockUrl = new URL('../util/clock.js', this.serverUrl).href;
     const program = fileURLToPath(new URL('./service-process.mjs', import.meta.url));
-    const child = spawn(process.execPath, [program, this.serverUrl, clockUrl, this.dataDirectory], {
+    const steps = JSON.stringify(this.steps);
+    const child = spawn(process.execPath, [program, this.serverUrl, clockUrl, this.dataDirectory, steps], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     this.#child = child;

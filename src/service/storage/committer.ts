@@ -144,11 +144,14 @@ export class Committer {
       changes,
       orphans: [],
     };
+    const tickBefore = this.ticks.last;
     let answers: (() => void)[];
     try {
       answers = this.#transact(batch, transaction);
     } catch (failure) {
       if (this.database.inTransaction) this.database.exec('ROLLBACK');
+      // Cursors must not get ahead of what the database knows: after a crash they would pass over changes.
+      this.ticks.takeBack(tickBefore);
       // One that does not fit on the disk must not take the others with it.
       if (batch.length > 1) for (const waiting of batch) this.#commit([waiting], nowMs);
       else batch[0]?.reject(asRefusal(failure));

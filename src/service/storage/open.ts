@@ -42,7 +42,7 @@ export interface StorageOptions {
   readonly commitWaitMs?: number;
   /** Rows of removed trees that one transaction clears away, if not some hundreds. */
   readonly removedRowsMax?: number;
-  /** Rows of a large move or copy that one transaction makes, if not a hundred. A smaller one is made at once. */
+  /** Rows of a large move or copy that one transaction makes, if not fifty. A smaller one is made at once. */
   readonly stagedRowsMax?: number;
 }
 
@@ -114,7 +114,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       reserve,
       names,
       listings: new Listings(database, store, cursors, ticks, watchers, clock),
-      relocations: new Relocations(store, committer, reserve, ticks, options.stagedRowsMax),
+      relocations: new Relocations(store, committer, reserve, ticks, clock, options.stagedRowsMax),
       uploads: new Uploads(database, store, files, sessions, committer, clock),
       endWaits: () => watchers.endAll(),
       background,

@@ -282,6 +282,10 @@ export interface Storage {
   remove(namespace: string, address: string, parentRev?: string): Promise<Stored>;
   /** Also the history, and what was removed before. */
   removeForever(namespace: string, address: string, parentRev?: string): Promise<void>;
+  /**
+   * A large one is made in steps that nobody sees before the last, after any other. Throws `too_many_write_operations` when
+   * it has waited too long for others, or its folder never rests.
+   */
   relocate(
     namespace: string,
     from: string,
@@ -308,7 +312,8 @@ export interface Storage {
   ): Promise<readonly Outcome<Stored>[]>;
   /**
    * Likewise, but all of them in one change or none: throws the refusal of the first that is refused. Together they may
-   * take along as many entries as one `relocate`.
+   * take along as many entries as one `relocate`. Throws `duplicated_or_nested_paths` when they are many and one needs or
+   * changes what another one changes.
    */
   relocateTogether(
     namespace: string,

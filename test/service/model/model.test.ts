@@ -25,7 +25,8 @@ let victim: ServiceProcess;
 beforeAll(async () => {
   compiled = compile('service/server.ts');
   dataDirectory = await mkdtemp(join(tmpdir(), 'davgate-model-'));
-  victim = new ServiceProcess(compiled.url, dataDirectory);
+  // So few that most moves and copies of a folder take several transactions.
+  victim = new ServiceProcess(compiled.url, dataDirectory, { stagedRowsMax: 3, removedRowsMax: 3 });
   await victim.start();
 });
 afterAll(async () => {

@@ -21,9 +21,8 @@ function committer() {
     CREATE TABLE number (value INTEGER UNIQUE)`);
   const clock = new ManualClock();
   const transactions: Transaction[] = [];
-  const line = new Committer(database, new Ticks(0, clock), clock, (transaction) =>
-    transactions.push(transaction),
-  );
+  const ticks = new Ticks(0, clock);
+  const line = new Committer(database, ticks, clock, (transaction) => transactions.push(transaction));
   const add = database.prepare('INSERT INTO number VALUES (?)');
   const insert = (value: number) => (transaction: Transaction) => {
     transaction.changes.push({ ns: 1, key: `/${value}`, tree: false });
@@ -31,7 +30,7 @@ function committer() {
     return value;
   };
   const values = () => database.prepare('SELECT value FROM number ORDER BY value').pluck().all();
-  return { database, clock, line, transactions, insert, values };
+  return { database, clock, ticks, line, transactions, insert, values };
 }
 
 test('those that wait together share a transaction; a refused one leaves no trace', async () => {
@@ -55,6 +54,21 @@ test('one that the database cannot take does not take the others with it', async
   expect(outcomes).toEqual([1, 'write/insufficient_space', 2]);
   expect(values()).toEqual([1, 2]);
   expect(transactions.flatMap(({ changes }) => changes).map((change) => change.key)).toEqual(['/1', '/2']);
+});
+
+test('a transaction that the database cannot take gives its numbers back', async () => {
+  const { database, ticks, line, insert } = committer();
+  await line.run(insert(1));
+  const range = ticks.reserve(10, 1000);
+  database.pragma('max_page_count = 5');
+  database.exec('CREATE TABLE large (bytes BLOB)');
+  const { last } = ticks;
+  const large = line.run((transaction) => {
+    transaction.ticks.useUp(range);
+    database.prepare('INSERT INTO large VALUES (zeroblob(100000))').run();
+  });
+  expect(await refusal(large)).toBe('write/insufficient_space');
+  expect(ticks.last).toBe(last);
 });
 
 test('who waits longer than a second is told to come again', async () => {

@@ -30,9 +30,17 @@ const NOTHING: Record<string, string> = {
       WHERE revision.ns = holding.ns AND revision.content = holding.content
         AND NOT EXISTS (
           SELECT 1 FROM staging WHERE NOT copies AND NOT published AND entry.seq BETWEEN first AND last)
-        AND NOT EXISTS (
-          SELECT 1 FROM removal WHERE moved AND removal.ns = entry.ns AND removal.seq >= entry.seq
-            AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0'))`,
+        AND NOT coalesce((
+          SELECT moved FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
+            AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0'
+          ORDER BY removal.seq LIMIT 1), 0))`,
+  'two entries have one id': `
+    SELECT id FROM entry
+    WHERE NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND entry.seq BETWEEN first AND last)
+      AND NOT EXISTS (
+        SELECT 1 FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
+          AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')
+    GROUP BY id HAVING count(*) > 1`,
   'a content is held by nothing': `SELECT id FROM content WHERE id NOT IN (SELECT content FROM holding)`,
   'a block is needed by nothing': `
     SELECT id FROM block

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type Storage, StorageError, type StoredPage } from '../../../src/service/storage/storage.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 import { expectSound } from './invariants.ts';
 import { body, HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 
@@ -19,8 +20,11 @@ const DELETED_TOO = { ...ALL, includeDeleted: true };
 const STEPS = { stagedRowsMax: STEP_ROWS, removedRowsMax: STEP_ROWS };
 
 /** A home with a folder of so many files that it takes many steps to move it. */
-async function withLargeFolder(limitBytes?: number): Promise<Storage & { readonly dataDirectory: string }> {
-  const storage = await opened(STEPS, limitBytes);
+async function withLargeFolder(
+  options: Parameters<typeof opened>[0] = {},
+  limitBytes?: number,
+): Promise<Storage & { readonly dataDirectory: string }> {
+  const storage = await opened({ ...STEPS, ...options }, limitBytes);
   await storage.createFolder(HOME, '/Large/Below', false);
   await Promise.all(
     Array.from({ length: FILES }, (_, index) => put(storage, `/Large/Below/${index}`, 'text')),
@@ -57,7 +61,7 @@ function found(storage: Storage, text: string): number {
     HOME,
     { path: '', deleted: false },
     { by: 'name', text, exact: true },
-    () => true,
+    { parts: [], matches: () => true },
   );
   return [...named].flat().length;
 }
@@ -202,7 +206,7 @@ test('a folder that is deleted or moved away on its large move is not there to b
 });
 
 test('a large copy beyond the limit is refused and gives its space back', async () => {
-  const storage = await withLargeFolder(FILES * 6);
+  const storage = await withLargeFolder({}, FILES * 6);
   const before = shown(storage);
   const { usedBytes } = storage.usage(HOME);
   expect(await refusal(storage.relocate(HOME, '/large', '/new', COPY))).toBe('write/insufficient_space');
@@ -310,4 +314,113 @@ test('a large folder removed for ever where it was before its move stays whole w
   await storage.startSession(HOME, 'sequential', body('x'), true);
   await storage.close();
   expectSound(storage.dataDirectory);
+});
+
+test('a large copy leaves out a file that is removed for ever before its turn', async () => {
+  const storage = await withLargeFolder();
+  await put(storage, '/large/below/9', 'nobody else has this');
+  const copied = storage.relocate(HOME, '/large', '/new', COPY);
+  await underWay();
+  await storage.removeForever(HOME, '/large/below/9');
+  await copied;
+  expect([count(storage, '/new'), count(storage, '/large')]).toEqual([ENTRIES - 1, ENTRIES - 1]);
+  await storage.tidy();
+  await storage.close();
+  expectSound(storage.dataDirectory);
+});
+
+test('files that go together to one new folder are shown below it as its first file spells it', async () => {
+  const storage = await withLargeFolder();
+  const pairs = Array.from({ length: FILES }, (_, index) => ({
+    from: `/large/below/${index}`,
+    to: index % 2 === 0 ? `/New/Sub/${index}` : `/new/${index % 3 === 0 ? 'sub' : 'Other'}/${index}`,
+  }));
+  const moved = await storage.relocateTogether(HOME, pairs, MOVE);
+  const spelt = pairs.map(({ to }) => to.replace('/new/', '/New/').replace('/sub/', '/Sub/'));
+  expect(moved.map(({ pathDisplay }) => pathDisplay)).toEqual(spelt);
+  expect(shown(storage, ALL).filter((entry) => /new/i.test(entry))).toEqual(
+    ['folder /New', 'folder /New/Other', 'folder /New/Sub', ...spelt.map((path) => `file ${path}`)].sort(),
+  );
+});
+
+test('many copies of one file can be made together', async () => {
+  const storage = await withLargeFolder();
+  const pairs = Array.from({ length: FILES }, (_, index) => ({
+    from: '/large/below/0',
+    to: `/new/${index}`,
+  }));
+  expect(await storage.relocateTogether(HOME, pairs, COPY)).toHaveLength(FILES);
+  expect(count(storage, '/new')).toBe(FILES + 1);
+});
+
+test('many moves together of which one needs another are refused, and a few are made', async () => {
+  const storage = await withLargeFolder();
+  const pairs = Array.from({ length: FILES }, (_, index) => ({
+    from: index === 0 ? '/large/below/0' : `/new/${index - 1}`,
+    to: `/new/${index}`,
+  }));
+  const before = shown(storage);
+  expect(await refusal(storage.relocateTogether(HOME, pairs, MOVE))).toBe(
+    'relocation/duplicated_or_nested_paths',
+  );
+  const nested = [
+    { from: '/large', to: '/new' },
+    { from: '/other', to: '/new/other' },
+  ];
+  for (const options of [MOVE, COPY])
+    expect(await refusal(storage.relocateTogether(HOME, nested, options))).toBe(
+      'relocation/duplicated_or_nested_paths',
+    );
+  expect(shown(storage)).toEqual(before);
+  await storage.relocateTogether(HOME, pairs.slice(0, STEP_ROWS), MOVE);
+  expect(count(storage, `/new/${STEP_ROWS - 1}`)).toBe(1);
+});
+
+test('a large move that waits half a minute behind another is refused, and the other is made', async () => {
+  const clock = new ManualClock();
+  const storage = await withLargeFolder({ clock, commitWaitMs: Number.POSITIVE_INFINITY });
+  await storage.relocate(HOME, '/large', '/second', COPY);
+  const first = storage.relocate(HOME, '/large', '/new', MOVE);
+  const second = refusal(storage.relocate(HOME, '/second', '/third', MOVE));
+  await underWay();
+  await clock.advance(30_000);
+  expect(await second).toBe('write/too_many_write_operations');
+  await first;
+  expect([count(storage, '/new'), count(storage, '/second')]).toEqual([ENTRIES, ENTRIES]);
+  await storage.relocate(HOME, '/second', '/third', MOVE);
+  expect(count(storage, '/third')).toBe(ENTRIES);
+});
+
+test('a large copy that takes minutes is made at its second try', async () => {
+  const clock = new ManualClock();
+  const storage = await withLargeFolder({ clock, commitWaitMs: Number.POSITIVE_INFINITY });
+  const copied = storage.relocate(HOME, '/large', '/new', COPY);
+  await during(copied, () => clock.advance(20_000));
+  expect(count(storage, '/new')).toBe(ENTRIES);
+});
+
+test('a deletion that a file removed for ever has left is gone though a large copy was on its way there', async () => {
+  const storage = await withLargeFolder();
+  await put(storage, '/place/0', 'moved away');
+  await storage.relocate(HOME, '/place/0', '/away', MOVE);
+  await storage.remove(HOME, '/place');
+  const copied = refusal(storage.relocate(HOME, '/large/below', '/place', COPY));
+  await underWay();
+  await storage.removeForever(HOME, '/away');
+  await storage.createFolder(HOME, '/place', false);
+  expect(await copied).toBe('conflict/folder');
+  await storage.tidy();
+  expect(await refusal(() => storage.stat(HOME, '/place/0', true))).toBe('lookup/not_found');
+});
+
+test('a folder of a few entries among many that were removed before is moved in steps', async () => {
+  const storage = await withLargeFolder();
+  for (let round = 0; round < 25; round++)
+    await storage.relocate(HOME, '/large/below', `/large/copy/${round}`, COPY);
+  const { result } = await during(storage.relocate(HOME, '/large/below', '/kept', MOVE), () => undefined);
+  expect(result.kind).toBe('folder');
+  await storage.remove(HOME, '/large/copy');
+  const { turns } = await during(storage.relocate(HOME, '/large', '/new', MOVE), () => undefined);
+  expect(turns).toBeGreaterThan(3);
+  expect(count(storage, '/new')).toBe(1);
 });

@@ -38,3 +38,11 @@ test('a page of a recursive listing begins at its position and ends with its fol
   for (const [sql, plan] of recursive)
     expect(plan, sql).toContain('PRIMARY KEY (ns=? AND (parent,name_key)>(?,?) AND parent<?)');
 });
+
+test('a page of changes does not read rows of a large move that is under way', async () => {
+  const changes = (await plans()).filter(([sql]) =>
+    /FROM \(SELECT \* FROM entry[\s\S]*seq > @since/.test(sql),
+  );
+  expect(changes).toHaveLength(2);
+  for (const [sql, plan] of changes) expect(plan, sql).toContain('seq>? AND seq<?');
+});

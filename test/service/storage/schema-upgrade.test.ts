@@ -57,6 +57,16 @@ test('a check in the middle of a large move finds no damage', async () => {
   expect(await damagesOf(storage.dataDirectory)).toEqual([]);
 });
 
+test('a check finds no damage while a folder deleted before the move of its parent is cleared away', async () => {
+  const storage = await opened({ stagedRowsMax: 2, removedRowsMax: 2 });
+  await Promise.all(Array.from({ length: 20 }, (_, index) => put(storage, `/a/b/${index}`, 'text')));
+  await storage.remove(HOME, '/a/b');
+  await storage.relocate(HOME, '/a', '/c', { copy: false, autorename: false });
+  await storage.close();
+  expect(await damagesOf(storage.dataDirectory)).toEqual([]);
+  expectSound(storage.dataDirectory);
+});
+
 async function damagesOf(dataDirectory: string): Promise<string[]> {
   const damages: string[] = [];
   for await (const { what } of checkStorage(dataDirectory, () => undefined)) damages.push(what);

@@ -22,13 +22,20 @@ const NOWHERE = 'NULL AS namespace, NULL AS path';
 /** A large move or copy put it there, which is not through, or whose traces are not cleared away. */
 const ARRIVED = 'EXISTS (SELECT 1 FROM staging WHERE entry.seq BETWEEN staging.first AND staging.last)';
 
+/** Whether it was moved by the removal that took it along, the first one; NULL when none did. */
+const TAKEN_BY_MOVE = `(
+  SELECT moved FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
+    AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0' ORDER BY removal.seq LIMIT 1)`;
+
+/** It is hidden, as a large move or copy is not through. */
+const STAGED = `EXISTS (
+  SELECT 1 FROM staging WHERE NOT published AND entry.seq BETWEEN staging.first AND staging.last)`;
+
 /** A file that is on its way, or has been moved: it counts at the other place. */
 const COUNTED_ELSEWHERE = `(
   EXISTS (
     SELECT 1 FROM staging WHERE NOT copies AND NOT published AND entry.seq BETWEEN staging.first AND staging.last)
-  OR EXISTS (
-    SELECT 1 FROM removal WHERE moved AND removal.ns = entry.ns AND removal.seq >= entry.seq
-      AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0'))`;
+  OR coalesce(${TAKEN_BY_MOVE}, 0))`;
 
 /** An older program has not put all words there: the next start does. */
 const HAS_WORDS = '(SELECT user_version FROM pragma_user_version) >= 8';
@@ -45,6 +52,10 @@ const QUERIES: Readonly<Record<string, string>> = {
         SELECT 1 FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
           AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')
       AND NOT ${ARRIVED}`,
+  'something else has its id too': `
+    SELECT ${AT} FROM (
+      SELECT min(ns) AS ns, min(path) AS path FROM entry
+      WHERE NOT ${STAGED} AND ${TAKEN_BY_MOVE} IS NULL GROUP BY id HAVING count(*) > 1)`,
   'its revision is missing': `
     SELECT ${AT} FROM entry WHERE revision IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM revision WHERE number = entry.revision)`,

@@ -103,7 +103,7 @@ export class Feed {
     const rows: FeedRow[] = [];
     let seq = since;
     for (let scanned = 0; scanned < SCAN_MAX; scanned += CHUNK) {
-      const chunk = this.#changesAfter(scope, seq);
+      const chunk = this.#changesAfter(scope, seq, latest);
       for (const row of chunk) {
         if (rows.length >= limit) return { rows, seq, hasMore: true };
         seq = row.seq;
@@ -122,15 +122,15 @@ export class Feed {
   }
 
   /** The next changes of the namespace, or of the folder alone when its children are all that is asked. */
-  #changesAfter({ ns, key, recursive }: FeedScope, since: number): FeedRow[] {
+  #changesAfter({ ns, key, recursive }: FeedScope, since: number, latest: number): FeedRow[] {
     const { from } = below(ns, key);
     const rows: FeedRow[] = recursive
       ? [
-          ...this.#sql.changes.all({ ns, since, limit: CHUNK }).flatMap((row) => told(row, since)),
+          ...this.#sql.changes.all({ ns, since, latest, limit: CHUNK }).flatMap((row) => told(row, since)),
           ...this.#sql.deletionChanges.all({ ns, since, limit: CHUNK }),
         ]
       : [
-          ...this.#sql.childChanges.all({ ns, from, since, limit: CHUNK }),
+          ...this.#sql.childChanges.all({ ns, from, since, latest, limit: CHUNK }),
           ...this.#sql.childDeletionChanges.all({ ns, from, since, limit: CHUNK }),
         ];
     return rows.sort((left, right) => left.seq - right.seq).slice(0, CHUNK);
@@ -167,10 +167,13 @@ function statements(database: Database) {
   type Range = { ns: number; from: string; to: string; parent: string; nameKey: string; limit: number };
   type Since = { ns: number; since: number; limit: number };
   type ChildrenSince = Since & { from: string };
+  type Latest = { latest: number };
   const children = 'parent = @from AND name_key > @nameKey';
   const tree = '(parent, name_key) > (@parent, @nameKey) AND parent < @to';
   const page = 'ORDER BY parent, name_key LIMIT @limit';
   const later = 'seq > @since ORDER BY seq LIMIT @limit';
+  // Rows of a large move that is under way have higher numbers: there may be thousands.
+  const upToLatest = 'seq > @since AND seq <= @latest ORDER BY seq LIMIT @limit';
   return {
     children: database.prepare<[Range], EntryRow>(
       `${SELECT_ENTRY} WHERE entry.ns = @ns AND ${entryWhere(children)} ${entryWhere(page)}`,
@@ -184,12 +187,14 @@ function statements(database: Database) {
     treeDeletions: database.prepare<[Range], DeletionRow>(
       `${SELECT_DELETION} WHERE ns = @ns AND NOT forgotten AND ${tree} ${page}`,
     ),
-    changes: database.prepare<[Since], EntryRow>(`${SELECT_ENTRY} WHERE entry.ns = @ns AND ${later}`),
+    changes: database.prepare<[Since & Latest], EntryRow>(
+      `${SELECT_ENTRY} WHERE entry.ns = @ns AND ${upToLatest}`,
+    ),
     deletionChanges: database.prepare<[Since], DeletionRow>(
       `${SELECT_DELETION} WHERE ns = @ns AND NOT implied AND ${later}`,
     ),
-    childChanges: database.prepare<[ChildrenSince], EntryRow>(
-      `${SELECT_ENTRY} WHERE entry.ns = @ns AND entry.parent = @from AND ${later}`,
+    childChanges: database.prepare<[ChildrenSince & Latest], EntryRow>(
+      `${SELECT_ENTRY} WHERE entry.ns = @ns AND entry.parent = @from AND ${upToLatest}`,
     ),
     childDeletionChanges: database.prepare<[ChildrenSince], DeletionRow>(
       `${SELECT_DELETION} WHERE ns = @ns AND parent = @from AND ${later}`,

@@ -31,11 +31,11 @@ export class Ticks {
     return next;
   }
 
-  /** Numbers above all that will be given out in the next minute. `next` passes over them. */
-  reserve(count: number): NumberRange {
+  /** Reserves numbers above all that are given out in the next `aheadMs`. `next` passes over them. */
+  reserve(count: number, aheadMs: number): NumberRange {
     this.#reserved = this.#reserved.filter(({ last }) => last > this.#last);
     const past = this.#reserved.map(({ last }) => last + 1);
-    const first = Math.max(this.#last + SPARE_NUMBERS, tickAt(this.clock.now() + RESERVE_MS), ...past);
+    const first = Math.max(this.#last + SPARE_NUMBERS, tickAt(this.clock.now() + aheadMs), ...past);
     const range = { first, last: first + count - 1 };
     this.#reserved = [...this.#reserved, range];
     return range;
@@ -43,12 +43,17 @@ export class Ticks {
 
   /** Whether all numbers given out, and those of the next second, are below a range. */
   isBelow({ first }: NumberRange): boolean {
-    return Math.max(this.#last, tickAt(this.clock.now())) + tickAt(1000) < first;
+    return Math.max(this.#last + SPARE_NUMBERS / 2, tickAt(this.clock.now() + 1000)) < first;
   }
 
   /** Counts the numbers of a range as given out. */
   useUp({ last }: NumberRange): void {
     this.#last = Math.max(this.#last, last);
+  }
+
+  /** Takes back the numbers after `last`: the transaction that took them has failed. */
+  takeBack(last: number): void {
+    this.#last = last;
   }
 }
 
@@ -58,11 +63,8 @@ export interface NumberRange {
   readonly last: number;
 }
 
-/** How far reserved numbers are ahead of the clock: that long a large move or copy may take, ms. */
-const RESERVE_MS = 60_000;
-
-/** Numbers left below a reserved range when the numbers are ahead of the clock already. */
-const SPARE_NUMBERS = 4 * 1024 * 1000;
+/** Numbers left below a reserved range when the numbers are ahead of the clock already: those of a second. */
+const SPARE_NUMBERS = 1024 * 1000;
 
 /** The first number that can be given out at `ms`. */
 export function tickAt(ms: number): number {

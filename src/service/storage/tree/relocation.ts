@@ -8,6 +8,9 @@ import { freePlace, kindOf, type Store } from './writes.ts';
 /** Files and folders that one move or copy may take along (service-api.md §6.4). */
 export const ENTRIES_MAX = 10_000;
 
+/** Pieces of `Tree.entriesBelow` that may be looked through in a row. */
+const PIECES_MAX = 2;
+
 export interface RelocationOptions {
   readonly copy: boolean;
   readonly autorename: boolean;
@@ -43,9 +46,13 @@ export function relocateEntry(
   return moved;
 }
 
-/** Whether pairs have together more than `max` files and folders to move or copy. */
+/**
+ * Returns whether pairs have together more than `max` files and folders to move or copy, or so many rows of what was
+ * removed before that it takes long to find out.
+ */
 export function isLarge(store: Store, ns: number, pairs: readonly Pair[], max: number): boolean {
   let entries = pairs.length;
+  let pieces = 0;
   for (const { from } of pairs) {
     if (entries > max) return true;
     const place = readable(() => store.tree.locate(ns, from, 'lookup'));
@@ -53,7 +60,7 @@ export function isLarge(store: Store, ns: number, pairs: readonly Pair[], max: n
     if (source?.revision !== null) continue;
     for (const rows of store.tree.entriesBelow(ns, keyOf(source))) {
       entries += rows.length;
-      if (entries > max) return true;
+      if (entries > max || ++pieces > PIECES_MAX) return true;
     }
   }
   return entries > max;
@@ -125,6 +132,50 @@ export function under(row: EntryRow, source: EntryRow, target: Place): Place {
   const parent = target.key + row.parent.slice(keyOf(source).length);
   const names = [...target.names, ...row.path.slice(source.path.length + 1).split('/')];
   return sizeChecked({ parent, nameKey: row.nameKey, key: parent + row.nameKey, names });
+}
+
+/** Returns whether one of several moves or copies changes what another one reads or changes, or something in it. */
+export function areDependent(pairs: readonly KeyPair[], { copy }: RelocationOptions): boolean {
+  const sources = pairs.map(({ source }) => source);
+  const targets = pairs.flatMap(({ source, target }) =>
+    target && (copy || target !== source) ? [target] : [],
+  );
+  const changed = copy ? targets : [...sources, ...targets];
+  const all = new Set(changed);
+  if (all.size < changed.length || changed.some((key) => isBelow(key, all))) return true;
+  if (!copy) return false;
+  const read = new Set(sources);
+  return targets.some((key) => isAtOrBelow(key, read)) || sources.some((key) => isBelow(key, all));
+}
+
+/** Keys of what is moved or copied, and of where it goes. */
+interface KeyPair {
+  readonly source: string;
+  readonly target: string | undefined;
+}
+
+/** The keys that pairs name, as far as they name something. */
+export function keysAsked({ tree }: Store, ns: number, pairs: readonly Pair[]): KeyPair[] {
+  return pairs.flatMap(({ from, to }) => {
+    const source = readable(() => tree.locate(ns, from, 'lookup'))?.key;
+    return source === undefined
+      ? []
+      : [{ source, target: readable(() => tree.locate(ns, to, 'write'))?.key }];
+  });
+}
+
+export function isAtOrBelow(key: string, places: ReadonlySet<string>): boolean {
+  return places.has(key) || isBelow(key, places);
+}
+
+function isBelow(key: string, places: ReadonlySet<string>): boolean {
+  for (const folder of foldersAbove(key)) if (places.has(folder)) return true;
+  return false;
+}
+
+/** Keys of the folders above a key, but for the root. */
+export function* foldersAbove(key: string): Generator<string, void, undefined> {
+  for (let end = key.lastIndexOf('/'); end > 0; end = key.lastIndexOf('/', end - 1)) yield key.slice(0, end);
 }
 
 export function refused(

@@ -1,12 +1,17 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
+import type { Clock } from '../../../util/clock.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Committer, Transaction } from '../committer.ts';
 import type { NumberRange, Ticks } from '../feed/ticks.ts';
 import { StorageError } from '../storage.ts';
 import type { Place } from './names.ts';
 import {
+  areDependent,
   ENTRIES_MAX,
+  foldersAbove,
+  isAtOrBelow,
   isLarge,
+  keysAsked,
   type Pair,
   planned,
   type Relocation,
@@ -21,8 +26,14 @@ import type { Store } from './writes.ts';
 /** Rows that one transaction makes, and pairs of a batch looked at in a row: some 20 ms, to hold nobody up. */
 const STEP_ROWS = 50;
 
-/** How often a large one begins anew because others changed what it moves, or came to where it goes. */
-const TRIES = 3;
+/**
+ * How far ahead of the clock each try takes its numbers: that long it may take, in ms. It begins anew when that was too
+ * short, and when others changed what it moves or came to where it goes.
+ */
+const RESERVED_AHEAD_MS = [60_000, 600_000, 6_000_000];
+
+/** How long a large one waits for those before it, in ms. */
+const TURN_WAIT_MS_MAX = 30_000;
 
 /** What a move or copy will do, as far as it can be told before anything changes. */
 interface Plan {
@@ -61,6 +72,7 @@ export class Relocations {
     private readonly committer: Committer,
     private readonly reserve: Reserve,
     private readonly ticks: Ticks,
+    private readonly clock: Clock,
     private readonly stepRows = STEP_ROWS,
   ) {}
 
@@ -93,17 +105,32 @@ export class Relocations {
 
   /** As `together`, in many transactions of which the last one alone is seen. */
   large(ns: number, pairs: readonly Pair[], options: RelocationOptions): Promise<EntryRow[]> {
-    const done = this.#turn.then(() => this.#large(ns, pairs, options));
-    this.#turn = done.catch(() => undefined);
+    const before = this.#turn;
+    const done = this.#within(before).then(() => this.#large(ns, pairs, options));
+    // When this one gives up waiting, the next one still waits for those before.
+    this.#turn = Promise.allSettled([before, done]).then(() => undefined);
     return done;
   }
 
+  /** Waits for a turn, but no longer than `TURN_WAIT_MS_MAX`. */
+  async #within(turn: Promise<unknown>): Promise<void> {
+    const over = new AbortController();
+    const late = this.clock.sleep(TURN_WAIT_MS_MAX, over.signal).then(() => {
+      throw tooBusy();
+    });
+    try {
+      await Promise.race([turn, late]);
+    } finally {
+      over.abort();
+    }
+  }
+
   async #large(ns: number, pairs: readonly Pair[], options: RelocationOptions): Promise<EntryRow[]> {
-    for (let tries = 0; tries < TRIES; tries++) {
-      const moved = await this.#try(ns, pairs, options);
+    for (const aheadMs of RESERVED_AHEAD_MS) {
+      const moved = await this.#try(ns, pairs, options, aheadMs);
       if (moved) return moved;
     }
-    throw new StorageError({ kind: 'write', tag: 'too_many_write_operations' });
+    throw tooBusy();
   }
 
   /** What was moved or copied; `undefined` when others came in between. */
@@ -111,15 +138,15 @@ export class Relocations {
     ns: number,
     pairs: readonly Pair[],
     options: RelocationOptions,
+    aheadMs: number,
   ): Promise<EntryRow[] | undefined> {
     // What an earlier one left takes space that this one may need.
     await this.store.stagings.work(this.reserve);
     this.#expectOpen();
     const since = this.ticks.last;
     const plan = await this.#plan(ns, pairs, options);
-    if (areNested(plan)) return await this.#oneByOne(ns, pairs, options);
     const steps = await this.#stepsOf(ns, plan);
-    const range = this.ticks.reserve(steps.length);
+    const range = this.ticks.reserve(steps.length, aheadMs);
     const staged = { ...plan, ns, options, steps, range, since };
     return await this.store.stagings.filling(range, async () => {
       for (let start = 0; start < steps.length; start += this.stepRows)
@@ -129,21 +156,25 @@ export class Relocations {
     });
   }
 
-  /** Each goes on from what the one before it made, so that no steps can be told beforehand: all in one transaction. */
-  #oneByOne(ns: number, pairs: readonly Pair[], options: RelocationOptions): Promise<EntryRow[]> {
-    return this.committer.run((transaction) => {
-      if (isLarge(this.store, ns, pairs, ENTRIES_MAX)) throw refused('too_many_files');
-      return pairs.map((pair) => relocateEntry(this.store, transaction, ns, pair, options));
+  /** Throws `duplicated_or_nested_paths` when one pair needs what another one does: its rows cannot be told beforehand. */
+  async #plan(ns: number, pairs: readonly Pair[], options: RelocationOptions): Promise<Plan> {
+    const plan = await this.#planned(ns, pairs, options).catch((failure: unknown) => {
+      const asked = pairs.length > 1 ? keysAsked(this.store, ns, pairs) : [];
+      throw areDependent(asked, options) ? refused('duplicated_or_nested_paths') : failure;
     });
+    if (pairs.length > 1 && areDependent(keyPairsOf(plan), options))
+      throw refused('duplicated_or_nested_paths');
+    return plan;
   }
 
-  async #plan(ns: number, pairs: readonly Pair[], options: RelocationOptions): Promise<Plan> {
+  async #planned(ns: number, pairs: readonly Pair[], options: RelocationOptions): Promise<Plan> {
     const relocations: Relocation[] = [];
     const paths: string[] = [];
+    const made = new Map<string, string>();
     for (const pair of pairs) {
       const { source, target } = planned(this.store, ns, pair, options);
       relocations.push({ source, target });
-      paths.push(target ? this.store.tree.pathAt(ns, target) : source.path);
+      paths.push(target ? this.store.tree.pathAt(ns, target, made) : source.path);
       if (relocations.length % this.stepRows === 0) await this.#otherCalls();
     }
     return { relocations, paths };
@@ -187,14 +218,12 @@ export class Relocations {
 
   #publish(transaction: Transaction, staged: Staged): EntryRow[] | undefined {
     const { ns, relocations, options, range } = staged;
-    // Files of one folder go to one folder.
-    const targets = new Map(relocations.flatMap(({ target }) => (target ? [[target.parent, target]] : [])));
     if (!this.#isUntouched(staged)) return undefined;
     const { tree } = this.store;
     for (const { source, target } of relocations) {
       if (target && !options.copy) tree.remove(transaction, source, { forever: false, moved: true });
     }
-    for (const target of targets.values()) tree.makeParents(transaction, ns, target);
+    for (const target of firstOfEachFolder(relocations)) tree.makeParents(transaction, ns, target);
     this.store.stagings.publish(range);
     this.ticks.useUp(range);
     return relocations.map(({ source, target }) => {
@@ -209,7 +238,9 @@ export class Relocations {
   /** Whether nothing has changed at the sources and targets, below them and above them, since they were looked at. */
   #isUntouched({ ns, relocations, steps, range, since }: Staged): boolean {
     if (!this.ticks.isBelow(range) || this.store.stagings.count(ns, range) !== steps.length) return false;
-    const keys = new Set(keysOf(relocations));
+    const keys = new Set(
+      keyPairsOf({ relocations }).flatMap(({ source, target }) => [source, target ?? source]),
+    );
     const above = new Set([...keys].flatMap((key) => [...foldersAbove(key)]));
     for (const { key } of this.store.stagings.changes(ns, since, this.ticks.last))
       if (above.has(key) || isAtOrBelow(key, keys)) return false;
@@ -226,26 +257,20 @@ export class Relocations {
   }
 }
 
-/** Whether something of a plan lies in something else of it. */
-function areNested({ relocations }: Plan): boolean {
-  const keys = keysOf(relocations);
-  const all = new Set(keys);
-  return (
-    all.size < keys.length || keys.some((key) => [...foldersAbove(key)].some((folder) => all.has(folder)))
-  );
+/** One target in each folder, as files often go to one folder: the first, which says how a new folder is spelt. */
+function firstOfEachFolder(relocations: readonly Relocation[]): Iterable<Place> {
+  const first = new Map<string, Place>();
+  for (const { target } of relocations)
+    if (target && !first.has(target.parent)) first.set(target.parent, target);
+  return first.values();
 }
 
-function keysOf(relocations: readonly Relocation[]): string[] {
-  return relocations.flatMap(({ source, target }) => [keyOf(source), ...(target ? [target.key] : [])]);
+function keyPairsOf({
+  relocations,
+}: Pick<Plan, 'relocations'>): { readonly source: string; readonly target: string | undefined }[] {
+  return relocations.map(({ source, target }) => ({ source: keyOf(source), target: target?.key }));
 }
 
-function isAtOrBelow(key: string, places: ReadonlySet<string>): boolean {
-  if (places.has(key)) return true;
-  for (const folder of foldersAbove(key)) if (places.has(folder)) return true;
-  return false;
-}
-
-/** Keys of the folders above a key, but for the root. */
-function* foldersAbove(key: string): Generator<string, void, undefined> {
-  for (let end = key.lastIndexOf('/'); end > 0; end = key.lastIndexOf('/', end - 1)) yield key.slice(0, end);
+function tooBusy(): StorageError {
+  return new StorageError({ kind: 'write', tag: 'too_many_write_operations' });
 }

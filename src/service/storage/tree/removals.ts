@@ -303,7 +303,7 @@ function statements(database: Database) {
       `SELECT ${COLUMNS}, id, seq FROM deletion WHERE id = ? AND NOT forgotten`,
     ),
     otherRevision: database.prepare<[Placed & { id: string }]>(
-      `SELECT 1 FROM revision WHERE ${at} AND id <> @id LIMIT 1`,
+      `SELECT 1 FROM revision WHERE ${at} AND id <> @id AND ${notStaged('revision.number')} LIMIT 1`,
     ),
     putDeletion: database.prepare<[Placed & { seq: number; deletedMs: number; forgotten: number }]>(
       `INSERT OR REPLACE INTO deletion
@@ -321,7 +321,7 @@ function statements(database: Database) {
        WHERE id = ? AND NOT forgotten AND NOT was_folder AND NOT EXISTS (
          SELECT 1 FROM revision
          WHERE revision.ns = deletion.ns AND revision.parent = deletion.parent
-           AND revision.name_key = deletion.name_key)`,
+           AND revision.name_key = deletion.name_key AND ${notStaged('revision.number')})`,
     ),
     doom: database.prepare<[number]>(
       'INSERT OR IGNORE INTO doomed SELECT number, ns, content FROM revision WHERE number = ?',

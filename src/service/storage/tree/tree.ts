@@ -129,13 +129,19 @@ export class Tree {
     return this.putFolder(transaction, ns, parentOf(place)).path;
   }
 
-  /** The path that something at `place` will have, with the parents that are there. Throws as `makeParents`. */
-  pathAt(ns: number, place: Place): string {
+  /**
+   * Returns the path that something at `place` will have. Parents that are missing are noted in `made`, by their keys: the
+   * first path that needs one says how it is spelt. Throws as `makeParents`.
+   */
+  pathAt(ns: number, place: Place, made: Map<string, string>): string {
     const name = place.names.at(-1);
     if (place.parent === '/') return `/${name}`;
-    const parent = this.find(ns, parentOf(place));
-    if (parent && parent.revision !== null) throw conflict('file_ancestor');
-    return `${parent?.path ?? this.pathAt(ns, parentOf(place))}/${name}`;
+    const parent = parentOf(place);
+    const row = this.find(ns, parent);
+    if (row && row.revision !== null) throw conflict('file_ancestor');
+    const path = row?.path ?? made.get(parent.key) ?? this.pathAt(ns, parent, made);
+    if (!row) made.set(parent.key, path);
+    return `${path}/${name}`;
   }
 
   /** Makes a folder, and its parents, where nothing is. */
@@ -156,12 +162,12 @@ export class Tree {
   }
 
   /**
-   * Puts an entry of a tree that is moved or copied at its new place, unless something is there: whether it did. It is
-   * hidden until its staging is published.
+   * Puts an entry of a tree that is moved or copied at its new place, and returns whether it did: not when something has
+   * come there, or the entry is gone or another one by now. It is hidden until its staging is published.
    */
   stage(transaction: Transaction, row: EntryRow, { place, path, seq, copy }: Arrival): boolean {
     const { ns, content, clientMs } = row;
-    if (this.find(ns, place)) return false;
+    if (this.find(ns, row)?.seq !== row.seq || this.find(ns, place)) return false;
     const id = copy ? this.mintId() : row.id;
     const isFile = content !== null && clientMs !== null;
     if (isFile)
