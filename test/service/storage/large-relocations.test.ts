@@ -1,90 +1,24 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { type Storage, StorageError, type StoredPage } from '../../../src/service/storage/storage.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { expectSound } from './invariants.ts';
+import {
+  ALL,
+  COPY,
+  count,
+  DELETED_TOO,
+  during,
+  ENTRIES,
+  FILES,
+  found,
+  MOVE,
+  pagesOf,
+  STEP_ROWS,
+  STEPS,
+  shown,
+  underWay,
+  withLargeFolder,
+} from './large-folder.ts';
 import { body, HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
-
-const FILES = 60;
-
-/** With what is below it, and the folder below it. */
-const ENTRIES = FILES + 2;
-
-/** Rows that one transaction makes. */
-const STEP_ROWS = 7;
-
-const MOVE = { copy: false, autorename: false };
-const COPY = { copy: true, autorename: false };
-const ALL = { path: '', recursive: true, includeDeleted: false };
-const DELETED_TOO = { ...ALL, includeDeleted: true };
-const STEPS = { stagedRowsMax: STEP_ROWS, removedRowsMax: STEP_ROWS };
-
-/** A home with a folder of so many files that it takes many steps to move it. */
-async function withLargeFolder(
-  options: Parameters<typeof opened>[0] = {},
-  limitBytes?: number,
-): Promise<Storage & { readonly dataDirectory: string }> {
-  const storage = await opened({ ...STEPS, ...options }, limitBytes);
-  await storage.createFolder(HOME, '/Large/Below', false);
-  await Promise.all(
-    Array.from({ length: FILES }, (_, index) => put(storage, `/Large/Below/${index}`, 'text')),
-  );
-  await storage.createFolder(HOME, '/other', false);
-  return storage;
-}
-
-/** Every page of a listing. */
-function pagesOf(storage: Storage, scope = ALL): StoredPage['entries'] {
-  const entries: StoredPage['entries'][number][] = [];
-  for (let page = storage.list(OWNER, scope, 2000); ; page = storage.listContinue(OWNER, page.cursor)) {
-    entries.push(...page.entries);
-    if (!page.hasMore) return entries;
-  }
-}
-
-/** How many live entries there are at a path and below it. */
-function count(storage: Storage, path: string): number {
-  return pagesOf(storage).filter(
-    ({ kind, pathLower }) => kind !== 'deleted' && `${pathLower}/`.startsWith(`${path}/`),
-  ).length;
-}
-
-/** All that is shown, in words. */
-function shown(storage: Storage, scope = DELETED_TOO): string[] {
-  return pagesOf(storage, scope)
-    .map((entry) => `${entry.kind} ${entry.pathDisplay}`)
-    .sort();
-}
-
-function found(storage: Storage, text: string): number {
-  const named = storage.findNames(
-    HOME,
-    { path: '', deleted: false },
-    { by: 'name', text, exact: true },
-    { parts: [], matches: () => true },
-  );
-  return [...named].flat().length;
-}
-
-/** Calls `look` at each turn of the event loop while a call runs; how many turns that were. */
-async function during<T>(call: Promise<T>, look: () => unknown): Promise<{ result: T; turns: number }> {
-  let isRunning = true;
-  let turns = 0;
-  const ended = call.finally(() => {
-    isRunning = false;
-  });
-  ended.catch(() => undefined);
-  for (; isRunning; turns++) {
-    await look();
-    await turn();
-  }
-  return { result: await ended, turns };
-}
-
-/** Waits until rows of a large move or copy are made, but not all of them. */
-async function underWay(): Promise<void> {
-  for (let turns = 0; turns < 8; turns++) await turn();
-}
 
 test.each([
   ['move', MOVE],
@@ -260,46 +194,6 @@ test('a folder that goes to and fro shows no deletion where it is, and its files
   expectSound(storage.dataDirectory);
 });
 
-test('many files moved together in one change are seen together, in steps', async () => {
-  const storage = await withLargeFolder();
-  const pairs = Array.from({ length: FILES }, (_, index) => ({
-    from: `/large/below/${index}`,
-    to: `/New/${index}`,
-  }));
-  const { turns, result } = await during(storage.relocateTogether(HOME, pairs, MOVE), () => {
-    expect([0, FILES + 1]).toContain(count(storage, '/new'));
-    expect(count(storage, '/new') + count(storage, '/large')).toBeOneOf([ENTRIES, ENTRIES + 1]);
-  });
-  expect(turns).toBeGreaterThan(FILES / STEP_ROWS);
-  expect(result.map(({ pathDisplay }) => pathDisplay)).toEqual(pairs.map(({ to }) => to));
-  const back = pairs.map(({ from, to }) => ({ from: to, to: from }));
-  await put(storage, '/large/below/59', 'taken');
-  expect(await refusal(storage.relocateTogether(HOME, back, MOVE))).toBe('conflict/file');
-  expect(count(storage, '/new')).toBe(FILES + 1);
-  await storage.tidy();
-  await storage.close();
-  expectSound(storage.dataDirectory);
-});
-
-test('a batch with a large folder in it does one entry after the other', async () => {
-  const storage = await withLargeFolder();
-  const outcomes = await storage.relocateAll(
-    HOME,
-    [
-      { from: '/other', to: '/first' },
-      { from: '/large', to: '/second' },
-      { from: '/large', to: '/none' },
-      { from: '/second', to: '/third' },
-      { from: '/first', to: '/second' },
-    ],
-    MOVE,
-  );
-  expect(
-    outcomes.map((outcome) => (outcome instanceof StorageError ? outcome.message : outcome.pathDisplay)),
-  ).toEqual(['/first', '/second', 'lookup/not_found', '/third', '/second']);
-  expect(count(storage, '/third')).toBe(ENTRIES);
-});
-
 test('a large folder removed for ever where it was before its move stays whole where it is', async () => {
   const storage = await withLargeFolder();
   await storage.relocate(HOME, '/large', '/new', MOVE);
@@ -327,53 +221,6 @@ test('a large copy leaves out a file that is removed for ever before its turn', 
   await storage.tidy();
   await storage.close();
   expectSound(storage.dataDirectory);
-});
-
-test('files that go together to one new folder are shown below it as its first file spells it', async () => {
-  const storage = await withLargeFolder();
-  const pairs = Array.from({ length: FILES }, (_, index) => ({
-    from: `/large/below/${index}`,
-    to: index % 2 === 0 ? `/New/Sub/${index}` : `/new/${index % 3 === 0 ? 'sub' : 'Other'}/${index}`,
-  }));
-  const moved = await storage.relocateTogether(HOME, pairs, MOVE);
-  const spelt = pairs.map(({ to }) => to.replace('/new/', '/New/').replace('/sub/', '/Sub/'));
-  expect(moved.map(({ pathDisplay }) => pathDisplay)).toEqual(spelt);
-  expect(shown(storage, ALL).filter((entry) => /new/i.test(entry))).toEqual(
-    ['folder /New', 'folder /New/Other', 'folder /New/Sub', ...spelt.map((path) => `file ${path}`)].sort(),
-  );
-});
-
-test('many copies of one file can be made together', async () => {
-  const storage = await withLargeFolder();
-  const pairs = Array.from({ length: FILES }, (_, index) => ({
-    from: '/large/below/0',
-    to: `/new/${index}`,
-  }));
-  expect(await storage.relocateTogether(HOME, pairs, COPY)).toHaveLength(FILES);
-  expect(count(storage, '/new')).toBe(FILES + 1);
-});
-
-test('many moves together of which one needs another are refused, and a few are made', async () => {
-  const storage = await withLargeFolder();
-  const pairs = Array.from({ length: FILES }, (_, index) => ({
-    from: index === 0 ? '/large/below/0' : `/new/${index - 1}`,
-    to: `/new/${index}`,
-  }));
-  const before = shown(storage);
-  expect(await refusal(storage.relocateTogether(HOME, pairs, MOVE))).toBe(
-    'relocation/duplicated_or_nested_paths',
-  );
-  const nested = [
-    { from: '/large', to: '/new' },
-    { from: '/other', to: '/new/other' },
-  ];
-  for (const options of [MOVE, COPY])
-    expect(await refusal(storage.relocateTogether(HOME, nested, options))).toBe(
-      'relocation/duplicated_or_nested_paths',
-    );
-  expect(shown(storage)).toEqual(before);
-  await storage.relocateTogether(HOME, pairs.slice(0, STEP_ROWS), MOVE);
-  expect(count(storage, `/new/${STEP_ROWS - 1}`)).toBe(1);
 });
 
 test('a large move that waits half a minute behind another is refused, and the other is made', async () => {

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import { StorageError } from '../../../src/service/storage/storage.ts';
+import { expectSound } from './invariants.ts';
+import {
+  ALL,
+  COPY,
+  count,
+  during,
+  ENTRIES,
+  FILES,
+  MOVE,
+  STEP_ROWS,
+  shown,
+  withLargeFolder,
+} from './large-folder.ts';
+import { HOME, put, refusal } from './opened.ts';
+
+test('many files moved together in one change are seen together, in steps', async () => {
+  const storage = await withLargeFolder();
+  const pairs = Array.from({ length: FILES }, (_, index) => ({
+    from: `/large/below/${index}`,
+    to: `/New/${index}`,
+  }));
+  const { turns, result } = await during(storage.relocateTogether(HOME, pairs, MOVE), () => {
+    expect([0, FILES + 1]).toContain(count(storage, '/new'));
+    expect(count(storage, '/new') + count(storage, '/large')).toBeOneOf([ENTRIES, ENTRIES + 1]);
+  });
+  expect(turns).toBeGreaterThan(FILES / STEP_ROWS);
+  expect(result.map(({ pathDisplay }) => pathDisplay)).toEqual(pairs.map(({ to }) => to));
+  const back = pairs.map(({ from, to }) => ({ from: to, to: from }));
+  await put(storage, '/large/below/59', 'taken');
+  expect(await refusal(storage.relocateTogether(HOME, back, MOVE))).toBe('conflict/file');
+  expect(count(storage, '/new')).toBe(FILES + 1);
+  await storage.tidy();
+  await storage.close();
+  expectSound(storage.dataDirectory);
+});
+
+test('a batch with a large folder in it does one entry after the other', async () => {
+  const storage = await withLargeFolder();
+  const outcomes = await storage.relocateAll(
+    HOME,
+    [
+      { from: '/other', to: '/first' },
+      { from: '/large', to: '/second' },
+      { from: '/large', to: '/none' },
+      { from: '/second', to: '/third' },
+      { from: '/first', to: '/second' },
+    ],
+    MOVE,
+  );
+  expect(
+    outcomes.map((outcome) => (outcome instanceof StorageError ? outcome.message : outcome.pathDisplay)),
+  ).toEqual(['/first', '/second', 'lookup/not_found', '/third', '/second']);
+  expect(count(storage, '/third')).toBe(ENTRIES);
+});
+
+test('files that go together to one new folder are shown below it as its first file spells it', async () => {
+  const storage = await withLargeFolder();
+  const pairs = Array.from({ length: FILES }, (_, index) => ({
+    from: `/large/below/${index}`,
+    to: index % 2 === 0 ? `/New/Sub/${index}` : `/new/${index % 3 === 0 ? 'sub' : 'Other'}/${index}`,
+  }));
+  const moved = await storage.relocateTogether(HOME, pairs, MOVE);
+  const spelt = pairs.map(({ to }) => to.replace('/new/', '/New/').replace('/sub/', '/Sub/'));
+  expect(moved.map(({ pathDisplay }) => pathDisplay)).toEqual(spelt);
+  expect(shown(storage, ALL).filter((entry) => /new/i.test(entry))).toEqual(
+    ['folder /New', 'folder /New/Other', 'folder /New/Sub', ...spelt.map((path) => `file ${path}`)].sort(),
+  );
+});
+
+test('many copies of one file can be made together', async () => {
+  const storage = await withLargeFolder();
+  const pairs = Array.from({ length: FILES }, (_, index) => ({
+    from: '/large/below/0',
+    to: `/new/${index}`,
+  }));
+  expect(await storage.relocateTogether(HOME, pairs, COPY)).toHaveLength(FILES);
+  expect(count(storage, '/new')).toBe(FILES + 1);
+});
+
+test('many moves together of which one needs another are refused, and a few are made', async () => {
+  const storage = await withLargeFolder();
+  const pairs = Array.from({ length: FILES }, (_, index) => ({
+    from: index === 0 ? '/large/below/0' : `/new/${index - 1}`,
+    to: `/new/${index}`,
+  }));
+  const before = shown(storage);
+  expect(await refusal(storage.relocateTogether(HOME, pairs, MOVE))).toBe(
+    'relocation/duplicated_or_nested_paths',
+  );
+  const nested = [
+    { from: '/large', to: '/new' },
+    { from: '/other', to: '/new/other' },
+  ];
+  for (const options of [MOVE, COPY])
+    expect(await refusal(storage.relocateTogether(HOME, nested, options))).toBe(
+      'relocation/duplicated_or_nested_paths',
+    );
+  expect(shown(storage)).toEqual(before);
+  await storage.relocateTogether(HOME, pairs.slice(0, STEP_ROWS), MOVE);
+  expect(count(storage, `/new/${STEP_ROWS - 1}`)).toBe(1);
+});

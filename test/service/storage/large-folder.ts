@@ -1,0 +1,87 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Storage, StoredPage } from '../../../src/service/storage/storage.ts';
+import { HOME, OWNER, opened, put } from './opened.ts';
+
+export const FILES = 60;
+
+/** With what is below it, and the folder below it. */
+export const ENTRIES = FILES + 2;
+
+/** Rows that one transaction makes. */
+export const STEP_ROWS = 7;
+
+export const MOVE = { copy: false, autorename: false };
+export const COPY = { copy: true, autorename: false };
+export const ALL = { path: '', recursive: true, includeDeleted: false };
+export const DELETED_TOO = { ...ALL, includeDeleted: true };
+export const STEPS = { stagedRowsMax: STEP_ROWS, removedRowsMax: STEP_ROWS };
+
+/** A home with a folder of so many files that it takes many steps to move it. */
+export async function withLargeFolder(
+  options: Parameters<typeof opened>[0] = {},
+  limitBytes?: number,
+): Promise<Storage & { readonly dataDirectory: string }> {
+  const storage = await opened({ ...STEPS, ...options }, limitBytes);
+  await storage.createFolder(HOME, '/Large/Below', false);
+  await Promise.all(
+    Array.from({ length: FILES }, (_, index) => put(storage, `/Large/Below/${index}`, 'text')),
+  );
+  await storage.createFolder(HOME, '/other', false);
+  return storage;
+}
+
+/** Every page of a listing. */
+export function pagesOf(storage: Storage, scope = ALL): StoredPage['entries'] {
+  const entries: StoredPage['entries'][number][] = [];
+  for (let page = storage.list(OWNER, scope, 2000); ; page = storage.listContinue(OWNER, page.cursor)) {
+    entries.push(...page.entries);
+    if (!page.hasMore) return entries;
+  }
+}
+
+/** How many live entries there are at a path and below it. */
+export function count(storage: Storage, path: string): number {
+  return pagesOf(storage).filter(
+    ({ kind, pathLower }) => kind !== 'deleted' && `${pathLower}/`.startsWith(`${path}/`),
+  ).length;
+}
+
+/** All that is shown, in words. */
+export function shown(storage: Storage, scope = DELETED_TOO): string[] {
+  return pagesOf(storage, scope)
+    .map((entry) => `${entry.kind} ${entry.pathDisplay}`)
+    .sort();
+}
+
+export function found(storage: Storage, text: string): number {
+  const named = storage.findNames(
+    HOME,
+    { path: '', deleted: false },
+    { by: 'name', text, exact: true },
+    { parts: [], matches: () => true },
+  );
+  return [...named].flat().length;
+}
+
+/** Calls `look` at each turn of the event loop while a call runs; how many turns that were. */
+export async function during<T>(
+  call: Promise<T>,
+  look: () => unknown,
+): Promise<{ result: T; turns: number }> {
+  let isRunning = true;
+  let turns = 0;
+  const ended = call.finally(() => {
+    isRunning = false;
+  });
+  ended.catch(() => undefined);
+  for (; isRunning; turns++) {
+    await look();
+    await turn();
+  }
+  return { result: await ended, turns };
+}
+
+/** Waits until rows of a large move or copy are made, but not all of them. */
+export async function underWay(): Promise<void> {
+  for (let turns = 0; turns < 8; turns++) await turn();
+}
