@@ -1,7 +1,7 @@
 import type { Account } from './api/account.ts';
-import { isStillOpen, type Told } from './api/admission.ts';
+import type { Told } from './api/admission.ts';
 import { createRemote, type HttpRemote, type RemoteOptions } from './api/client.ts';
-import { ApiError } from './api/errors.ts';
+import { ApiError, isOutage } from './api/errors.ts';
 import { adviceForRefusedLogin } from './config/login-advice.ts';
 import type { RemoteService } from './config/service.ts';
 import { OtherOwner } from './state/errors.ts';
@@ -128,7 +128,7 @@ async function whose(claim: Claim): Promise<Told | undefined> {
     return await answerOf(claim, (remote, signal) => remote.account(signal));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.failure !== 'unauthorized') return isStillOpen(error) ? undefined : 'untold';
+    if (error.failure !== 'unauthorized') return isOutage(error) ? undefined : 'untold';
     const { apiUrl, credentials } = claim.service;
     const advice = adviceForRefusedLogin(credentials, error.details.summary);
     throw new DriveUnusable(

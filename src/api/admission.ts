@@ -1,27 +1,13 @@
 import { SingleFlight } from '../util/single-flight.ts';
 import { type Account, accountRequest, readAccount } from './account.ts';
 import { counted } from './count.ts';
-import { ApiError, type ApiFailure } from './errors.ts';
+import { ApiError, isOutage } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import { type HttpAnswer, LostConnection } from './http.ts';
 import type { Tokens, TokenWorld } from './token.ts';
 
 /** Whose a login is. `untold`: its app may not ask (scope `account_info.read`). */
 export type Told = Account | 'untold';
-
-/** Failures that leave open whose a login is; after any other the service will not tell. */
-const OPEN: ReadonlySet<ApiFailure> = new Set([
-  'offline',
-  'unavailable',
-  'rate-limited',
-  'unauthorized',
-  'foreign',
-]);
-
-/** Whether the question whose a login is may have another answer later. */
-export function isStillOpen(error: ApiError): boolean {
-  return OPEN.has(error.failure);
-}
 
 /**
  * Tokens that are given out once `admit` has agreed to the account that they are of: no call goes out before. When it
@@ -77,7 +63,7 @@ export class AdmittedTokens implements Tokens {
   #read(answer: HttpAnswer, route: string): Told {
     if (answer.status !== 200) {
       const failure = failureOfAnswer(answer, route, this.world.clock.now());
-      if (isStillOpen(failure.error)) throw harmless(failure);
+      if (isOutage(failure.error)) throw harmless(failure);
       return 'untold';
     }
     try {

@@ -2,8 +2,9 @@ import { ageMs, type Clock, elapsedMs, type Instant, type Moment, momentNow } fr
 import { type LinkedSignal, linkedSignal } from '../util/linked-signal.ts';
 import type { Log } from '../util/log.ts';
 import type { Meter } from '../util/meter.ts';
+import type { CallAvailability } from './availability.ts';
 import { counted } from './count.ts';
-import { ApiError, type ApiFailure } from './errors.ts';
+import { ApiError, isOutage } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import { type Http, type HttpAnswer, type HttpHead, type HttpStream, LostConnection } from './http.ts';
 import type { CallQueue, Lane } from './queue.ts';
@@ -26,6 +27,7 @@ export interface CallerWorld {
   readonly http: Http;
   readonly tokens: Tokens;
   readonly queue: CallQueue;
+  readonly availability: CallAvailability;
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;
@@ -91,7 +93,7 @@ export class Caller {
   async call<T>(call: Call<T>): Promise<T> {
     const life = this.#life(call.signal);
     try {
-      return await this.#persist(call, life.signal, async (request, signal) => {
+      return await this.#noted(call, life.signal, async (request, signal) => {
         const answer = await this.world.http.send(request, signal);
         this.#note(answer);
         if (answer.status !== 200) throw this.#failure(answer, request);
@@ -110,7 +112,7 @@ export class Caller {
   ): Promise<T> {
     const life = this.#life(call.signal);
     try {
-      return await this.#persist(call, life.signal, async (request, signal) => {
+      return await this.#noted(call, life.signal, async (request, signal) => {
         const answer = await this.world.http.open(request, signal);
         this.#note(answer);
         if ('text' in answer) throw this.#failure(answer, request);
@@ -136,6 +138,25 @@ export class Caller {
   serviceTime(moment: Moment): number {
     const { clock } = this.world;
     return this.#said.serviceMs + ageMs(clock, this.#said.at) - ageMs(clock, moment);
+  }
+
+  /** As `#persist`, and notes whether the service answered. */
+  async #noted<T>(
+    call: Omit<Call<T>, 'read'>,
+    signal: AbortSignal,
+    send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    // A long poll needs no token: its answer does not show that other calls get one.
+    if (!call.lane) return this.#persist(call, signal, send);
+    const { availability } = this.world;
+    try {
+      const result = await this.#persist(call, signal, send);
+      availability.succeeded();
+      return result;
+    } catch (error) {
+      if (!signal.aborted) availability.failed(error);
+      throw error;
+    }
   }
 
   /** Tries until there is a result, a last word, or no more time; finds out what became of tries without an answer. */
@@ -210,7 +231,7 @@ export class Caller {
     } catch (cause) {
       if (!(cause instanceof ApiError)) throw cause;
       // We could not find out: the failure itself tells more than this one.
-      if (UNREACHABLE.has(cause.failure)) throw situation.failure.error;
+      if (isOutage(cause)) throw situation.failure.error;
       // The question was refused, which is no sign that the work was done.
       return undefined;
     }
@@ -292,14 +313,6 @@ export class Caller {
     return linkedSignal(...(outer ? [outer] : []), this.world.signal);
   }
 }
-
-const UNREACHABLE: ReadonlySet<ApiFailure> = new Set([
-  'offline',
-  'unavailable',
-  'rate-limited',
-  'unauthorized',
-  'foreign',
-]);
 
 const BEARER = 'Bearer ';
 

@@ -3,6 +3,7 @@ import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
 import { type AccountCalls, accountOf } from './account.ts';
 import { AdmittedTokens, type Told } from './admission.ts';
+import { CallAvailability } from './availability.ts';
 import { Caller } from './caller.ts';
 import type { Client } from './context.ts';
 import { downloadsOf } from './download.ts';
@@ -78,9 +79,12 @@ export function createRemote(options: RemoteOptions): HttpRemote {
   const issued = createTokens(options.credentials, world);
   const tokens = options.admit ? new AdmittedTokens(issued, world, options.admit) : issued;
   const queue = new CallQueue({ clock, signal, patienceMs: deadlineMs });
-  const caller = new Caller({ http, tokens, queue, clock, log, meter, random, deadlineMs, signal });
+  const availability = new CallAvailability(clock);
+  const needs = { http, tokens, queue, availability, clock, log, meter, random, deadlineMs, signal };
+  const caller = new Caller(needs);
   const client: Client = { caller, root, clock, log, meter };
   return {
+    availability,
     ...listingOf(client),
     ...downloadsOf(client),
     ...uploadsOf(client),

@@ -34,6 +34,19 @@ const API_FAILURES = [
 
 export type ApiFailure = (typeof API_FAILURES)[number];
 
+const OUTAGES: ReadonlySet<ApiFailure> = new Set([
+  'offline',
+  'unavailable',
+  'rate-limited',
+  'unauthorized',
+  'foreign',
+]);
+
+/** Whether `error` says that the service cannot be asked now, and nothing of what was asked. */
+export function isOutage(error: unknown): error is ApiError {
+  return error instanceof ApiError && OUTAGES.has(error.failure);
+}
+
 /** The service's final refusal, after all retries. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';

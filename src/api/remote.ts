@@ -1,3 +1,4 @@
+import type { Instant } from '../util/clock.ts';
 import type { Path } from '../util/path.ts';
 import type { ByteRange } from '../util/ranges.ts';
 
@@ -112,6 +113,14 @@ export interface Quota {
   readonly allocatedBytes: number;
 }
 
+/** Whether the service can be asked, as the last call that ended showed. */
+export interface Availability {
+  /** When a call first found that it cannot; `undefined` while it can. */
+  readonly awaySince: Instant | undefined;
+  /** Calls `listener` when a call has succeeded after others found the service away. Returns how to stop that. */
+  onBack(listener: () => void): () => void;
+}
+
 /**
  * The lower seam: one account's storage service, one method for each thing it does, over paths
  * relative to the drive's root. Waiting out rate limits, lost connections and expired tokens happens
@@ -119,6 +128,7 @@ export interface Quota {
  * A missing entry is `undefined`, never an error, and only if the service said so.
  */
 export interface Remote {
+  readonly availability: Availability;
   /** `get_metadata`. The root, which the service does not describe, is the caller's to know. */
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined>;
   /** `get_metadata` by id: where that entry is now. `undefined`: it is gone, or outside the drive. */

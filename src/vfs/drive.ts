@@ -19,7 +19,7 @@ import { KeptState } from './kept-state.ts';
 import { ChangeFeed } from './metadata/changes.ts';
 import { KnownTree } from './metadata/known-tree.ts';
 import { Metadata } from './metadata/metadata.ts';
-import { Outage, watched } from './metadata/outage.ts';
+import { Outage } from './metadata/outage.ts';
 import { isDoubtful, isLitter, isWaiting, isWithinWaiting } from './names.ts';
 import type { TreeParts } from './parts.ts';
 import { PathLocks } from './path-locks.ts';
@@ -101,8 +101,9 @@ const METADATA_BYTES_MAX = 64 * 1024 * 1024;
 export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const { remote: bare, state, cache, clock, log } = options;
   const gaps = new Gaps();
-  const outage = new Outage(clock);
-  const remote = watched(gaps.guard(bare), outage);
+  const remote = gaps.guard(bare);
+  const { availability } = remote;
+  const outage = new Outage(availability, clock);
   const isSettingAside = options.setAside ?? true;
   const times = new SetTimes(state.times);
   const bytesMax = options.metadataBytesMax ?? METADATA_BYTES_MAX;
@@ -181,7 +182,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       holdMs,
       goesThrough: (path) =>
         path === ROOT || parts.asides.keeps(path) || isWithinWaiting(path) || isDoubtful(path),
-      onTrouble: () => outage.begin(),
+      availability,
       locate: (folderId, signal) => remote.locate(folderId, signal),
       touch: (folder) => metadata.adorn({ ...folder, modifiedMs: clock.now() }),
       isDeletionPermanent: () => removal.isPermanent,

@@ -27,6 +27,7 @@ export class Gaps {
       yield* remote.list(folder, options, signal);
     }
     return {
+      availability: remote.availability,
       stat: (path, signal) => visit([path], () => remote.stat(path, signal)),
       locate: (id, signal) => remote.locate(id, signal),
       list,

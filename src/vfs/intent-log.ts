@@ -1,4 +1,4 @@
-import { ApiError } from '../api/errors.ts';
+import { ApiError, isOutage } from '../api/errors.ts';
 import type { Intent } from '../state/intents.ts';
 import { elapsedMs, type Instant } from '../util/clock.ts';
 import { isWithin, type Path } from '../util/path.ts';
@@ -6,7 +6,6 @@ import { SingleFlight } from '../util/single-flight.ts';
 import { FileError } from './errors.ts';
 import type { Entry, Written } from './files.ts';
 import type { KeptState } from './kept-state.ts';
-import { isOutage } from './metadata/outage.ts';
 import { companionOf } from './names.ts';
 import type { TreeParts } from './parts.ts';
 

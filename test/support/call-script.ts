@@ -15,6 +15,11 @@ export class CallScript<What extends string> {
   readonly #failures: Failure<What>[] = [];
   readonly #gates: Gate<What>[] = [];
 
+  /** `around`: hears how each call ends. */
+  constructor(
+    private readonly around: <T>(call: What, work: () => Promise<T>) => Promise<T> = (_, work) => work(),
+  ) {}
+
   /** Makes the next `call` fail; `late`: after it took effect. */
   failNext(call: What, failure: ApiFailure | Error, late: boolean): void {
     const error = typeof failure === 'string' ? new ApiError(failure, `${call} was made to fail`) : failure;
@@ -37,7 +42,11 @@ export class CallScript<What extends string> {
   }
 
   /** Carries out a call, in a turn of its own. */
-  async run<T>(
+  run<T>(call: What, path: string, signal: AbortSignal | undefined, work: () => T | Promise<T>): Promise<T> {
+    return this.around(call, () => this.#run(call, path, signal, work));
+  }
+
+  async #run<T>(
     call: What,
     path: string,
     signal: AbortSignal | undefined,

@@ -11,7 +11,7 @@ import type { Path } from '../../src/util/path.ts';
 import { openBlockCache } from '../../src/vfs/content/cache.ts';
 import { type DriveOptions, type OpenDrive, openDrive } from '../../src/vfs/drive.ts';
 import type { FileEntry, WriteMode, Written } from '../../src/vfs/files.ts';
-import { ManualClock } from './manual-clock.ts';
+import type { ManualClock } from './manual-clock.ts';
 import { MemoryRemote } from './memory-remote.ts';
 import { unhurried } from './unhurried.ts';
 
@@ -25,7 +25,7 @@ type Settings = Partial<
 /** A drive over a service in memory, with a real state on disk and time that a test turns by hand. */
 export class MemoryDrive {
   readonly remote: MemoryRemote;
-  readonly clock = new ManualClock();
+  readonly clock: ManualClock;
   readonly warnings: string[] = [];
   readonly #directory = mkdtempSync(join(tmpdir(), 'davgate-drive-'));
   #settings: Settings;
@@ -35,6 +35,7 @@ export class MemoryDrive {
 
   private constructor(remote: MemoryRemote, settings: Settings) {
     this.remote = remote;
+    this.clock = remote.clock;
     this.#settings = settings;
     this.#state = openSqliteState({ directory: join(this.#directory, 'state') });
   }

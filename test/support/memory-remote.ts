@@ -1,3 +1,4 @@
+import { CallAvailability } from '../../src/api/availability.ts';
 import { ApiError, type ApiFailure } from '../../src/api/errors.ts';
 import type {
   CommitOptions,
@@ -14,6 +15,7 @@ import type {
 } from '../../src/api/remote.ts';
 import { keyOf, type Path, parentOf, pathOf, ROOT } from '../../src/util/path.ts';
 import { CallScript, type Gate, unlessAborted } from './call-script.ts';
+import { ManualClock } from './manual-clock.ts';
 import { MemoryStore, mustBeTaken } from './memory-store.ts';
 
 /** A method of `Remote` that a test can make fail or wait. */
@@ -33,7 +35,10 @@ export class MemoryRemote implements Remote {
   allocatedBytes: number | undefined = 1_000_000_000;
   /** What was removed so that it can be recovered. */
   readonly trash: Entry[] = [];
-  readonly #script = new CallScript<Call>();
+  /** Of the drive before it too. */
+  readonly clock = new ManualClock();
+  readonly availability = new CallAvailability(this.clock);
+  readonly #script = new CallScript<Call>((call, work) => this.#noted(call, work));
   readonly #store = new MemoryStore(() => {
     if (!this.#isFeedHeld) this.#wakeAll();
   });
@@ -330,6 +335,19 @@ export class MemoryRemote implements Remote {
       if (!found) throw new ApiError('link-gone', 'no such link');
       this.#links.delete(found[0]);
     });
+  }
+
+  /** As the real client does: the long poll says nothing of other calls. */
+  async #noted<T>(call: Call, work: () => Promise<T>): Promise<T> {
+    if (call === 'awaitChange') return work();
+    try {
+      const result = await work();
+      this.availability.succeeded();
+      return result;
+    } catch (error) {
+      this.availability.failed(error);
+      throw error;
+    }
   }
 
   #wakeAll(): void {

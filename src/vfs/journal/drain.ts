@@ -1,17 +1,17 @@
 import { setMaxListeners } from 'node:events';
+import type { Availability } from '../../api/remote.ts';
 import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import { endsBefore } from '../../util/grace.ts';
 import type { Log } from '../../util/log.ts';
 import { type Fault, FileError } from '../errors.ts';
 import type { PendingFile, PendingFiles } from './pending-files.ts';
-import { faultOf, isPerhapsOfOne, isTrouble } from './verdict.ts';
+import { faultOf, isAway, isPerhapsOfOne, isTrouble } from './verdict.ts';
 
 export interface DrainParts {
   readonly pending: PendingFiles;
   readonly clock: Clock;
   readonly log: Log;
-  /** The service takes no writes for now. */
-  readonly onTrouble: () => void;
+  readonly availability: Availability;
   /** Brings one to the service, or to where it is kept; then it is no longer among `pending`. Throws why not yet. */
   readonly land: (file: PendingFile, signal: AbortSignal) => Promise<void>;
 }
@@ -29,6 +29,9 @@ const SENDING_LARGE_MAX = 2;
 
 /** Until the next try, after the first failure and at most; doubled each time. */
 const RETRY_MS = { first: 1_000, max: 60_000 };
+
+/** The most while the service, which did not take a write, answers other calls. */
+const ANSWERED_RETRY_MS_MAX = 10_000;
 
 /** How often the log is told of trouble that stays the same. */
 const TELL_EVERY_MS = 600_000;
@@ -49,10 +52,12 @@ export class Drain {
   readonly #sending = new Map<PendingFile, Promise<void>>();
   readonly #waiters = new Map<PendingFile, Waiter[]>();
   readonly #stop = new AbortController();
+  readonly #stopListening: () => void;
   #sendingBytes = 0;
   #sendingLarge = 0;
   #troubles = 0;
   #pausedUntil: Instant = LONG_AGO;
+  #pausedBy: Fault | undefined;
   /** The trouble that the log has heard of last. */
   #told: { readonly fault: Fault; readonly until: Instant } | undefined;
   #alarm = new AbortController();
@@ -61,6 +66,7 @@ export class Drain {
   constructor(private readonly parts: DrainParts) {
     // All that are sent listen to it.
     setMaxListeners(0, this.#stop.signal);
+    this.#stopListening = parts.availability.onBack(() => this.#tryAgain());
   }
 
   get #isPaused(): boolean {
@@ -109,6 +115,7 @@ export class Drain {
       this.offer(file);
     }
     await endsBefore(over, this.#untilIdle());
+    this.#stopListening();
     this.#stop.abort(new Error('davgate is ending'));
     this.#alarm.abort();
     // One may wait behind a call that nothing aborts: its write stays, and is told from another's at the next start.
@@ -191,9 +198,9 @@ export class Drain {
   #trouble(error: unknown): void {
     if (this.#isPaused) return;
     this.#troubles++;
-    this.parts.onTrouble();
-    this.#pausedUntil = instantIn(this.parts.clock, backoffMs(this.#troubles));
     const fault = faultOf(error);
+    this.#pausedBy = fault;
+    this.#pausedUntil = instantIn(this.parts.clock, this.#pauseMs(fault));
     if (this.#told?.fault === fault && remainingMs(this.parts.clock, this.#told.until) > 0) return;
     this.#told = { fault, until: instantIn(this.parts.clock, TELL_EVERY_MS) };
     const { files, bytes } = this.parts.pending;
@@ -203,6 +210,24 @@ export class Drain {
       bytes,
       reason: String(cause ?? error),
     });
+  }
+
+  #pauseMs(fault: Fault): number {
+    const pauseMs = backoffMs(this.#troubles);
+    const isAnswering = isAway(fault) && this.parts.availability.awaySince === undefined;
+    return isAnswering ? Math.min(pauseMs, ANSWERED_RETRY_MS_MAX) : pauseMs;
+  }
+
+  /** Ends what is waited for only because the service did not answer. Few are sent until one of them has landed. */
+  #tryAgain(): void {
+    const now = this.parts.clock.instant();
+    if (this.#pausedBy && isAway(this.#pausedBy)) this.#pausedUntil = LONG_AGO;
+    for (const file of this.#later) {
+      if (!file.problem || !isAway(file.problem.fault)) continue;
+      file.notBefore = LONG_AGO;
+      if (file.due <= now && this.#later.delete(file)) this.#ready.add(file);
+    }
+    this.#send();
   }
 
   #recovered(): void {

@@ -57,6 +57,13 @@ export function isPerhapsOfOne(error: unknown): boolean {
   return error instanceof FileError && OF_ONE.has(error.fault);
 }
 
+/** Trouble that is over for every write as soon as the service answers one call. */
+const AWAY: ReadonlySet<Fault> = new Set(['busy', 'offline', 'intercepted', 'unauthorized']);
+
+export function isAway(fault: Fault): boolean {
+  return AWAY.has(fault);
+}
+
 /** The word for what hinders a write. */
 export function faultOf(error: unknown): Fault {
   return error instanceof FileError ? error.fault : 'broken';

@@ -1,3 +1,4 @@
+import type { Availability } from '../../api/remote.ts';
 import type { Journal } from '../../state/journal.ts';
 import type { DriveState } from '../../state/state.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -31,8 +32,7 @@ export interface WriteBackParts {
   readonly locate: (folderId: string, signal: AbortSignal) => Promise<Path | undefined>;
   /** A name has come to `folder`, or has gone. */
   readonly touch: (folder: FolderEntry) => void;
-  /** The service takes no writes for now. */
-  readonly onTrouble: () => void;
+  readonly availability: Availability;
   /** Whether what is deleted is gone for good. */
   readonly isDeletionPermanent: () => boolean;
   /** Forgets what was kept for the files with these ids, which were at `path`. */
@@ -79,12 +79,12 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   const ids = new FileIds();
   const turns = new Gaps();
   const landing = new Landing({ ...parts, pending, ids });
-  const { onTrouble } = parts;
+  const { availability } = parts;
   const drain = new Drain({
     pending,
     clock,
     log,
-    onTrouble,
+    availability,
     land: (file, signal) => landing.land(file, signal),
   });
   const reading = new PendingReading(base, journal, pending, shown);

@@ -1,5 +1,6 @@
 import type { Change, Remote } from '../../api/remote.ts';
 import { ageMs, type Clock, elapsedMs, type Instant, type Moment, momentNow } from '../../util/clock.ts';
+import { linkedSignal } from '../../util/linked-signal.ts';
 import type { Log } from '../../util/log.ts';
 import { isApiFailure } from '../errors.ts';
 
@@ -14,7 +15,7 @@ export interface FeedListener {
 }
 
 export interface FeedParts {
-  readonly remote: Pick<Remote, 'latestCursor' | 'awaitChange' | 'changesSince'>;
+  readonly remote: Pick<Remote, 'availability' | 'latestCursor' | 'awaitChange' | 'changesSince'>;
   readonly listener: FeedListener;
   readonly clock: Clock;
   readonly log: Log;
@@ -98,7 +99,7 @@ export class ChangeFeed {
       } catch (error) {
         if (signal.aborted) return;
         this.#down(error);
-        await this.parts.clock.sleep(this.#retryMs(), signal).catch(() => {});
+        await this.#rest(signal);
       }
     }
   }
@@ -176,6 +177,17 @@ export class ChangeFeed {
     if (!isApiFailure(error, 'reset')) return;
     this.#cursor = undefined;
     listener.reset();
+  }
+
+  /** Until the next try: at once when another call shows that the service answers again. */
+  async #rest(signal: AbortSignal): Promise<void> {
+    const { remote, clock } = this.parts;
+    const back = new AbortController();
+    const stopListening = remote.availability.onBack(() => back.abort());
+    const over = linkedSignal(signal, back.signal);
+    await clock.sleep(this.#retryMs(), over.signal).catch(() => {});
+    over.release();
+    stopListening();
   }
 
   #retryMs(): number {

@@ -1,3 +1,4 @@
+import { isOutage } from '../../api/errors.ts';
 import type { Change, Entry } from '../../api/remote.ts';
 import type { Instant } from '../../util/clock.ts';
 import type { Meter } from '../../util/meter.ts';
@@ -6,7 +7,7 @@ import { FileError } from '../errors.ts';
 import type { Listing } from '../files.ts';
 import { Inquiries, type InquiriesParts, tooUnsteady } from './inquiries.ts';
 import type { CachedFolder, Known } from './listing.ts';
-import { isOutage, type Outage } from './outage.ts';
+import type { Outage } from './outage.ts';
 import { type Ongoing, OwnChanges, stateOf } from './own-changes.ts';
 import { Subtrees } from './subtrees.ts';
 

@@ -74,7 +74,8 @@ describe('what somebody else did meanwhile', () => {
       remote.putFolder(at('/f'));
       remote.putFile(at('/f/old'), 'v1');
       await drive.feedTold();
-      remote.failNext('upload', 'offline');
+      // Not as while the service is away: its answers to others would end that.
+      remote.failNext('upload', 'insufficient-space');
       await drive.put(at('/first'), 'x');
       while (drive.warnings.length === 0) await turn();
       await drive.put(at('/f/old'), 'v2');

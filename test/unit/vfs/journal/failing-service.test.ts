@@ -14,15 +14,16 @@ afterEach(() => drive.close());
 
 describe('a service that fails', () => {
   test('the write is sent again when it is back, others with it', async () => {
-    remote.failNext('upload', 'unavailable');
+    await drive.files.list(at('/'));
+    remote.goAway('unavailable');
     await drive.put(at('/a'), 'x');
     while (drive.warnings.length === 0) await turn();
     await drive.put(at('/b'), 'y');
     await turn(20);
     expect(remote.paths).toEqual([]);
     expect(await drive.text(at('/b'))).toBe('y');
-    await drive.clock.advance(1_000);
-    await drive.untilLanded();
+    remote.back();
+    await drive.clock.during(drive.untilLanded());
     expect(remote.paths).toEqual(['/a', '/b']);
   });
 

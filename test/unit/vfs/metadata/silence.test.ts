@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CallAvailability } from '../../../../src/api/availability.ts';
 import { momentNow } from '../../../../src/util/clock.ts';
 import { silentLog } from '../../../../src/util/log.ts';
 import { ChangeFeed } from '../../../../src/vfs/metadata/changes.ts';
@@ -34,6 +35,7 @@ test('a feed that goes on saying that nothing has changed is believed for ever',
   const clock = new ManualClock();
   const feed = new ChangeFeed({
     remote: {
+      availability: new CallAvailability(clock),
       latestCursor: async () => 'c',
       changesSince: async () => ({ changes: [], cursor: 'c', hasMore: false }),
       async awaitChange(_cursor, timeoutMs, signal) {
@@ -60,6 +62,7 @@ test('a service whose long polls end at once is asked again only every few secon
   let polls = 0;
   const feed = new ChangeFeed({
     remote: {
+      availability: new CallAvailability(clock),
       latestCursor: async () => 'c',
       changesSince: async () => ({ changes: [], cursor: 'c', hasMore: false }),
       async awaitChange(_cursor, _timeoutMs, signal) {
@@ -88,6 +91,7 @@ test('a feed that tells changes without end is down, and asked again later', asy
   let isPolled = false;
   const feed = new ChangeFeed({
     remote: {
+      availability: new CallAvailability(clock),
       latestCursor: async () => 'c',
       // A feed that reads on all the same has them all in the end, and the test fails instead of hanging.
       changesSince: async () => ({ changes: [], cursor: `c${pages++}`, hasMore: pages < 1_000 }),

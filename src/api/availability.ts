@@ -1,0 +1,43 @@
+import { type Clock, type Instant, instantIn, LONG_AGO } from '../util/clock.ts';
+import { ApiError, isOutage } from './errors.ts';
+import type { Availability } from './remote.ts';
+
+/** How often listeners hear at most that the service is back, in ms: it may take some calls and go on refusing others. */
+const BACK_EVERY_MS = 10_000;
+
+/** Learns from the end of each call whether the service can be asked. */
+export class CallAvailability implements Availability {
+  readonly #listeners = new Set<() => void>();
+  #awaySince: Instant | undefined;
+  /** The service was away since the listeners last heard of it. */
+  #isReturnUntold = false;
+  #nextTelling: Instant = LONG_AGO;
+
+  constructor(private readonly clock: Clock) {}
+
+  get awaySince(): Instant | undefined {
+    return this.#awaySince;
+  }
+
+  onBack(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** To be called when a call has its result. */
+  succeeded(): void {
+    this.#awaySince = undefined;
+    if (!this.#isReturnUntold || this.#nextTelling > this.clock.instant()) return;
+    this.#isReturnUntold = false;
+    this.#nextTelling = instantIn(this.clock, BACK_EVERY_MS);
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** To be called when a call has failed for good. A refusal is an answer too. */
+  failed(error: unknown): void {
+    if (isOutage(error)) {
+      this.#awaySince ??= this.clock.instant();
+      this.#isReturnUntold = true;
+    } else if (error instanceof ApiError) this.succeeded();
+  }
+}
