@@ -77,7 +77,10 @@ export class PatientBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uin
     this.#endLook();
     this.#source.return?.().catch(() => {});
     await this.#look;
-    await this.file.close();
+    // What becomes of the write does not hang on a file that nobody reads any more.
+    await this.file.close().catch((error) => {
+      this.world.log.warn('a file that held a body could not be closed or deleted', { reason: String(error) });
+    });
   }
 
   /** One look now and then: a timer for each piece would cost more than the piece. */

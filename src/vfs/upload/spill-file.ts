@@ -70,8 +70,12 @@ export class SpillFile {
     const handle = this.#handle;
     this.#handle = undefined;
     if (!handle) return;
-    await handle.close();
-    await rm(this.path, { force: true });
+    try {
+      await handle.close();
+    } finally {
+      // A body that is not wanted any more would take its room until the next start.
+      await rm(this.path, { force: true });
+    }
   }
 
   /** What was read need not stay on the disk. */
