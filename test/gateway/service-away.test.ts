@@ -48,7 +48,7 @@ const HTML_502: Absence = {
 };
 
 const ABSENCES: readonly (readonly [string, Absence])[] = [
-  ['refuses connections', 'refused'],
+  ['resets connections', 'reset'],
   ['takes connections and never answers', 'silent'],
   ['answers 500 to everything', { status: 500 }],
   ['answers 503 with Retry-After', { status: 503, headers: { 'retry-after': '30' } }],
@@ -138,13 +138,13 @@ async function lookAround(): Promise<void> {
 
 async function leave(absence: Absence): Promise<void> {
   await eventually(() => expect(gateway.isFollowing()).toBe(true));
-  await front.leave(absence);
+  front.leave(absence);
   // A poll without an answer may only be long.
   if (absence !== 'silent') await eventually(() => expect(gateway.isFollowing()).toBe(false));
 }
 
 async function comeBack(): Promise<void> {
-  await front.comeBack();
+  front.comeBack();
   await eventually(() => expect(gateway.depth()).toMatchObject({ files: 0, lostFiles: 0 }));
 }
 
@@ -241,16 +241,16 @@ describe.each(ABSENCES)('with write-back, while the service %s', (_, absence) =>
 });
 
 test('with write-back, a restart while the service is away keeps what was saved and its locks, and all lands', async () => {
-  await start('refused');
+  await start('reset');
   await lookAround();
-  await leave('refused');
+  await leave('reset');
   const { token } = await lock('/docs/report.txt');
   const held = { if: `(${token})` };
   expect((await send('PUT', '/docs/report.txt', held, 'report v2')).status).toBe(204);
   expect((await send('PUT', '/docs/new.txt', {}, 'new')).status).toBe(201);
   expect((await send('PUT', '/docs/shared.txt', {}, 'shared, ours')).status).toBe(204);
   await stop();
-  await start('refused');
+  await start('reset');
 
   expect(await read('/docs/report.txt')).toBe('200 report v2');
   expect((await stat('/docs/new.txt')).status).toBe(207);

@@ -5,8 +5,11 @@ import { pipeline } from 'node:stream/promises';
 
 /** How a service is away. */
 export type Absence =
-  /** Nobody listens at its address. */
-  | 'refused'
+  /**
+   * Connections are reset as soon as they are made. The port stays taken: one that is let go another process can have
+   * before the service is back.
+   */
+  | 'reset'
   /** Connections are taken, and nothing is ever answered. */
   | 'silent'
   /** Every call is answered so. */
@@ -17,8 +20,8 @@ export type Absence =
 export interface FailingFront {
   readonly url: string;
   /** From now on the service is away. What is under way is cut. */
-  leave(absence: Absence): Promise<void>;
-  comeBack(): Promise<void>;
+  leave(absence: Absence): void;
+  comeBack(): void;
   close(): Promise<void>;
 }
 
@@ -41,7 +44,7 @@ export async function startFailingFront(target: string): Promise<FailingFront> {
 
   const fail = (how: Absence, request: IncomingMessage, response: ServerResponse) => {
     request.resume();
-    if (how === 'silent' || how === 'refused') return;
+    if (how === 'silent' || how === 'reset') return;
     if (how !== 'tokenless') response.writeHead(how.status, how.headers).end(how.body);
     else if (request.url?.endsWith('/oauth2/token')) response.writeHead(500).end();
     else response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify(EXPIRED));
@@ -52,32 +55,27 @@ export async function startFailingFront(target: string): Promise<FailingFront> {
     // One of the two hangs up: the gateway at its end, or the service on a long poll.
     else pass(request, response).catch(() => response.destroy());
   });
-  const listen = async (port: number): Promise<number> => {
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
-  };
-  const stop = async (): Promise<void> => {
-    server.close();
-    server.closeAllConnections();
-    await once(server, 'close');
-  };
-  const port = await listen(0);
+  server.on('connection', (socket) => {
+    if (absence === 'reset') socket.resetAndDestroy();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
 
   return {
     url: `http://127.0.0.1:${port}`,
-    async leave(how) {
+    leave(how) {
       absence = how;
-      if (how === 'refused') await stop();
-      else server.closeAllConnections();
+      server.closeAllConnections();
     },
-    async comeBack() {
+    comeBack() {
       absence = undefined;
-      if (!server.listening) await listen(port);
-      else server.closeAllConnections();
+      server.closeAllConnections();
     },
     async close() {
-      if (server.listening) await stop();
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
     },
   };
 }
