@@ -85,3 +85,17 @@ export function relocate(path: Path, from: Path, to: Path): Path {
   const below = namesOf(path).slice(namesOf(from).length);
   return pathOf([...namesOf(to), ...below]);
 }
+
+/** `path` with a number behind its name: `name (1).txt`. */
+export function numberedPath(path: Path, number: number): Path {
+  const name = nameOf(path);
+  const dot = name.lastIndexOf('.') > 0 ? name.lastIndexOf('.') : name.length;
+  return pathOf([...namesOf(parentOf(path)), `${name.slice(0, dot)} (${number})${name.slice(dot)}`]);
+}
+
+/** The path, or with the first number behind its name that makes it free. */
+export function freePath(path: Path, isFree: (candidate: Path) => boolean): Path {
+  let candidate = path;
+  for (let number = 1; !isFree(candidate); number++) candidate = numberedPath(path, number);
+  return candidate;
+}

@@ -3,6 +3,7 @@ import type { Intent } from '../state/intents.ts';
 import { elapsedMs, type Instant } from '../util/clock.ts';
 import { isWithin, type Path } from '../util/path.ts';
 import { SingleFlight } from '../util/single-flight.ts';
+import { succeeds } from '../util/succeeds.ts';
 import { FileError } from './errors.ts';
 import type { Entry, Written } from './files.ts';
 import type { KeptState } from './kept-state.ts';
@@ -210,11 +211,4 @@ function isOutcome({ outcome }: Intent, found: Entry): boolean {
 function isRefusal(error: unknown): boolean {
   if (error instanceof ApiError) return error.details.isUndone ?? !isOutage(error);
   return error instanceof FileError;
-}
-
-function succeeds(work: Promise<unknown>): Promise<boolean> {
-  return work.then(
-    () => true,
-    () => false,
-  );
 }

@@ -1,6 +1,6 @@
 import type { Remote } from '../api/remote.ts';
 import type { Relocation } from '../state/relocations.ts';
-import { isWithin, join, keyOf, nameOf, type Path, parentOf } from '../util/path.ts';
+import { isWithin, keyOf, numberedPath, type Path, parentOf } from '../util/path.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import { isApiFailure } from './errors.ts';
 import type { Entry } from './files.ts';
@@ -143,9 +143,7 @@ export class Repairs {
   /** What was being renamed, or was to be replaced, must not be lost because something else has its name now. */
   async #moveToFreeName(from: Path, wanted: Path, id: string): Promise<void> {
     for (let number = 1; ; number++) {
-      const name = nameOf(wanted);
-      const dot = name.lastIndexOf('.') > 0 ? name.lastIndexOf('.') : name.length;
-      const to = join(parentOf(wanted), `${name.slice(0, dot)} (${number})${name.slice(dot)}`);
+      const to = numberedPath(wanted, number);
       try {
         await this.parts.remote.move(from, to, undefined, id);
         this.parts.metadata.forget(to);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Remote } from '../api/remote.ts';
 import type { Relocation } from '../state/relocations.ts';
 import { join, type Path, parentOf } from '../util/path.ts';
+import { succeeds } from '../util/succeeds.ts';
 import { isApiFailure } from './errors.ts';
 import type { Entry } from './files.ts';
 import type { Gaps } from './gaps.ts';
@@ -157,11 +158,4 @@ export class StepAside {
 
 function isInTheWay(error: unknown): boolean {
   return isApiFailure(error, 'conflict-file', 'conflict-folder');
-}
-
-function succeeds(work: Promise<unknown>): Promise<boolean> {
-  return work.then(
-    () => true,
-    () => false,
-  );
 }

@@ -78,7 +78,7 @@ async function ask(base: string, method: string, path: string, { headers = {}, b
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** A PUT of 20 bytes, of which ten are sent. `finish` sends the rest, and returns the status of the answer. */
+/** Sends the first half of a PUT of 20 bytes. `finish` sends the rest and returns the status of the answer. */
 async function halfPut(base: string, path: string) {
   const put = request(new URL(path, base), {
     method: 'PUT',

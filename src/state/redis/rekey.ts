@@ -1,5 +1,4 @@
-import { keyOf, type Path } from '../../util/path.ts';
-import { freePath } from '../free-path.ts';
+import { freePath, keyOf, type Path } from '../../util/path.ts';
 import { listOf, textOf, textOrNothing, textsOf } from './answers.ts';
 import { ASIDES_LUA } from './asides-scripts.ts';
 import type { Connection } from './connection.ts';

@@ -1,5 +1,4 @@
-import { keyOf, type Path } from '../../util/path.ts';
-import { freePath } from '../free-path.ts';
+import { freePath, keyOf, type Path } from '../../util/path.ts';
 import type { SqliteDatabase } from './database.ts';
 import { parentKeyOf } from './key-range.ts';
 

@@ -118,6 +118,7 @@ export class CachedContentCheck {
     await this.#forget(file);
     this.log.warn('a download was damaged: its blocks are fetched again', { rev: file.rev, blocks: count });
   }
+
   #proved(key: string): void {
     this.#right.set(key, true);
     this.#unproven.delete(key);

@@ -79,7 +79,9 @@ export class PatientBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uin
     await this.#look;
     // What becomes of the write does not hang on a file that nobody reads any more.
     await this.file.close().catch((error) => {
-      this.world.log.warn('a file that held a body could not be closed or deleted', { reason: String(error) });
+      this.world.log.warn('a file that held a body could not be closed or deleted', {
+        reason: String(error),
+      });
     });
   }
 

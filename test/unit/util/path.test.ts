@@ -2,11 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   foldName,
+  freePath,
   isWithin,
   join,
   keyOf,
   nameOf,
   namesOf,
+  numberedPath,
   PathError,
   parentOf,
   pathOf,
@@ -19,6 +21,22 @@ const name = fc
   .string({ minLength: 1, maxLength: 12, unit: 'grapheme' })
   .filter((text) => !/[/\0]/.test(text) && text !== '.' && text !== '..' && text.isWellFormed());
 const path = fc.array(name, { maxLength: 5 }).map((names) => pathOf(names));
+
+test.each([
+  ['/f/plan.txt', '/f/plan (2).txt'],
+  ['/plan', '/plan (2)'],
+  ['/f/.profile', '/f/.profile (2)'],
+  ['/f.d/archive.tar.gz', '/f.d/archive.tar (2).gz'],
+])('%s with the number 2 is %s', (from, to) => {
+  expect(numberedPath(pathOf(from.slice(1).split('/')), 2)).toBe(to);
+});
+
+test('the free path is the path itself, or the one with the first number that nothing has', () => {
+  const taken = new Set(['/f/a.txt', '/f/a (1).txt']);
+  const isFree = (candidate: string) => !taken.has(candidate);
+  expect(freePath(pathOf(['f', 'b.txt']), isFree)).toBe('/f/b.txt');
+  expect(freePath(pathOf(['f', 'a.txt']), isFree)).toBe('/f/a (2).txt');
+});
 
 describe('a path', () => {
   test.each(['', '.', '..', 'a/b', 'a\0b', '\ud800'])('has no name %j', (bad) => {
