@@ -7,7 +7,7 @@ import { terminalLog } from './log.ts';
 import { type Entry, mountHelp } from './mount-help.ts';
 import { PACKAGE_ROOT } from './package.ts';
 import { namesOfCertificate, urlsForOthers } from './reachable.ts';
-import { untilAskedToStop } from './signals.ts';
+import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 import { startWarnings } from './start-warnings.ts';
 
 /** `davgate [serve]`: serves the drive until it is told to stop; resolves when all is drained. */
@@ -18,9 +18,11 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
     return { config: resolveConfig(settings, file, environment, PACKAGE_ROOT), file };
   };
   const { config, file } = read();
+  const hasStarted = endWhenAskedWhileStarting();
   const gateway = await startGateway(config, terminalLog);
   // Listened for before anybody can read that it serves: who stops it then wants a drain too.
   const stopped = untilAskedToStop(reloading(gateway, () => read().config));
+  hasStarted();
   for (const warning of startWarnings(flags, config)) terminalLog.warn(warning);
   console.log(mountHelp({ ...placesOf(config, gateway), entry: entryOf(config, gateway, file?.origin) }));
   await stopped;

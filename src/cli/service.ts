@@ -12,7 +12,7 @@ import { systemClock } from '../util/clock.ts';
 import { terminalLog } from './log.ts';
 import { ADMIN_WORDS, adminCommand } from './service-admin/admin.ts';
 import { serviceDirectory } from './service-directory.ts';
-import { untilAskedToStop } from './signals.ts';
+import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 import { wordsOf } from './words.ts';
 
 const HELP = `The embedded storage service alone: the API over a local folder.
@@ -49,6 +49,7 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
   const { listen, data, fault, help, 'trusted-proxy': proxy } = values;
   if (help) return console.log(HELP);
   const addresses = addressesOf(values);
+  const hasStarted = endWhenAskedWhileStarting();
   const service = await startService({
     dataDirectory: serviceDirectory(data, environment),
     listen: parseAddress({ text: listen ?? '127.0.0.1:8766', origin: '--listen' }),
@@ -64,6 +65,7 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
   const { email, password, appKey, appSecret, token, refreshToken } = await service.provision();
   // Listened for before anybody can read that it serves.
   const stopped = untilAskedToStop(addresses.tls ? () => renewCertificate(service) : noteNothingToReload);
+  hasStarted();
   console.log(`
 The storage service is at  ${service.url}
   ${rolesOf(service.url, contentUrl)}

@@ -1,7 +1,25 @@
 import { closeSync, openSync } from 'node:fs';
 import { isatty } from 'node:tty';
+import { terminalLog } from './log.ts';
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/**
+ * Ends the process at SIGTERM or SIGINT while it starts, until the function that this returns is called: nothing is
+ * acknowledged yet. The system does so too, but not for the first process of a container.
+ */
+export function endWhenAskedWhileStarting(): () => void {
+  const end = () => {
+    terminalLog.info(
+      'davgate ends before it serves; an upgrade that was under way begins again at the next start',
+    );
+    process.exit(0);
+  };
+  for (const signal of STOP_SIGNALS) process.once(signal, end);
+  return () => {
+    for (const signal of STOP_SIGNALS) process.removeListener(signal, end);
+  };
+}
 
 /**
  * Resolves at the first SIGTERM or SIGINT, and when the terminal goes. A second signal ends the process at once: a

@@ -1,9 +1,11 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
+import { setImmediate as otherEvents } from 'node:timers/promises';
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../../util/sqlite.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
-import { MIGRATIONS, type UpgradeProgress } from './migrations.ts';
+import { MIGRATIONS } from './migrations.ts';
 import { defineWordsOf } from './tree/name-upgrade.ts';
+import type { UpgradeProgress } from './upgrade/progress.ts';
 
 export type { Database } from 'better-sqlite3';
 
@@ -23,7 +25,10 @@ const CACHE_KIB = 8 * 1024;
  * Opens the metadata of a data directory for this process alone and brings its schema up to date.
  * Throws `DataDirectoryError` when another process has it, a newer program made it, or it is damaged.
  */
-export function openDatabase(file: string, onProgress: UpgradeProgress = () => {}): Database {
+export async function openDatabase(
+  file: string,
+  onProgress: (progress: UpgradeProgress) => void = () => {},
+): Promise<Database> {
   let database: Database | undefined;
   try {
     makePrivate(file);
@@ -35,7 +40,7 @@ export function openDatabase(file: string, onProgress: UpgradeProgress = () => {
     database.pragma('foreign_keys = ON');
     database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     database.pragma(`cache_size = -${CACHE_KIB}`);
-    migrate(database, file, onProgress);
+    await migrate(database, file, onProgress);
     return database;
   } catch (failure) {
     database?.close();
@@ -81,16 +86,27 @@ function makePrivate(file: string): void {
 
 /**
  * Takes the steps of `MIGRATIONS` that are missing, all in one transaction. Each rewrites what it must while nobody can
- * be served: an index of a million files takes some twenty seconds, once, and tells how far it is.
+ * be served: an index of a million files takes some twenty seconds, once, and tells how far it is. Between two pieces of
+ * the work signals are heard: a process that ends there leaves the directory as it was, and the next one begins again.
  */
-function migrate(database: Database, file: string, onProgress: UpgradeProgress): void {
+async function migrate(
+  database: Database,
+  file: string,
+  onProgress: (progress: UpgradeProgress) => void,
+): Promise<void> {
   // Taking the write lock at once is what finds a second process.
   database.exec('BEGIN IMMEDIATE');
   const taken = Number(database.pragma('user_version', { simple: true }));
   checkVersion(taken, file);
-  for (const step of MIGRATIONS.slice(taken))
+  for (const step of MIGRATIONS.slice(taken)) {
     if (typeof step === 'string') database.exec(step);
-    else step(database, onProgress);
+    else
+      for (const progress of step(database)) {
+        onProgress(progress);
+        await otherEvents();
+      }
+    await otherEvents();
+  }
   // On a full disk even an old directory must open: nothing is written without need.
   if (taken < MIGRATIONS.length) database.pragma(`user_version = ${MIGRATIONS.length}`);
   database.exec('COMMIT');

@@ -1,20 +1,20 @@
 import type { Database } from './database.ts';
 import { indexNames } from './tree/name-upgrade.ts';
 import { rekey } from './tree/rekey.ts';
-
-/** Hears how far the upgrade of a large data directory has come. */
-export type UpgradeProgress = (doneNames: number, totalNames: number) => void;
+import { countFiles } from './upgrade/file-counts.ts';
+import type { UpgradeProgress } from './upgrade/progress.ts';
 
 /**
  * The schema, step by step. A step is never edited once released: a data directory remembers how many it
  * has taken (`PRAGMA user_version`). Keys of paths are folded (`names.ts`) and compared byte by byte; a `parent` is its
- * folder's key and a slash.
+ * folder's key and a slash. A step that works on every row is a function, which goes through them in pieces of about a
+ * second.
  *
  * A path is in `entry` while something is there, in `deletion` once something was, never in both. Every
  * change of a path takes the next number of one growing sequence (`ticks.ts`) as its `seq`; for a file that
  * number is also its revision, so a cursor is just the last number its reader has seen.
  */
-export const MIGRATIONS: readonly (string | ((database: Database, onProgress: UpgradeProgress) => void))[] = [
+export const MIGRATIONS: readonly (string | ((database: Database) => Iterable<UpgradeProgress>))[] = [
   `
   CREATE TABLE setting (name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -175,16 +175,7 @@ export const MIGRATIONS: readonly (string | ((database: Database, onProgress: Up
   ) STRICT;
   CREATE INDEX removal_key ON removal (ns, key, seq);
   `,
-  `
-  -- How many files of a namespace have this content: each counts for the quota, and history alone counts once.
-  ALTER TABLE holding ADD COLUMN files INTEGER NOT NULL DEFAULT 0;
-  UPDATE holding SET files = (
-    SELECT count(*) FROM revision JOIN entry ON entry.revision = revision.number
-    WHERE revision.ns = holding.ns AND revision.content = holding.content);
-  UPDATE namespace SET used_bytes = (
-    SELECT coalesce(sum(size * max(files, 1)), 0) FROM holding JOIN content ON content.id = holding.content
-    WHERE holding.ns = namespace.id);
-  `,
+  countFiles,
   // The words of names, and their symbols, which the index did not have at first.
   indexNames,
   `

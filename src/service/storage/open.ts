@@ -28,6 +28,7 @@ import { Removals } from './tree/removals.ts';
 import { Stagings } from './tree/stagings.ts';
 import { Tree } from './tree/tree.ts';
 import type { Store } from './tree/writes.ts';
+import type { UpgradeProgress } from './upgrade/progress.ts';
 
 export interface StorageOptions {
   /** Holds `storage.sqlite` and the folders `blocks` and `incoming`; made when missing. For one process. */
@@ -53,7 +54,7 @@ const REMOVALS_AT_ONCE = 2;
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { dataDirectory, clock, log, mintId = randomId, disk = localDisk } = options;
   await makeDirectory(dataDirectory, disk);
-  const database = openDatabase(join(dataDirectory, 'storage.sqlite'), upgradeReport(log));
+  const database = await openDatabase(join(dataDirectory, 'storage.sqlite'), upgradeReport(log));
   try {
     const settings = settingsOf(database);
     const contents = new Contents(database);
@@ -128,10 +129,10 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
 }
 
 /** Logs how far the upgrade of a data directory has come: a large one takes a minute, before the first call is taken. */
-function upgradeReport(log: Log): (doneNames: number, totalNames: number) => void {
-  const shown = (names: number) => names.toLocaleString('en-US');
-  return (done, total) => {
-    log.info(`upgrading the index: ${shown(done)} of ${shown(total)} names`);
+function upgradeReport(log: Log): (progress: UpgradeProgress) => void {
+  const shown = (count: number) => count.toLocaleString('en-US');
+  return ({ what, unit, done, total }) => {
+    log.info(`upgrading the ${what}: ${shown(done)} of ${shown(total)} ${unit}`);
   };
 }
 

@@ -37,7 +37,7 @@ function listed(storage: Storage, scope = ALL): string[] {
 }
 
 test('a transaction clears away no more rows of a removed tree than it has room for', async () => {
-  const database = openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
+  const database = await openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
   onTestFinished(() => void database.close());
   database.exec(`INSERT INTO namespace (name, limit_bytes) VALUES ('home', 1)`);
   let ids = 0;

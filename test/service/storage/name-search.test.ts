@@ -244,7 +244,11 @@ test.each([4, 7] as const)(
     const events: string[] = [];
     const log = { ...silentLog, info: (event: string) => events.push(event) };
     const upgraded = await opened({ dataDirectory: storage.dataDirectory, log });
-    expect(events).toEqual(['upgrading the index: 3 of 4 names', 'upgrading the index: 4 of 4 names']);
+    expect(events).toEqual([
+      ...(version === 4 ? ['upgrading the quota: 1 of 1 contents'] : []),
+      'upgrading the index: 3 of 4 names',
+      'upgrading the index: 4 of 4 names',
+    ]);
     expect(pathsFound(upgraded, 'annual')).toEqual(['/reports/annual report']);
     expect(pathsFound(upgraded, 'gone', { deleted: true })).toEqual(['/reports/gone report']);
     for (const symbols of ['§', '. ', '§.']) expect(pathsFound(upgraded, symbols)).toEqual(['/reports/§. 1']);
@@ -252,7 +256,7 @@ test.each([4, 7] as const)(
 );
 
 test('no statement of a search reads a whole table or sorts what it has read', async () => {
-  const database = openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
+  const database = await openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
   onTestFinished(() => void database.close());
   const sources: string[] = [];
   const listening = Object.create(database) as typeof database;

@@ -8,7 +8,7 @@ import { temporaryFolder } from './opened.ts';
 
 /** The plan of every statement that the feed prepares, by its SQL. */
 async function plans(): Promise<[sql: string, plan: string][]> {
-  const database = openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
+  const database = await openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
   onTestFinished(() => void database.close());
   const sources: string[] = [];
   const listening = Object.create(database) as typeof database;

@@ -1,4 +1,5 @@
 import type { Database } from '../database.ts';
+import type { UpgradeProgress } from '../upgrade/progress.ts';
 import { wordsOf } from './words.ts';
 
 /** Names that are indexed between two reports of the progress: about a second. */
@@ -25,10 +26,7 @@ export function defineWordsOf(database: Database): void {
 }
 
 /** Puts the names of all items into the index of words, as far as they are not there. */
-export function indexNames(
-  database: Database,
-  onProgress: (doneNames: number, totalNames: number) => void,
-): void {
+export function* indexNames(database: Database): Generator<UpgradeProgress, void, undefined> {
   defineWordsOf(database);
   const count = (table: keyof typeof NAMES) =>
     Number(database.prepare(`SELECT count(*) FROM (${NAMES[table]})`).pluck().get());
@@ -37,7 +35,7 @@ export function indexNames(
   for (const table of TABLES) {
     for (const names of indexTable(database, table)) {
       done += names;
-      onProgress(done, total);
+      yield { what: 'index', unit: 'names', done, total };
     }
   }
 }

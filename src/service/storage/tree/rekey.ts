@@ -1,6 +1,16 @@
 import { foldName } from '../../../util/path.ts';
 import type { Database } from '../database.ts';
+import type { UpgradeProgress } from '../upgrade/progress.ts';
 import { alternatives } from './names.ts';
+
+/** Rows that are looked at between two reports of the progress: less than a second. */
+const STEP_ROWS = 50_000;
+
+/** Items that get their new keys between two reports: less than a second. */
+const MOVED_AT_ONCE = 5000;
+
+/** A row whose key is not the one that its path has by now. */
+const CHANGED = 'folded(parent || name_key) <> parent || name_key';
 
 interface Row {
   readonly ns: number;
@@ -9,6 +19,8 @@ interface Row {
   readonly name: string;
   readonly path: string;
 }
+
+type Key = Pick<Row, 'ns' | 'parent' | 'nameKey'>;
 
 interface LiveRow extends Row {
   readonly revision: number | null;
@@ -19,30 +31,87 @@ interface LiveRow extends Row {
  * under which no request could find them. Where two names turn out to be one, the one that could not be found gets
  * another name, as autorename gives it. Readers of changes start over, as keys are what they know items by.
  */
-export function rekey(database: Database): void {
+export function* rekey(database: Database): Generator<UpgradeProgress, void, undefined> {
   database.function('folded', { deterministic: true }, (text) => foldName(String(text)));
-  const changed = 'folded(parent || name_key) <> parent || name_key';
-  const columns = 'ns, parent, name_key AS nameKey, name, path';
-  const entries = database
-    .prepare<[], LiveRow>(
-      `SELECT ${columns}, revision FROM entry WHERE ${changed} ORDER BY ns, parent, name_key`,
-    )
-    .all();
+  const rows = (table: string) => Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
+  const total = rows('entry') + rows('deletion') + rows('revision');
+  let done = 0;
+  const progress = (more: number): UpgradeProgress => {
+    done += more;
+    return { what: 'keys of names', unit: 'rows', done, total };
+  };
+  const entries: LiveRow[] = [];
+  for (const { changed, looked } of changedRows<LiveRow>(database, 'entry', 'revision')) {
+    for (const row of changed) entries.push(row);
+    yield progress(looked);
+  }
   const paths = new Map<string, string>();
   // In this order a folder comes before what is in it.
-  for (const row of entries) paths.set(keyIn(row), moveEntry(database, row, paths));
-  for (const row of database.prepare<[], Row>(`SELECT ${columns} FROM deletion WHERE ${changed}`).all())
+  for (const [index, row] of entries.entries()) {
+    paths.set(keyIn(row), moveEntry(database, row, paths));
+    if (index % MOVED_AT_ONCE === MOVED_AT_ONCE - 1) yield progress(0);
+  }
+  const deletions: Row[] = [];
+  for (const { changed, looked } of changedRows<Row>(database, 'deletion', 'seq')) {
+    for (const row of changed) deletions.push(row);
+    yield progress(looked);
+  }
+  for (const [index, row] of deletions.entries()) {
     moveDeletion(database, row);
-  const isAffected = database
-    .prepare(
-      `UPDATE revision SET parent = folded(parent), name_key = folded(name_key)
-     WHERE ${changed} AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.revision = revision.number)`,
-    )
-    .run().changes;
-  if (entries.length + isAffected === 0) return;
+    if (index % MOVED_AT_ONCE === MOVED_AT_ONCE - 1) yield progress(0);
+  }
+  let isAffected = entries.length > 0;
+  for (const { changes, looked } of rekeyedRevisions(database)) {
+    isAffected ||= changes > 0;
+    yield progress(looked);
+  }
+  if (!isAffected) return;
   database.exec(`
     UPDATE setting SET value = value + 1 WHERE name = 'tick';
     UPDATE namespace SET horizon = (SELECT value FROM setting WHERE name = 'tick')`);
+}
+
+/** The rows of a table whose key is outdated, in the order of the old keys, in steps; how many each step looked at. */
+function* changedRows<T extends Row>(
+  database: Database,
+  table: 'entry' | 'deletion',
+  column: string,
+): Generator<{ readonly changed: readonly T[]; readonly looked: number }, void, undefined> {
+  const page = `SELECT ns, parent, name_key, name, path, ${column} FROM ${table}
+    WHERE (ns, parent, name_key) > (@ns, @parent, @nameKey) ORDER BY ns, parent, name_key LIMIT ${STEP_ROWS}`;
+  const find = database.prepare<[Key], T>(
+    `SELECT ns, parent, name_key AS nameKey, name, path, ${column} FROM (${page}) WHERE ${CHANGED}`,
+  );
+  const end = database.prepare<[Key], Key & { looked: number }>(
+    `SELECT ns, parent, name_key AS nameKey, count(*) OVER () AS looked FROM (${page})
+     ORDER BY ns DESC, parent DESC, name_key DESC LIMIT 1`,
+  );
+  let after: Key = { ns: 0, parent: '', nameKey: '' };
+  for (let last = end.get(after); last; last = end.get(after)) {
+    yield { changed: find.all(after), looked: last.looked };
+    after = { ns: last.ns, parent: last.parent, nameKey: last.nameKey };
+  }
+}
+
+/** Gives revisions that are not current their new keys, in steps. */
+function* rekeyedRevisions(
+  database: Database,
+): Generator<{ readonly changes: number; readonly looked: number }, void, undefined> {
+  const end = database.prepare<[number], { last: number | null; looked: number }>(
+    `SELECT max(number) AS last, count(*) AS looked FROM (
+       SELECT number FROM revision WHERE number > ? ORDER BY number LIMIT ${STEP_ROWS})`,
+  );
+  const rekeyed = database.prepare<[number, number]>(
+    `UPDATE revision SET parent = folded(parent), name_key = folded(name_key)
+     WHERE number > ? AND number <= ? AND ${CHANGED}
+       AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.revision = revision.number)`,
+  );
+  for (let after = 0; ; ) {
+    const { last = null, looked = 0 } = end.get(after) ?? {};
+    if (last === null) return;
+    yield { changes: rekeyed.run(after, last).changes, looked };
+    after = last;
+  }
 }
 
 function keyIn({ ns, parent, nameKey }: Row): string {

@@ -1,0 +1,57 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { silentLog } from '../../../src/util/log.ts';
+import { Sqlite } from '../../../src/util/sqlite.ts';
+import { expectSound } from './invariants.ts';
+import { HOME, opened, put, refusal, textAt } from './opened.ts';
+
+/** A data directory with a file, as version 3 had it. */
+async function oldDirectory(): Promise<string> {
+  const storage = await opened();
+  await put(storage, '/Reports/annual report', 'text');
+  await storage.remove(HOME, '/reports/annual report');
+  await put(storage, '/Reports/annual report', 'text');
+  await storage.close();
+  const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
+  old.exec(`ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE word; DROP INDEX entry_name;
+    DROP INDEX deletion_name; PRAGMA user_version = 3`);
+  old.close();
+  return storage.dataDirectory;
+}
+
+const REPORTS = [
+  'upgrading the keys of names: 2 of 4 rows',
+  'upgrading the keys of names: 4 of 4 rows',
+  'upgrading the quota: 1 of 1 contents',
+  'upgrading the index: 2 of 2 names',
+];
+
+test('each long step of an upgrade tells how far it is, and lets signals and timers through after each report', async () => {
+  const dataDirectory = await oldDirectory();
+  const events: string[] = [];
+  const info = (event: string) => {
+    events.push(event);
+    setImmediate(() => events.push('other events'));
+  };
+  await opened({ dataDirectory, log: { ...silentLog, info } });
+  expect(events).toEqual(REPORTS.flatMap((report) => [report, 'other events']));
+});
+
+test.each(REPORTS)(
+  'an upgrade that ends after "%s" leaves all as it was, and the next one does it all',
+  async (last) => {
+    const dataDirectory = await oldDirectory();
+    const info = (event: string) => {
+      if (event === last) throw new Error('ended');
+    };
+    expect(await refusal(opened({ dataDirectory, log: { ...silentLog, info } }))).toBe('ended');
+    const file = new Sqlite(join(dataDirectory, 'storage.sqlite'));
+    expect(file.pragma('user_version', { simple: true })).toBe(3);
+    file.close();
+    const storage = await opened({ dataDirectory });
+    expect(await textAt(storage, '/reports/annual report')).toBe('text');
+    expect(storage.usage(HOME).usedBytes).toBe(4);
+    await storage.close();
+    expectSound(dataDirectory);
+  },
+);
