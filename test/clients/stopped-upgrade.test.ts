@@ -28,7 +28,7 @@ async function makeOld(dataDirectory: string): Promise<void> {
       WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${FOLDERS})
       SELECT 1, '/', 'folder ' || n, 'Folder ' || n, '/Folder ' || n, 'id:' || n, n FROM numbers;
     UPDATE setting SET value = ${FOLDERS} WHERE name = 'tick';
-    ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE word; DROP INDEX entry_name;
+    ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE staging; DROP TABLE word; DROP INDEX entry_name;
     DROP INDEX deletion_name; PRAGMA user_version = 3`);
   old.close();
 }

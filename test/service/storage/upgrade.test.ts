@@ -13,7 +13,7 @@ async function oldDirectory(): Promise<string> {
   await put(storage, '/Reports/annual report', 'text');
   await storage.close();
   const old = new Sqlite(join(storage.dataDirectory, 'storage.sqlite'));
-  old.exec(`ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE word; DROP INDEX entry_name;
+  old.exec(`ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE staging; DROP TABLE word; DROP INDEX entry_name;
     DROP INDEX deletion_name; PRAGMA user_version = 3`);
   old.close();
   return storage.dataDirectory;
