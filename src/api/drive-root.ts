@@ -1,6 +1,6 @@
 import { foldName, join, namesOf, type Path, PathError, pathOf, ROOT } from '../util/path.ts';
 import { ApiError } from './errors.ts';
-import type { Change, Entry, FileEntry, FolderEntry } from './remote.ts';
+import type { Change, Entry, EntryLocation, FileEntry, FolderEntry } from './remote.ts';
 import type { FileMetadata, FolderMetadata, Metadata } from './wire.ts';
 
 interface Named {
@@ -87,6 +87,16 @@ export class DriveRoot {
     const path = this.#pathOf(metadata);
     if (path === undefined || (path === ROOT && !deleted)) return undefined;
     return deleted ? { kind: 'deleted', path } : { kind: 'put', entry: this.entry(metadata, folder) };
+  }
+
+  /** `undefined` for a deleted entry. Throws like `entry`, but takes every kind of entry. */
+  locationOf(metadata: Metadata): EntryLocation | undefined {
+    if (metadata['.tag'] === 'deleted') return undefined;
+    // In a shared folder that the account has not mounted.
+    if (isText(metadata.name) && (metadata.path_display ?? metadata.path_lower) === undefined)
+      return 'outside';
+    checkPlace(metadata);
+    return this.#pathOf(metadata) ?? 'outside';
   }
 
   /** An entry of an unknown kind is a file if it has all fields of one: leaving it out would hide it from clients. */

@@ -6,7 +6,7 @@ import { UnknownKind } from './drive-root.ts';
 import { ApiError } from './errors.ts';
 import { askedWaitMs } from './failure.ts';
 import type { Lane } from './queue.ts';
-import type { Change, Entry, Page, Remote } from './remote.ts';
+import type { Change, Entry, EntryLocation, Page, Remote } from './remote.ts';
 import { parsed, rpcRequest } from './request.ts';
 import type {
   GetMetadataArg,
@@ -87,16 +87,13 @@ async function locationOf(
   { caller, root }: Client,
   id: string,
   signal: AbortSignal | undefined,
-): Promise<Path | undefined> {
+): Promise<EntryLocation | undefined> {
   const arg: GetMetadataArg = { path: id };
   try {
     return await caller.call({
       request: rpcRequest('files/get_metadata', arg),
       lane: 'metadata',
-      read: ({ text }) => {
-        const found = root.change(parsed<Metadata>(text));
-        return found?.kind === 'put' ? found.entry.path : undefined;
-      },
+      read: ({ text }) => root.locationOf(parsed<Metadata>(text)),
       signal,
     });
   } catch (error) {

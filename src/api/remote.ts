@@ -113,6 +113,9 @@ export interface Quota {
   readonly allocatedBytes: number;
 }
 
+/** The path of an entry in the drive. `'outside'`: the entry exists, but not below the drive's root. */
+export type EntryLocation = Path | 'outside';
+
 /** Whether the service can be asked, as the last call that ended showed. */
 export interface Availability {
   /** When a call first found that it cannot; `undefined` while it can. */
@@ -131,8 +134,8 @@ export interface Remote {
   readonly availability: Availability;
   /** `get_metadata`. The root, which the service does not describe, is the caller's to know. */
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined>;
-  /** `get_metadata` by id: where that entry is now. `undefined`: it is gone, or outside the drive. */
-  locate(id: string, signal?: AbortSignal): Promise<Path | undefined>;
+  /** `get_metadata` by id: where that entry is now. `undefined` only if it is gone. */
+  locate(id: string, signal?: AbortSignal): Promise<EntryLocation | undefined>;
   /**
    * `list_folder` (+ `continue`): the children of `folder`, or with `recursive` all below it. Throws
    * `not-found` or `not-folder`, or `reset` when it has to be begun again. A name may come twice: the later

@@ -103,6 +103,7 @@ export class StateCollector {
 
   async #check(id: string): Promise<void> {
     const { remote, state } = this.parts;
+    // A file that was moved out of the drive's root may come back, and keeps its state for as long as it exists.
     if ((await remote.locate(id, this.#stop.signal)) !== undefined) return;
     await Promise.all([state.properties.forget([id]), state.times.forget([id])]);
   }

@@ -34,6 +34,8 @@ export interface TestGateway {
   isFollowing(): boolean;
   /** What waits in the journal. */
   depth(): JournalDepth;
+  /** The ids for which dead properties are kept. */
+  idsWithProperties(): Promise<readonly string[]>;
   /** Resolves when nothing waits in the journal. */
   landed(): Promise<void>;
   close(): Promise<void>;
@@ -43,6 +45,8 @@ export interface GatewayOptions {
   readonly service: Pick<TestService, 'url' | 'appKey' | 'appSecret' | 'refreshToken'>;
   /** How long calls are tried again, if not as long as a test takes; short to see what becomes of those that are given up. */
   readonly deadlineMs?: number;
+  /** The account's folder that is the drive, as `--root` names it; the whole account when absent. */
+  readonly root?: string;
   /** How long an empty file waits for its body. */
   readonly holdMs?: number;
   /** Of the waits between two tries. */
@@ -91,7 +95,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     contentUrl: url,
     notifyUrl: url,
     credentials: { appKey, appSecret, refreshToken },
-    root: '',
+    root: options.root ?? '',
     clock,
     log,
     ...(deadlineMs !== undefined && { deadlineMs }),
@@ -133,6 +137,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     },
     isFollowing: () => files.status().isFeedAlive,
     depth: () => files.depth(),
+    idsWithProperties: () => drive.state.properties.ids(),
     async landed() {
       while (files.depth().files > 0) await setImmediate();
     },

@@ -3,6 +3,7 @@ import { ApiError, type ApiFailure } from '../../src/api/errors.ts';
 import type {
   CommitOptions,
   Entry,
+  EntryLocation,
   FileEntry,
   FolderEntry,
   LinkSettings,
@@ -35,6 +36,8 @@ export class MemoryRemote implements Remote {
   allocatedBytes: number | undefined = 1_000_000_000;
   /** What was removed so that it can be recovered. */
   readonly trash: Entry[] = [];
+  /** The ids of what was moved out of the drive's root. */
+  readonly #outside = new Set<string>();
   /** Of the drive before it too. */
   readonly clock = new ManualClock();
   readonly availability = new CallAvailability(this.clock);
@@ -128,6 +131,12 @@ export class MemoryRemote implements Remote {
     this.#store.relocate(from, to, true);
   }
 
+  /** Somebody else moves out of the drive's root. */
+  moveOut(path: Path): void {
+    for (const { id } of [this.#store.existing(path), ...this.#store.within(path)]) this.#outside.add(id);
+    this.#store.remove(path);
+  }
+
   entryAt(path: Path): Entry | undefined {
     return this.#store.at(path);
   }
@@ -149,7 +158,8 @@ export class MemoryRemote implements Remote {
   }
 
   locate(id: string, signal?: AbortSignal) {
-    return this.#script.run('locate', id, signal, () => {
+    return this.#script.run('locate', id, signal, (): EntryLocation | undefined => {
+      if (this.#outside.has(id)) return 'outside';
       return this.#store.entries.find((entry) => entry.id === id)?.path;
     });
   }

@@ -1,3 +1,4 @@
+import type { EntryLocation } from '../../api/remote.ts';
 import { BodyGone, type Journal, type PendingWrite } from '../../state/journal.ts';
 import type { DriveState } from '../../state/state.ts';
 import { ContentHasher } from '../../util/content-hash.ts';
@@ -20,7 +21,7 @@ export interface LandingParts {
   readonly ids: FileIds;
   readonly log: Log;
   /** Where the folder with this id is now. */
-  readonly locate: (folderId: string, signal: AbortSignal) => Promise<Path | undefined>;
+  readonly locate: (folderId: string, signal: AbortSignal) => Promise<EntryLocation | undefined>;
 }
 
 /** Names that are tried for a conflicted copy. */
@@ -56,15 +57,16 @@ export class Landing {
   }
 
   /**
-   * The folder of a write has gone. If it was moved, what is written in it goes with it; if it was deleted, it is made
-   * again, as the service itself would for an upload.
+   * The folder of a write has gone. If it was moved within the drive, what is written in it goes with it. If it was
+   * deleted, or moved out of the drive's root, where davgate must not write, it is made again, as the service itself
+   * would for an upload.
    */
   async #rehouse(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
     const { pending, journal, locate, log } = this.parts;
     const { path, folderId } = file.write;
     const folder = parentOf(path);
     const now = folderId === undefined ? undefined : await locate(folderId, signal);
-    if (now !== undefined && keyOf(now) !== keyOf(folder)) {
+    if (now !== undefined && now !== 'outside' && keyOf(now) !== keyOf(folder)) {
       const moved = pending.move(path, join(now, nameOf(path)));
       await Promise.all(moved.map(({ write }) => journal.change(write)));
       log.info('the folder of a write was moved elsewhere: the write goes with it', { path, folder: now });
@@ -86,7 +88,7 @@ export class Landing {
     await this.#makeFolder(parentOf(folder), signal);
     try {
       await base.createFolder(folder);
-      log.info('a folder that was deleted elsewhere is made again for a write', { folder });
+      log.info('a folder that is no longer in the drive is made again for a write', { folder });
     } catch (error) {
       // Somebody was quicker, or a file is there: the write itself finds out.
       if (!(error instanceof FileError && error.fault === 'exists')) throw error;
@@ -120,7 +122,7 @@ export class Landing {
     if (isNewId(fileId)) {
       ids.renamed(fileId, entry.id);
       await state.properties.rename(fileId, entry.id);
-    }
+    } else if (entry.id !== fileId) await this.#copyProperties(fileId, entry.id);
     // What was accepted until now is in the journal before this, and nothing comes between.
     const later = pending.at(path).filter((other) => other !== file);
     for (const each of [file, ...later])
@@ -136,6 +138,15 @@ export class Landing {
       later.map(({ write }) => write),
     );
     pending.delete(file);
+  }
+
+  /**
+   * Others moved the file away that was to be written, so the write made a new one. The new one keeps the properties
+   * that clients saw, and so does the file that was moved: it may come back.
+   */
+  async #copyProperties(from: string, to: string): Promise<void> {
+    const { properties } = this.parts.state;
+    if (!(await properties.of([to])).has(to)) await properties.copy(from, to);
   }
 
   /** Another time may have been set while it was sent. */

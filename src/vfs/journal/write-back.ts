@@ -1,4 +1,4 @@
-import type { Availability } from '../../api/remote.ts';
+import type { Availability, EntryLocation } from '../../api/remote.ts';
 import type { Journal } from '../../state/journal.ts';
 import type { DriveState } from '../../state/state.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -29,7 +29,7 @@ export interface WriteBackParts {
   /** What is never at the service or may be refused by it: its writes go straight to the tree below. */
   readonly goesThrough: (path: Path) => boolean;
   /** Where the folder with this id is now, as the service says. */
-  readonly locate: (folderId: string, signal: AbortSignal) => Promise<Path | undefined>;
+  readonly locate: (folderId: string, signal: AbortSignal) => Promise<EntryLocation | undefined>;
   /** A name has come to `folder`, or has gone. */
   readonly touch: (folder: FolderEntry) => void;
   readonly availability: Availability;

@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { expect, test } from 'vitest';
 import { createRemote, type RemoteOptions } from '../../../src/api/client.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
@@ -48,6 +48,27 @@ remoteContract('over HTTP, a folder of the account whose case is written otherwi
       await service.close();
     },
   };
+});
+
+test('an entry is located outside a root while another folder of the account has it, and nowhere once it is gone', async () => {
+  const service = await startTestService();
+  const whole = overHttp(service);
+  await whole.createFolder(path('/Drive'));
+  const drive = overHttp(service, { root: '/Drive' });
+  try {
+    const made = await drive.createFolder(path('/made'));
+    await whole.move(path('/Drive/made'), path('/Drive and more'));
+    expect(await drive.locate(made.id)).toBe('outside');
+    await whole.move(path('/Drive and more'), path('/Drive/back'));
+    expect(await drive.locate(made.id)).toBe('/back');
+    await whole.move(path('/Drive/back'), path('/Elsewhere/made'));
+    await whole.remove(path('/Elsewhere/made'), { permanent: false });
+    expect(await drive.locate(made.id)).toBeUndefined();
+  } finally {
+    await drive.close();
+    await whole.close();
+    await service.close();
+  }
 });
 
 /** The drive behaves as on a good line, whatever is lost: every single call, once. */

@@ -20,6 +20,7 @@ const LONGPOLL = 'files/list_folder/longpoll';
 const page = (entries: unknown[], more: Record<string, unknown> = {}): Answer =>
   ok({ entries, cursor: 'cursor-1', has_more: false, ...more });
 const file = (path: string, more = {}) => tagged('file', fileMetadata(path, more));
+const pathless = ({ path_lower: _, path_display: __, ...metadata }: Record<string, unknown>) => metadata;
 const folder = (path: string) => tagged('folder', folderMetadata(path));
 
 let scripted: Scripted;
@@ -39,6 +40,22 @@ async function listed(path: string, recursive = false): Promise<Change[]> {
 }
 const pathsOf = (changes: readonly Change[]) =>
   changes.map((change) => (change.kind === 'put' ? change.entry.path : change.path));
+
+describe('the place of an id', () => {
+  const METADATA = 'files/get_metadata';
+
+  test.each([
+    ['below the root is its path in the drive', file('/Team/a/b'), '/a/b'],
+    ['that is the root’s own is the root of the drive', folder('/team'), '/'],
+    ['whose path only begins like the root’s is outside', file('/Teams/a'), 'outside'],
+    ['without a path is outside: its shared folder is not mounted', pathless(file('/a')), 'outside'],
+    ['that the service calls deleted is nowhere', tagged('deleted', fileMetadata('/Team/a')), undefined],
+  ])('%s', async (_, metadata, place) => {
+    await reopen('/Team');
+    scripted.service.on(METADATA, ok(metadata));
+    expect(await scripted.remote.locate('id:one')).toBe(place);
+  });
+});
 
 describe('a listing', () => {
   test('goes on until the service has no more, over empty pages too', async () => {

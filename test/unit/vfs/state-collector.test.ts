@@ -73,6 +73,17 @@ test('what is moved elsewhere keeps its properties and times', async () => {
   expect((await drive.fileAt(at('/Moved/a'))).modifiedMs).toBe(1_000_000);
 });
 
+test('what is moved out of the drive’s root elsewhere keeps its properties and times', async () => {
+  await mark();
+  await drive.files.list(at('/Docs'));
+  remote.moveOut(at('/Docs'));
+  await drive.feedTold();
+  const before = remote.count('locate');
+  await pass(2_000, 100);
+  expect(remote.count('locate') - before).toBe(3);
+  expect(await keptIds()).toBe(6);
+});
+
 test('what was deleted and what was moved while davgate did not run is told apart by the daily sweep', async () => {
   await mark();
   await drive.end();

@@ -115,6 +115,28 @@ describe('what somebody else did meanwhile', () => {
       expect([remote.text(at('/f/old')), remote.text(at('/f/new'))]).toEqual(['v2', 'precious']);
     });
 
+    test('a move out of the drive’s root: the folder is made again for the writes', async () => {
+      remote.moveOut(at('/f'));
+      await drive.feedTold();
+      await landed();
+      expect(remote.paths).toEqual(['/f', '/f/new', '/f/old', '/first']);
+      expect([remote.text(at('/f/old')), remote.text(at('/f/new'))]).toEqual(['v2', 'precious']);
+    });
+
+    test('a move out of the drive’s root: a waiting write of a file keeps the properties that it was shown with', async () => {
+      const shownAs = (await drive.fileAt(at('/f/old'))).id;
+      const property = { namespace: 'n', name: 'p', xml: '<p/>' };
+      await drive.state.properties.change(shownAs, [{ set: property }]);
+      remote.moveOut(at('/f'));
+      await drive.feedTold();
+      await landed();
+      const landedAs = (await drive.fileAt(at('/f/old'))).id;
+      expect(landedAs).not.toBe(shownAs);
+      // The file outside may come back, and has them too.
+      const kept = await drive.state.properties.of([shownAs, landedAs]);
+      expect([kept.get(shownAs), kept.get(landedAs)]).toEqual([[property], [property]]);
+    });
+
     test('a file in its place: the writes are kept as conflicted copies in the folder above', async () => {
       remote.delete(at('/f'));
       remote.putFile(at('/f'), 'a file now');
