@@ -119,3 +119,26 @@ test('a large folder removed for ever is out of reach at once with its history, 
   await again.close();
   expectSound(storage.dataDirectory);
 });
+
+test('a file deleted after a former place of it was removed for ever can be restored, however late that removal is cleared away', async () => {
+  for (const isReplaced of [false, true]) {
+    const storage = await opened({ removedRowsMax: 1 });
+    const paths = Array.from({ length: 50 }, (_, index) => `/old/${index}`);
+    await storage.createFolders(HOME, paths, false);
+    await put(storage, '/old/file', 'text');
+    await storage.relocate(HOME, '/old/file', '/new/file', { copy: false, autorename: false });
+    await storage.removeForever(HOME, '/old');
+    const [{ rev } = { rev: '' }] = storage.revisions(HOME, '/new/file', { by: 'path', limit: 1 }).entries;
+    await storage.remove(HOME, '/new');
+    if (isReplaced) await storage.createFolder(HOME, '/new/file', false);
+    else expect(storage.stat(HOME, '/new/file', true).kind).toBe('deleted');
+    await storage.tidy();
+    if (isReplaced) await storage.remove(HOME, '/new/file');
+    else expect(storage.stat(HOME, '/new/file', true).kind).toBe('deleted');
+    await storage.restore(HOME, '/new/file', rev);
+    expect(await textAt(storage, '/new/file')).toBe('text');
+    expect(await refusal(() => storage.stat(HOME, '/old/file', true))).toBe('lookup/not_found');
+    await storage.close();
+    expectSound(storage.dataDirectory);
+  }
+});

@@ -105,10 +105,12 @@ export class Removals {
   }
 
   #isFileForgotten({ ns, id }: { readonly ns: number; readonly id: string }): boolean {
-    if (this.#sql.any.get(ns) === undefined) return false;
-    if (this.#lives(id)) return false;
+    if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return false;
     const places = [...this.#sql.entriesById.all(id), ...this.#sql.deletionsById.all(id)];
-    return places.some((place) => this.isForgotten(place, place.seq));
+    return places.some((place) => {
+      const removal = this.#covering(place, place.seq, true);
+      return removal !== undefined && !this.#livedOn(id, removal.seq);
+    });
   }
 
   /** An entry that a removal took along, as the deletion it will be; `undefined` when there will be none. */
@@ -127,6 +129,18 @@ export class Removals {
     if (removal) this.#bury(transaction, removal, row);
   }
 
+  /**
+   * A file leaves a place with change number `seq`. What was removed for ever before, while the file was here, took its
+   * former places and not the file: those places are forgotten now, as later nothing tells that the file lived on.
+   */
+  leave({ ns, id, seq }: { readonly ns: number; readonly id: string; readonly seq: number }): void {
+    if (this.#sql.anyForever.get(ns, seq) === undefined) return;
+    for (const place of this.#sql.deletionsById.all(id)) {
+      const removal = this.#covering(place, place.seq, true);
+      if (removal && removal.seq < seq) this.#sql.forget.run(place);
+    }
+  }
+
   /** The first removal of what was at a place when change number `seq` was made. */
   #covering(row: Placed, seq: number, forever: boolean): Removal | undefined {
     const { ns } = row;
@@ -140,9 +154,11 @@ export class Removals {
     return first;
   }
 
-  /** Whether a file or folder is somewhere now. */
-  #lives(id: string): boolean {
-    return this.#sql.entriesById.all(id).some((row) => !this.ofEntry(row));
+  /** Whether a file or folder was still somewhere after change number `seq`. */
+  #livedOn(id: string, seq: number): boolean {
+    return this.#sql.entriesById
+      .all(id)
+      .some((row) => (this.ofEntry(row)?.seq ?? Number.POSITIVE_INFINITY) > seq);
   }
 
   async #work(reserve: Reserve): Promise<void> {
@@ -177,14 +193,16 @@ export class Removals {
   }
 
   #bury(transaction: Transaction, removal: Removal, row: EntryPlace): void {
-    const { ns, parent, nameKey } = row;
-    const forgotten = removal.forever || this.isForgotten(row, row.seq) ? 1 : 0;
+    const { ns, parent, nameKey, id } = row;
+    const forever = removal.forever ? removal : this.#covering(row, row.seq, true);
+    const forgotten = forever ? 1 : 0;
     const deletion = { seq: transaction.ticks.next(), deletedMs: removal.deletedMs, forgotten };
+    this.leave({ ns, id, seq: removal.seq });
     const content = this.#sql.contentAt.get({ ns, parent, nameKey })?.content;
     if (content !== undefined && !removal.moved) this.contents.dropFile(ns, content);
     this.#sql.putDeletion.run({ ns, parent, nameKey, ...deletion });
     this.#sql.dropEntry.run({ ns, parent, nameKey });
-    if (forgotten) this.#doomFile(transaction, row.id);
+    if (forever) this.#doomFile(transaction, id, forever.seq);
   }
 
   #deletions(transaction: Transaction, removal: Removal, limit: number): readonly Looked[] {
@@ -193,7 +211,7 @@ export class Removals {
     const top = window.nameKey === '' ? this.#sql.deletionAt.all(topOf(removal)) : [];
     for (const row of [...top, ...rows]) {
       if (row.forgotten || row.seq > removal.seq) continue;
-      this.#doomFile(transaction, row.id);
+      this.#doomFile(transaction, row.id, removal.seq);
       this.#sql.forget.run(row);
     }
     return rows;
@@ -207,9 +225,9 @@ export class Removals {
     return rows;
   }
 
-  /** The history of a file if it lives nowhere any more, and where there was nothing else, its deletions. */
-  #doomFile(transaction: Transaction, id: string): void {
-    if (this.#lives(id)) return;
+  /** The history of a file that lived nowhere after change number `seq`, and where there was nothing else, its deletions. */
+  #doomFile(transaction: Transaction, id: string, seq: number): void {
+    if (this.#livedOn(id, seq)) return;
     for (const left of this.#sql.entriesById.all(id)) this.settle(transaction, left);
     for (const { number } of this.#sql.revisionsOf.all(id)) this.#doom(number);
     this.#sql.forgetFile.run(id);
@@ -260,6 +278,9 @@ function statements(database: Database) {
     end: database.prepare<[number]>('DELETE FROM removal WHERE seq = ?'),
     first: database.prepare<[], Removal>(`${removal} ORDER BY seq LIMIT 1`),
     any: database.prepare<[number]>('SELECT 1 FROM removal WHERE ns = ? LIMIT 1'),
+    anyForever: database.prepare<[ns: number, before: number]>(
+      'SELECT 1 FROM removal WHERE ns = ? AND forever AND seq < ? LIMIT 1',
+    ),
     covering: database.prepare<[Pick<Removal, 'ns' | 'key' | 'seq' | 'forever'>], Removal>(
       `${removal} WHERE ns = @ns AND key = @key AND seq >= @seq AND forever >= @forever ORDER BY seq LIMIT 1`,
     ),

@@ -185,9 +185,10 @@ export class Tree {
     row: EntryRow,
     how: { readonly forever: boolean; readonly moved: boolean },
   ): void {
-    const { ns, parent, nameKey } = row;
+    const { ns, parent, nameKey, id } = row;
     const seq = transaction.ticks.next();
     const key = keyOf(row);
+    this.removals.leave({ ns, id, seq });
     this.#sql.putDeletion.run({ ns, parent, nameKey, seq, deletedMs: transaction.nowMs });
     this.#sql.drop.run(ns, parent, nameKey);
     if (row.content !== null && !how.moved) this.contents.dropFile(ns, row.content);
