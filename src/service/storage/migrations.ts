@@ -1,6 +1,7 @@
 import type { Database } from './database.ts';
 import { indexNames } from './tree/name-upgrade.ts';
 import { rekey } from './tree/rekey.ts';
+import { allowEqualIds } from './upgrade/equal-ids.ts';
 import { countFiles } from './upgrade/file-counts.ts';
 import type { UpgradeProgress } from './upgrade/progress.ts';
 
@@ -8,7 +9,7 @@ import type { UpgradeProgress } from './upgrade/progress.ts';
  * The schema, step by step. A step is never edited once released: a data directory remembers how many it
  * has taken (`PRAGMA user_version`). Keys of paths are folded (`names.ts`) and compared byte by byte; a `parent` is its
  * folder's key and a slash. A step that works on every row is a function, which goes through them in pieces of about a
- * second.
+ * second, and tells how far it is after each.
  *
  * A path is in `entry` while something is there, in `deletion` once something was, never in both. Every
  * change of a path takes the next number of one growing sequence (`ticks.ts`) as its `seq`; for a file that
@@ -195,27 +196,7 @@ export const MIGRATIONS: readonly (string | ((database: Database) => Iterable<Up
   ) STRICT;
   -- The files live on elsewhere, and count there.
   ALTER TABLE removal ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
-  -- An id is at two places while a move is under way: SQLite drops a UNIQUE only with its table.
-  CREATE TABLE entry_copy (
-    ns INTEGER NOT NULL,
-    parent TEXT NOT NULL,
-    name_key TEXT NOT NULL,
-    name TEXT NOT NULL,
-    path TEXT NOT NULL,
-    id TEXT NOT NULL,
-    seq INTEGER NOT NULL,
-    -- NULL makes it a folder.
-    revision INTEGER REFERENCES revision,
-    returned INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (ns, parent, name_key)
-  ) STRICT, WITHOUT ROWID;
-  INSERT INTO entry_copy SELECT ns, parent, name_key, name, path, id, seq, revision, returned FROM entry;
-  DROP TABLE entry;
-  ALTER TABLE entry_copy RENAME TO entry;
-  CREATE INDEX entry_change ON entry (ns, seq);
-  CREATE INDEX entry_child_change ON entry (ns, parent, seq);
-  CREATE INDEX entry_revision ON entry (revision);
-  CREATE INDEX entry_name ON entry (ns, name_key);
-  CREATE INDEX entry_id ON entry (id);
   `,
+  // An id is at two places while a move is under way.
+  allowEqualIds,
 ];

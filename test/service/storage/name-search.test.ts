@@ -244,7 +244,7 @@ test.each([4, 7] as const)(
     const events: string[] = [];
     const log = { ...silentLog, info: (event: string) => events.push(event) };
     const upgraded = await opened({ dataDirectory: storage.dataDirectory, log });
-    expect(events).toEqual([
+    expect(events.filter((event) => !event.startsWith('upgrading the entries: '))).toEqual([
       ...(version === 4 ? ['upgrading the quota: 1 of 1 contents'] : []),
       'upgrading the index: 3 of 4 names',
       'upgrading the index: 4 of 4 names',

@@ -24,6 +24,8 @@ const REPORTS = [
   'upgrading the keys of names: 4 of 4 rows',
   'upgrading the quota: 1 of 1 contents',
   'upgrading the index: 2 of 2 names',
+  'upgrading the entries: 2 of 2 rows',
+  ...[1, 2, 3, 4, 5].map((done) => `upgrading the entries: ${done} of 5 indexes`),
 ];
 
 test('each long step of an upgrade tells how far it is, and lets signals and timers through after each report', async () => {
