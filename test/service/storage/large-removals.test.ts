@@ -142,3 +142,14 @@ test('a file deleted after a former place of it was removed for ever can be rest
     expectSound(storage.dataDirectory);
   }
 });
+
+test('a file removed for ever leaves no deletion where its folder was moved from, also before that move is cleared away', async () => {
+  const storage = await opened({ removedRowsMax: 1, stagedRowsMax: 1 });
+  await put(storage, '/old/folder/file', 'text');
+  await storage.relocate(HOME, '/old', '/new', { copy: false, autorename: false });
+  await storage.removeForever(HOME, '/new');
+  const left = ['-/old', '-/old/folder'];
+  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(left);
+  await storage.tidy();
+  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(left);
+});

@@ -116,11 +116,24 @@ export class Removals {
   /** An entry that a removal took along, as the deletion it will be; `undefined` when there will be none. */
   asDeletion(row: EntryRow): DeletionRow | undefined {
     const removal = this.ofEntry(row);
-    if (!removal || removal.forever || this.isForgotten(row, row.seq)) return undefined;
+    if (!removal || removal.forever) return undefined;
     const { ns, parent, nameKey, name, path, id, seq, revision } = row;
     const { deletedMs } = removal;
     const wasFolder = revision === null ? 1 : 0;
-    return { ns, parent, nameKey, name, path, id, seq, wasFolder, implied: 1, forgotten: 0, deletedMs };
+    const deletion = {
+      ns,
+      parent,
+      nameKey,
+      name,
+      path,
+      id,
+      seq,
+      wasFolder,
+      implied: 1,
+      forgotten: 0,
+      deletedMs,
+    };
+    return this.isDeletionForgotten(deletion) ? undefined : deletion;
   }
 
   /** Something else comes to the place of an entry that a removal took along, or takes its id: makes an end of that. */
