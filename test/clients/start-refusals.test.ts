@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
 import { freePort } from '../support/redis.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { put } from '../support/service-client.ts';
+import { put, rpc } from '../support/service-client.ts';
 
 let service: TestService;
 let data: Awaited<ReturnType<typeof temporaryDirectory>>;
@@ -19,8 +19,8 @@ afterAll(async () => {
 type Login = Readonly<Record<string, string>>;
 
 /** The one line with which a start ends whose exit code is 2. */
-async function refusal(login: Login, ...args: readonly string[]): Promise<string> {
-  const place = ['--listen', '127.0.0.1:0', '--data-dir', data.path, '--api-url', service.url];
+async function refusal(login: Login, args: readonly string[] = [], { url } = service): Promise<string> {
+  const place = ['--listen', '127.0.0.1:0', '--data-dir', data.path, '--api-url', url];
   const { code, output } = await runProgram([...place, ...args], { ...process.env, ...login });
   const [line = '', ...more] = output.trim().split('\n');
   expect([code, more]).toEqual([2, []]);
@@ -40,19 +40,33 @@ test('a wrong app key ends the start with exit code 2 and names the key’s vari
 });
 
 test('a revoked refresh token ends the start with exit code 2 and says to log in again', async () => {
-  const { appKey, appSecret } = service;
-  const app = { DAVGATE_APP_KEY: appKey, DAVGATE_APP_SECRET: appSecret };
-  const line = await refusal({ ...app, DAVGATE_REFRESH_TOKEN: 'REVOKED' });
+  // Its own: revoking a token ends the others of the app and person too.
+  const revoking = await startTestService();
+  onTestFinished(() => revoking.close());
+  const { appKey, appSecret, refreshToken } = revoking;
+  const form = { grant_type: 'refresh_token', refresh_token: refreshToken };
+  const issued = await fetch(`${revoking.url}/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ ...form, client_id: appKey, client_secret: appSecret }),
+  });
+  const { access_token: token } = (await issued.json()) as { access_token: string };
+  expect((await rpc({ ...revoking, token }, 'auth/token/revoke', null)).status).toBe(200);
+  const login = {
+    DAVGATE_APP_KEY: appKey,
+    DAVGATE_APP_SECRET: appSecret,
+    DAVGATE_REFRESH_TOKEN: refreshToken,
+  };
+  const line = await refusal(login, [], revoking);
   expect(line).toMatch(/invalid_grant.*; .*davgate login/);
-  expect(line).not.toContain('REVOKED');
+  expect(line).not.toContain(refreshToken);
 });
 
 test('a root that is not there ends the start with exit code 2 and names --root', async () => {
   const login = { DAVGATE_TOKEN: service.token };
-  expect(await refusal(login, '--root', '/Nope')).toMatch(
+  expect(await refusal(login, ['--root', '/Nope'])).toMatch(
     /^davgate: drive "default": the account \S+ has no folder \/Nope; correct --root/,
   );
-  expect(await refusal(login, '--root', '/a file')).toMatch(/\/a file is a file.*; correct --root/);
+  expect(await refusal(login, ['--root', '/a file'])).toMatch(/\/a file is a file.*; correct --root/);
 });
 
 test('a service that is away does not keep davgate from serving', async () => {
