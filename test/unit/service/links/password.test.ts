@@ -43,3 +43,18 @@ test('guesses at a link keep nobody out who has the password and asks from anoth
   expect(await passwords.check(LINK, 'guess', HERE)).toHaveProperty('retryAfterMs');
   expect(await passwords.check(LINK, 'open sesame', '198.51.100.1')).toBe('right');
 });
+
+test('each further guess at a link waits at least as long as the one before, and none longer than 15 minutes', async () => {
+  const clock = new ManualClock();
+  const passwords = linkPasswords(clock, silentLog, unhurried());
+  const waits: number[] = [];
+  for (let guess = 0; guess < 40; guess++) {
+    const answer = await clock.during(passwords.check(LINK, `guess ${guess}`, HERE));
+    if (typeof answer === 'string') continue;
+    waits.push(answer.retryAfterMs);
+    await clock.advance(answer.retryAfterMs);
+  }
+  expect(Math.max(...waits)).toBe(15 * 60_000);
+  expect(waits).toEqual(waits.toSorted((one, other) => one - other));
+  expect(waits.slice(-3)).toEqual(Array(3).fill(15 * 60_000));
+});
