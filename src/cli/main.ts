@@ -2,7 +2,6 @@
 import { ConfigError, optionsHelp } from '../config/settings.ts';
 import { hashPasswordCommand } from './hash-password.ts';
 import { packageVersion } from './package.ts';
-import { serve } from './serve.ts';
 import { isStartFailure } from './start-failure.ts';
 
 /** Exit code for a setting or a surrounding that davgate cannot start with. */
@@ -49,7 +48,8 @@ async function main([command = 'serve', ...rest]: string[]): Promise<number> {
   else if (command === 'hash-password') await hashPasswordCommand(rest);
   else if (VERSION_WORDS.has(command)) console.log(packageVersion());
   else if (HELP_WORDS.has(command) || args.includes('--help') || args.includes('-h')) console.log(HELP);
-  else if (command === 'serve' || command.startsWith('-')) await serve(args, process.env);
+  else if (command === 'serve' || command.startsWith('-'))
+    await (await import('./serve.ts')).serve(args, process.env);
   else throw new ConfigError(`${command}: no such command; davgate --help lists them`);
   return 0;
 }
