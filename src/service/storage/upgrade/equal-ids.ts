@@ -21,8 +21,12 @@ interface Key {
   readonly nameKey: string;
 }
 
-/** Makes the table of entries anew without its unique ids: SQLite drops a UNIQUE only with its table. */
+/**
+ * Makes the table of entries anew without its unique ids: SQLite drops a UNIQUE only with its table. Tells nothing of an
+ * empty one, which every new data directory has.
+ */
 export function* allowEqualIds(database: Database): Generator<UpgradeProgress, void, undefined> {
+  const total = Number(database.prepare('SELECT count(*) FROM entry').pluck().get());
   database.exec(`
     CREATE TABLE entry_copy (
       ns INTEGER NOT NULL,
@@ -37,16 +41,15 @@ export function* allowEqualIds(database: Database): Generator<UpgradeProgress, v
       returned INTEGER NOT NULL DEFAULT 0,
       PRIMARY KEY (ns, parent, name_key)
     ) STRICT, WITHOUT ROWID`);
-  yield* copyRows(database);
+  yield* copyRows(database, total);
   database.exec('DROP TABLE entry; ALTER TABLE entry_copy RENAME TO entry');
   for (const [before, index] of INDEXES.entries()) {
     database.exec(index);
-    yield { what: 'entries', unit: 'indexes', done: before + 1, total: INDEXES.length };
+    if (total > 0) yield { what: 'entries', unit: 'indexes', done: before + 1, total: INDEXES.length };
   }
 }
 
-function* copyRows(database: Database): Generator<UpgradeProgress, void, undefined> {
-  const total = Number(database.prepare('SELECT count(*) FROM entry').pluck().get());
+function* copyRows(database: Database, total: number): Generator<UpgradeProgress, void, undefined> {
   const page = `WHERE (ns, parent, name_key) > (@ns, @parent, @nameKey) ORDER BY ns, parent, name_key LIMIT ${STEP_ROWS}`;
   const copy = database.prepare<[Key]>(`INSERT INTO entry_copy SELECT ${COLUMNS} FROM entry ${page}`);
   const end = database.prepare<[], Key>(
