@@ -153,3 +153,17 @@ test('a file removed for ever leaves no deletion where its folder was moved from
   await storage.tidy();
   expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(left);
 });
+
+test('a file removed for ever is gone from all its places, also when something comes to one of them before that is cleared away', async () => {
+  const storage = await opened({ removedRowsMax: 1 });
+  const paths = Array.from({ length: 50 }, (_, index) => `/old/${index}`);
+  await storage.createFolders(HOME, paths, false);
+  await put(storage, '/old/file', 'text');
+  await storage.relocate(HOME, '/old/file', '/later', { copy: false, autorename: false });
+  await storage.remove(HOME, '/later');
+  await storage.removeForever(HOME, '/old');
+  await put(storage, '/old/file', 'new');
+  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(['/old', '/old/file']);
+  await storage.tidy();
+  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(['/old', '/old/file']);
+});

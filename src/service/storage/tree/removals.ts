@@ -142,6 +142,15 @@ export class Removals {
     if (removal) this.#bury(transaction, removal, row);
   }
 
+  /** Something comes to a place, whose deletion goes: if that was removed for ever, so is the file that was there. */
+  settleDeletion(transaction: Transaction, { ns, parent, nameKey }: Placed): void {
+    if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return;
+    for (const { id, seq, forgotten } of this.#sql.deletionAt.all({ ns, parent, nameKey })) {
+      const removal = forgotten ? undefined : this.#covering({ ns, parent, nameKey }, seq, true);
+      if (removal) this.#doomFile(transaction, id, removal.seq);
+    }
+  }
+
   /**
    * A file leaves a place with change number `seq`. What was removed for ever before, while the file was here, took its
    * former places and not the file: those places are forgotten now, as later nothing tells that the file lived on.

@@ -254,6 +254,7 @@ export class Tree {
     // A row that a removal left has to go, as places are unique; so has one of the same file, to be told once.
     const left = [this.#sql.find.get(ns, parent, nameKey), ...this.#sql.findById.all(entry.id)];
     for (const row of left) if (row) this.removals.settle(transaction, row);
+    this.removals.settleDeletion(transaction, { ns, parent, nameKey });
     this.names.add(ns, nameKey);
     this.#sql.put.run({ ns, parent, nameKey, name: nameIn(entry.path), ...entry });
   }
