@@ -167,3 +167,17 @@ test('a file removed for ever is gone from all its places, also when something c
   await storage.tidy();
   expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual(['/old', '/old/file']);
 });
+
+test('a place that two files left which were removed for ever together has no deletion, in whatever order they are cleared away', async () => {
+  const storage = await opened({ removedRowsMax: 1 });
+  const paths = Array.from({ length: 50 }, (_, index) => `/new/${index}`);
+  await storage.createFolders(HOME, paths, false);
+  for (const name of ['z', 'a']) {
+    await put(storage, '/left', name);
+    await storage.relocate(HOME, '/left', `/new/${name}`, { copy: false, autorename: false });
+  }
+  await storage.removeForever(HOME, '/new');
+  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual([]);
+  await storage.tidy();
+  expect(listed(storage, { ...ALL, includeDeleted: true })).toEqual([]);
+});

@@ -1,3 +1,4 @@
+import { smallest } from '../../../util/extremes.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';
@@ -92,25 +93,39 @@ export class Removals {
   }
 
   /** Whether a revision has been removed for ever, with its place or with the place that its file was moved to. */
-  isRevisionForgotten(row: Placed & { readonly id: string; readonly number: number }): boolean {
-    return this.isForgotten(row, row.number) || this.#isFileForgotten(row);
+  isRevisionForgotten(row: PlacedRevision): boolean {
+    return this.#isRevisionForgottenBy(row, Number.MAX_SAFE_INTEGER);
   }
 
   /** Whether nothing can be brought back to the place of a deletion any more. */
   isDeletionForgotten(row: DeletionRow): boolean {
     if (row.forgotten || this.isForgotten(row, row.seq)) return true;
-    if (row.wasFolder || !this.#isFileForgotten(row)) return false;
-    const { ns, parent, nameKey, id } = row;
-    return this.#sql.otherRevision.get({ ns, parent, nameKey, id }) === undefined;
+    if (row.wasFolder) return false;
+    const seq = this.#endOfFile(row);
+    return seq !== Number.POSITIVE_INFINITY && !this.#hasOtherHistory(row, seq);
   }
 
-  #isFileForgotten({ ns, id }: { readonly ns: number; readonly id: string }): boolean {
-    if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return false;
-    const places = [...this.#sql.entriesById.all(id), ...this.#sql.deletionsById.all(id)];
-    return places.some((place) => {
+  /** The number of the removal for ever after which a file was nowhere any more; infinity when there was none. */
+  #endOfFile({ ns, id }: { readonly ns: number; readonly id: string }): number {
+    if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return Number.POSITIVE_INFINITY;
+    const ends: number[] = [];
+    for (const place of [...this.#sql.entriesById.all(id), ...this.#sql.deletionsById.all(id)]) {
       const removal = this.#covering(place, place.seq, true);
-      return removal !== undefined && !this.#livedOn(id, removal.seq);
-    });
+      if (removal && !this.#livedOn(id, removal.seq)) ends.push(removal.seq);
+    }
+    return smallest(ends);
+  }
+
+  /** Whether one of the removals for ever up to number `seq` took a revision. */
+  #isRevisionForgottenBy(row: PlacedRevision, seq: number): boolean {
+    const ofPlace = this.#covering(row, row.number, true)?.seq ?? Number.POSITIVE_INFINITY;
+    return ofPlace <= seq || this.#endOfFile(row) <= seq;
+  }
+
+  /** Whether removals for ever up to number `seq` left a revision of another file at a place. */
+  #hasOtherHistory({ ns, parent, nameKey, id }: Placed & { readonly id: string }, seq: number): boolean {
+    const others = this.#sql.otherRevisions.all({ ns, parent, nameKey, id });
+    return others.some((other) => !this.#isRevisionForgottenBy(other, seq));
   }
 
   /** An entry that a removal took along, as the deletion it will be; `undefined` when there will be none. */
@@ -252,7 +267,9 @@ export class Removals {
     if (this.#livedOn(id, seq)) return;
     for (const left of this.#sql.entriesById.all(id)) this.settle(transaction, left);
     for (const { number } of this.#sql.revisionsOf.all(id)) this.#doom(number);
-    this.#sql.forgetFile.run(id);
+    // Where such a file was before it was moved there is nothing to bring back either.
+    for (const row of this.#sql.deletionsById.all(id))
+      if (!row.wasFolder && !this.#hasOtherHistory(row, seq)) this.#sql.forget.run(row);
   }
 
   #doom(number: number): void {
@@ -260,6 +277,8 @@ export class Removals {
     this.#sql.dropRevision.run(number);
   }
 }
+
+type PlacedRevision = Placed & { readonly id: string; readonly number: number };
 
 type EntryPlace = Placed & { readonly id: string; readonly seq: number };
 
@@ -342,11 +361,11 @@ function statements(database: Database) {
     entriesById: database.prepare<[string], Row>(
       `SELECT ${COLUMNS}, id, seq FROM entry WHERE id = ? AND ${notStaged('entry.seq')}`,
     ),
-    deletionsById: database.prepare<[string], Row>(
-      `SELECT ${COLUMNS}, id, seq FROM deletion WHERE id = ? AND NOT forgotten`,
+    deletionsById: database.prepare<[string], Row & { wasFolder: number }>(
+      `SELECT ${COLUMNS}, id, seq, was_folder AS wasFolder FROM deletion WHERE id = ? AND NOT forgotten`,
     ),
-    otherRevision: database.prepare<[Placed & { id: string }]>(
-      `SELECT 1 FROM revision WHERE ${at} AND id <> @id AND ${notStaged('revision.number')} LIMIT 1`,
+    otherRevisions: database.prepare<[Placed & { id: string }], PlacedRevision>(
+      `SELECT ${COLUMNS}, id, number FROM revision WHERE ${at} AND id <> @id AND ${notStaged('revision.number')}`,
     ),
     putDeletion: database.prepare<[Placed & { seq: number; deletedMs: number; forgotten: number }]>(
       `INSERT OR REPLACE INTO deletion
@@ -358,14 +377,6 @@ function statements(database: Database) {
     ),
     dropEntry: database.prepare<[Placed]>(`DELETE FROM entry WHERE ${at}`),
     forget: database.prepare<[Placed]>(`UPDATE deletion SET forgotten = 1 WHERE ${at}`),
-    // Where such a file was before it was moved there is nothing to bring back either.
-    forgetFile: database.prepare<[string]>(
-      `UPDATE deletion SET forgotten = 1
-       WHERE id = ? AND NOT forgotten AND NOT was_folder AND NOT EXISTS (
-         SELECT 1 FROM revision
-         WHERE revision.ns = deletion.ns AND revision.parent = deletion.parent
-           AND revision.name_key = deletion.name_key AND ${notStaged('revision.number')})`,
-    ),
     doom: database.prepare<[number]>(
       'INSERT OR IGNORE INTO doomed SELECT number, ns, content FROM revision WHERE number = ?',
     ),
