@@ -20,7 +20,8 @@ export interface TerminalProgram {
 /** Runs `davgate` on a pseudo-terminal, which util-linux's `script` makes. */
 export function onTerminal(args: readonly string[]): TerminalProgram {
   const words = [process.execPath, join(PROJECT_ROOT, 'dist/cli/main.js'), ...args];
-  const line = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+  // `script` hands the line to $SHELL, or to sh: one that stays beside davgate would end at Ctrl+C in its place.
+  const line = `exec ${words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')}`;
   const child: ChildProcess = spawn('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
