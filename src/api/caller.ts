@@ -11,7 +11,7 @@ import type { CallQueue, Lane } from './queue.ts';
 import type { CallRequest } from './request.ts';
 import { retryVerdict, type Verdict } from './retry.ts';
 import type { Tokens } from './token.ts';
-import type { CommitFlight } from './upload/side-by-side.ts';
+import type { CommitFlight } from './write/commit-concurrency.ts';
 
 /** Tries that may follow at once on one that met another commit of ours. */
 const COLLISIONS_MAX = 3;

@@ -1,23 +1,23 @@
 import { type Clock, momentNow } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
-import { type AccountCalls, accountOf } from './account.ts';
-import { AdmittedTokens, type Told } from './admission.ts';
+import { AdmittedTokens, type Told } from './account-check.ts';
 import { CallAvailability } from './availability.ts';
 import { Caller } from './caller.ts';
 import type { Client } from './context.ts';
+import { type AccountCalls, accountOf } from './current-account.ts';
 import { downloadsOf } from './download.ts';
 import { DriveRoot } from './drive-root.ts';
 import { ApiError } from './errors.ts';
 import { Http, type HttpTimeouts } from './http.ts';
-import { listingOf } from './listing.ts';
+import { listingOf } from './list-folder.ts';
 import { CallQueue, type Lane, type LaneDepth } from './queue.ts';
 import type { Remote } from './remote.ts';
 import { sharingOf } from './sharing.ts';
 import { type Credentials, createTokens, type TokenWorld } from './token.ts';
-import { treeOf } from './tree.ts';
-import { sessionsOf } from './upload/sessions.ts';
-import { uploadsOf } from './upload/upload.ts';
+import { treeOf } from './tree-calls.ts';
+import { sessionsOf } from './write/sessions.ts';
+import { uploadsOf } from './write/single-upload.ts';
 
 export interface RemoteOptions {
   /** Without `/2`; access tokens are asked for at `{apiUrl}/oauth2/token`. */

@@ -1,4 +1,5 @@
 import type { ByteRange } from '../util/ranges.ts';
+import type { DownloadArg, FileMetadata } from '../wire/files.ts';
 import { parseHeaderJson } from './arg.ts';
 import type { Opened } from './caller.ts';
 import type { Client } from './context.ts';
@@ -6,7 +7,6 @@ import { ApiError } from './errors.ts';
 import { type HttpHead, LostConnection } from './http.ts';
 import type { Download, FileEntry, Remote } from './remote.ts';
 import { downloadRequest } from './request.ts';
-import type { DownloadArg, FileMetadata } from './wire.ts';
 
 const ROUTE = 'files/download';
 

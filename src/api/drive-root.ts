@@ -1,7 +1,7 @@
 import { foldName, join, namesOf, type Path, PathError, pathOf, ROOT } from '../util/path.ts';
+import type { FileMetadata, FolderMetadata, Metadata } from '../wire/files.ts';
 import { ApiError } from './errors.ts';
 import type { Change, Entry, EntryLocation, FileEntry, FolderEntry } from './remote.ts';
-import type { FileMetadata, FolderMetadata, Metadata } from './wire.ts';
 
 interface Named {
   readonly name: string;

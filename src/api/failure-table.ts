@@ -1,4 +1,9 @@
-import type { ApiFailure } from './errors.ts';
+import type {
+  CreateSharedLinkWithSettingsError,
+  ListSharedLinksError,
+  RevokeSharedLinkError,
+  SharedLinkSettingsError,
+} from '../wire/account.ts';
 import type {
   AuthError,
   BodyError,
@@ -19,13 +24,8 @@ import type {
   UploadSessionStartError,
   WriteConflictError,
   WriteError,
-} from './wire.ts';
-import type {
-  CreateSharedLinkWithSettingsError,
-  ListSharedLinksError,
-  RevokeSharedLinkError,
-  SharedLinkSettingsError,
-} from './wire-account.ts';
+} from '../wire/files.ts';
+import type { ApiFailure } from './errors.ts';
 
 /**
  * Our word for an error of the service. `tags` are the error's tags from outside in; the innermost that

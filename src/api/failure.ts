@@ -1,9 +1,9 @@
+import type { ErrorBody } from '../wire/files.ts';
 import { ApiError, type ApiFailure } from './errors.ts';
 import { failureOfAuth, failureOfTags } from './failure-table.ts';
 import type { HttpAnswer, HttpHead, LostConnection } from './http.ts';
 import { parsed } from './request.ts';
 import type { FailureReason, RetryableFailure } from './retry.ts';
-import type { ErrorBody } from './wire.ts';
 
 /** One try of a call that failed: what to think of it, and what to throw when there is no other. */
 export class CallFailure extends Error implements RetryableFailure {

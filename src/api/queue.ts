@@ -11,7 +11,7 @@ import {
 import { linkedSignal } from '../util/linked-signal.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure } from './failure.ts';
-import { type CommitFlight, SideBySide } from './upload/side-by-side.ts';
+import { type CommitFlight, SideBySide } from './write/commit-concurrency.ts';
 
 /**
  * What a call is, and so what it may wait for:

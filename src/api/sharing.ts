@@ -1,9 +1,4 @@
 import type { Path } from '../util/path.ts';
-import type { Trouble } from './caller.ts';
-import type { Client } from './context.ts';
-import { timeOf, timestampOf } from './drive-root.ts';
-import type { LinkSettings, Remote, SharedLink } from './remote.ts';
-import { parsed, readNull, rpcRequest } from './request.ts';
 import type {
   CreateSharedLinkWithSettingsArg,
   ListSharedLinksArg,
@@ -11,7 +6,12 @@ import type {
   RevokeSharedLinkArg,
   SharedLinkMetadata,
   SharedLinkSettings,
-} from './wire-account.ts';
+} from '../wire/account.ts';
+import type { Trouble } from './caller.ts';
+import type { Client } from './context.ts';
+import { timeOf, timestampOf } from './drive-root.ts';
+import type { LinkSettings, Remote, SharedLink } from './remote.ts';
+import { parsed, readNull, rpcRequest } from './request.ts';
 
 type Sharing = Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
 

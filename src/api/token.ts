@@ -9,12 +9,12 @@ import {
 } from '../util/clock.ts';
 import type { Meter } from '../util/meter.ts';
 import { SingleFlight } from '../util/single-flight.ts';
+import type { OAuthError, TokenResult } from '../wire/account.ts';
 import { counted } from './count.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import { type HttpAnswer, type HttpRequest, LostConnection } from './http.ts';
 import { parsed } from './request.ts';
-import type { OAuthError, TokenResult } from './wire-account.ts';
 
 /** A fixed access token, or what it takes to get new ones (`oauth2/token`, grant `refresh_token`). */
 export type Credentials =

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/configuration.ts';
 
 /** Parts of a configuration that hold while davgate runs, and the settings they come from. */
 const FIXED = {

@@ -1,4 +1,4 @@
-import { type ConfigFile, readConfigFile } from '../config/file.ts';
+import { type ConfigFile, readConfigFile } from '../config/config-file.ts';
 import { settingsOfCredentials, withSecretFiles } from '../config/secret-sources.ts';
 import { type Settings, settingsOfEnvironment } from '../config/settings.ts';
 

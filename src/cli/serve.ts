@@ -1,6 +1,6 @@
-import { type Gateway, startGateway } from '../app.ts';
+import { type Gateway, startGateway } from '../app/gateway.ts';
+import { type Config, resolveConfig } from '../config/configuration.ts';
 import type { MadeUpPassword } from '../config/password-file.ts';
-import { type Config, resolveConfig } from '../config.ts';
 import { settingsOfArguments } from './arguments.ts';
 import { loadSettings } from './load-settings.ts';
 import { terminalLog } from './log.ts';

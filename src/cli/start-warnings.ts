@@ -1,6 +1,6 @@
 import { isLoopback } from '../config/address.ts';
+import type { Config } from '../config/configuration.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Config } from '../config.ts';
 
 /** How the outside reaches davgate. */
 type Surface = Pick<Config, 'listen' | 'tls' | 'trustedProxies'>;

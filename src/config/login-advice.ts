@@ -1,4 +1,4 @@
-import type { Credentials } from './service.ts';
+import type { Credentials } from './drive-config.ts';
 
 /** What to do about a login that the service refuses with `summary`, its error's name. */
 export function adviceForRefusedLogin(credentials: Credentials, summary: string | undefined): string {

@@ -1,6 +1,6 @@
 import { type Address, isLoopback } from './address.ts';
-import type { ConfigFile, UserConfig } from './file.ts';
-import type { DriveConfig } from './service.ts';
+import type { ConfigFile, UserConfig } from './config-file.ts';
+import type { DriveConfig } from './drive-config.ts';
 import { ConfigError, refuseUnsayable, type Setting, type Settings } from './settings.ts';
 
 /** The drive of a configuration that names none. */

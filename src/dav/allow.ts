@@ -1,4 +1,4 @@
-import type { Entry } from '../vfs/files.ts';
+import type { Entry } from '../drive/files.ts';
 import { DavError } from './errors.ts';
 
 const ANYWHERE = 'OPTIONS, LOCK';

@@ -1,5 +1,5 @@
 import { DavError } from './errors.ts';
-import type { Exchange } from './method.ts';
+import type { Exchange } from './exchange.ts';
 
 /** A body that means nothing is read to its end up to this size, so that the connection can be used again. */
 const IGNORED_BODY_BYTES_MAX = 1024 * 1024;

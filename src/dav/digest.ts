@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { FileError } from '../vfs/errors.ts';
+import { FileError } from '../drive/errors.ts';
 import { DavError } from './errors.ts';
 
 /** What a client says a body's checksum is. */

@@ -1,5 +1,5 @@
+import { FileError } from '../drive/errors.ts';
 import { type Path, parentOf } from '../util/path.ts';
-import { FileError } from '../vfs/errors.ts';
 import type { Context } from './method.ts';
 
 /** Throws `FileError` `parent-missing` (409) unless there is a folder for what is to be made at `path`. */

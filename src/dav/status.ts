@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import type { Fault, FileError } from '../vfs/errors.ts';
+import type { Fault, FileError } from '../drive/errors.ts';
 import type { Client } from './clients.ts';
 import { DavError } from './errors.ts';
 

@@ -1,8 +1,8 @@
 import type { Credentials, User } from './credentials.ts';
 import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.ts';
+import { hasForeignName } from './dns-rebinding.ts';
 import type { Exchange } from './exchange.ts';
 import { crossSiteRefusal } from './fetch-metadata.ts';
-import { hasForeignName } from './foreign-name.ts';
 import { answerHealth, HEALTH_PATH, type Health, isReserved } from './health.ts';
 import type { OpenSite } from './link-site.ts';
 import { answerMetrics, isLocal, METRICS_PATH, type Metrics } from './metrics.ts';

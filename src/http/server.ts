@@ -7,6 +7,7 @@ import { clientAddress, forwardedHosts } from './client-address.ts';
 import { Connections } from './connections.ts';
 import { Drain } from './drain.ts';
 import { Exchange, newRequestId } from './exchange.ts';
+import { cutStalls } from './idle-timeouts.ts';
 import type { ListenerLimits } from './limits.ts';
 import { refuseMalformed } from './malformed.ts';
 import {
@@ -17,8 +18,7 @@ import {
   replaceCertificate,
 } from './node-server.ts';
 import { refuse } from './refusal.ts';
-import { wrongShape } from './request-shape.ts';
-import { cutStalls } from './stalls.ts';
+import { wrongShape } from './request-checks.ts';
 
 export interface ServerOptions {
   readonly host: string;

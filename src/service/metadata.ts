@@ -1,4 +1,4 @@
-import type { FileMetadata, FolderMetadata, Metadata, Timestamp } from '../api/wire.ts';
+import type { FileMetadata, FolderMetadata, Metadata, Timestamp } from '../wire/files.ts';
 import type { Stored, StoredDeletion, StoredFile, StoredFolder } from './storage/storage.ts';
 
 /** FileMetadata where the declared type is just that: without a `.tag`. */

@@ -1,10 +1,10 @@
-import type { Asides } from './asides.ts';
-import type { Holds } from './holds.ts';
 import type { Intents } from './intents.ts';
+import type { Asides } from './local-files.ts';
 import type { Locks } from './locks.ts';
 import type { Owners } from './owners.ts';
+import type { Holds } from './placeholders.ts';
 import type { DeadProperties } from './properties.ts';
-import type { Relocations } from './relocations.ts';
+import type { Relocations } from './replacements.ts';
 import type { Times } from './times.ts';
 
 /** All that davgate itself has to remember of one drive. */

@@ -1,6 +1,9 @@
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
 
+/** An open database. */
+export type SqliteDatabase = BetterSqlite3.Database;
+
 /** The first version of Node that better-sqlite3 13 is made for. */
 const NODE_OF_13 = 22;
 

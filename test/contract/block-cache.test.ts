@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type BlockCache, openBlockCache } from '../../src/drive/content/block-cache.ts';
+import type { BlockKey } from '../../src/drive/content/blocks.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { silentLog } from '../../src/util/log.ts';
-import type { BlockKey } from '../../src/vfs/content/blocks.ts';
-import { type BlockCache, openBlockCache } from '../../src/vfs/content/cache.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 
 const GIBIBYTE = 1024 ** 3;

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../src/state/sqlite/database.ts';
 import { MIGRATIONS } from '../../src/state/sqlite/migrations.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
+import { openDatabase } from '../../src/state/sqlite/state-database.ts';
 import { ROOT } from '../../src/util/path.ts';
 import { path } from '../support/paths.ts';
 

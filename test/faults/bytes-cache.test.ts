@@ -2,11 +2,11 @@ import { mkdtemp, open, readdir, readFile, rename, rm, stat, truncate, writeFile
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type BlockCache, openBlockCache } from '../../src/drive/content/block-cache.ts';
+import { PIECE_BYTES } from '../../src/drive/content/block-file.ts';
+import type { BlockKey } from '../../src/drive/content/blocks.ts';
 import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
-import { PIECE_BYTES } from '../../src/vfs/content/block-file.ts';
-import type { BlockKey } from '../../src/vfs/content/blocks.ts';
-import { type BlockCache, openBlockCache } from '../../src/vfs/content/cache.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { eventually } from '../support/eventually.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../../src/api/errors.ts';
+import type { FileError } from '../../src/drive/errors.ts';
+import { CommitLane } from '../../src/drive/upload/commit-lane.ts';
+import { createUploader, UPLOAD_LIMITS } from '../../src/drive/upload/upload.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
-import type { FileError } from '../../src/vfs/errors.ts';
-import { CommitLane } from '../../src/vfs/upload/commit-lane.ts';
-import { createUploader, UPLOAD_LIMITS } from '../../src/vfs/upload/upload.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { BytesRemote, never } from '../support/bytes-remote.ts';
 import { eventually } from '../support/eventually.ts';

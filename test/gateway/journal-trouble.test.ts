@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Gateway, startGateway } from '../../src/app.ts';
+import { type Gateway, startGateway } from '../../src/app/gateway.ts';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { Networks } from '../../src/util/networks.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Gateway, startGateway } from '../../src/app.ts';
+import { type Gateway, startGateway } from '../../src/app/gateway.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { Networks } from '../../src/util/networks.ts';
 import { parseExposition, type Scrape } from '../support/exposition.ts';

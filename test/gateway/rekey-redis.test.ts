@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PUT } from '../../src/state/redis/asides-scripts.ts';
 import { Connection } from '../../src/state/redis/connection.ts';
 import { driveStore } from '../../src/state/redis/drive-keys.ts';
+import { PUT } from '../../src/state/redis/local-files-scripts.ts';
 import { CREATE } from '../../src/state/redis/locks-scripts.ts';
 import { openRedisState } from '../../src/state/redis/state.ts';
 import { systemClock } from '../../src/util/clock.ts';

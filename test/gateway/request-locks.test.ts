@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
-import { startGateway } from '../../src/app.ts';
+import { startGateway } from '../../src/app/gateway.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { Networks } from '../../src/util/networks.ts';
 import { eventually } from '../support/eventually.ts';

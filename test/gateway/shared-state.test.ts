@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Gateway, startGateway } from '../../src/app.ts';
+import { type Gateway, startGateway } from '../../src/app/gateway.ts';
 import { type LogFields, silentLog } from '../../src/util/log.ts';
 import { Networks } from '../../src/util/networks.ts';
 import { eventually } from '../support/eventually.ts';

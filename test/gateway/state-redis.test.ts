@@ -4,12 +4,12 @@ import { openRedisState } from '../../src/state/redis/state.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
-import { asidesContract, asidesLimitContract } from '../contract/asides.contract.ts';
-import { holdsContract } from '../contract/holds.contract.ts';
 import { intentsContract } from '../contract/intents.contract.ts';
+import { asidesContract, asidesLimitContract } from '../contract/local-files.contract.ts';
 import { locksContract } from '../contract/locks.contract.ts';
+import { holdsContract } from '../contract/placeholders.contract.ts';
 import { propertiesContract } from '../contract/properties.contract.ts';
-import { relocationsContract } from '../contract/relocations.contract.ts';
+import { relocationsContract } from '../contract/replacements.contract.ts';
 import { timesContract } from '../contract/times.contract.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 

@@ -3,7 +3,7 @@ import { addAccount } from '../../src/service/accounts/provision.ts';
 import { type Registry, registryIn } from '../../src/service/accounts/registry.ts';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { hashOfPassword } from '../../src/service/accounts/secrets.ts';
-import { openDatabase } from '../../src/service/database.ts';
+import { openDatabase } from '../../src/service/registry-database.ts';
 import type { TestService } from './service.ts';
 import { type Answered, send } from './service-client.ts';
 

@@ -1,4 +1,4 @@
-import { type Fault, FileError } from '../../src/vfs/errors.ts';
+import { type Fault, FileError } from '../../src/drive/errors.ts';
 
 /** The fault with which `work` fails. Anything but a refusal in a file system's words is thrown on. */
 export async function faultOf(work: Promise<unknown>): Promise<Fault | 'none'> {

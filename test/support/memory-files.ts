@@ -1,9 +1,4 @@
-import type { DeadProperties } from '../../src/state/properties.ts';
-import type { Clock } from '../../src/util/clock.ts';
-import { contentHashOf } from '../../src/util/content-hash.ts';
-import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../../src/util/path.ts';
-import type { ByteRange } from '../../src/util/ranges.ts';
-import { FileError } from '../../src/vfs/errors.ts';
+import { FileError } from '../../src/drive/errors.ts';
 import type {
   Entry,
   FileEntry,
@@ -18,7 +13,12 @@ import type {
   WriteMode,
   WriteOptions,
   Written,
-} from '../../src/vfs/files.ts';
+} from '../../src/drive/files.ts';
+import type { DeadProperties } from '../../src/state/properties.ts';
+import type { Clock } from '../../src/util/clock.ts';
+import { contentHashOf } from '../../src/util/content-hash.ts';
+import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../../src/util/path.ts';
+import type { ByteRange } from '../../src/util/ranges.ts';
 import { MemoryTree } from './memory-tree.ts';
 
 const PIECE_BYTES = 64 * 1024;

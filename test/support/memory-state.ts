@@ -1,5 +1,5 @@
-import { migrate } from '../../src/state/sqlite/database.ts';
 import { sqliteStateOn } from '../../src/state/sqlite/state.ts';
+import { migrate } from '../../src/state/sqlite/state-database.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { Sqlite } from '../../src/util/sqlite.ts';
 

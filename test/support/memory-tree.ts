@@ -1,5 +1,5 @@
+import type { Entry, FolderEntry, Listing } from '../../src/drive/files.ts';
 import { keyOf, type Path, parentOf, ROOT } from '../../src/util/path.ts';
-import type { Entry, FolderEntry, Listing } from '../../src/vfs/files.ts';
 
 /** What is where; names are compared as the service does. A listing stays the same value until its folder changes. */
 export class MemoryTree {

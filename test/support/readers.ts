@@ -1,12 +1,12 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type BlockCache, openBlockCache } from '../../src/drive/content/block-cache.ts';
+import { createReader, type Reader } from '../../src/drive/content/download.ts';
+import type { FileEntry } from '../../src/drive/files.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
-import { type BlockCache, openBlockCache } from '../../src/vfs/content/cache.ts';
-import { createReader, type Reader } from '../../src/vfs/content/download.ts';
-import type { FileEntry } from '../../src/vfs/files.ts';
 import { pseudoRandomBytes } from './bytes.ts';
 import { BytesRemote } from './bytes-remote.ts';
 import { ManualClock } from './manual-clock.ts';

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRemote } from '../../src/api/client.ts';
 import type { Remote } from '../../src/api/remote.ts';
+import { openBlockCache } from '../../src/drive/content/block-cache.ts';
+import { type OpenDrive, openDrive } from '../../src/drive/drive.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
-import { openBlockCache } from '../../src/vfs/content/cache.ts';
-import { type OpenDrive, openDrive } from '../../src/vfs/drive.ts';
 import { startTestService } from './service.ts';
 import { unhurried } from './unhurried.ts';
 

@@ -1,7 +1,7 @@
 import { createRemote, type HttpRemote } from '../../api/client.ts';
 import type { ApiFailure } from '../../api/errors.ts';
+import { type DriveConfig, PUBLIC_SERVICE, type RemoteService } from '../../config/drive-config.ts';
 import { adviceForRefusedLogin } from '../../config/login-advice.ts';
-import { type DriveConfig, PUBLIC_SERVICE, type RemoteService } from '../../config/service.ts';
 import { type Clock, elapsedMs } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { pathOf, ROOT } from '../../util/path.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { type DriveConfig, embeddedDrives, type RemoteService } from '../../config/service.ts';
-import { type Config, resolveConfig } from '../../config.ts';
+import { type Config, resolveConfig } from '../../config/configuration.ts';
+import { type DriveConfig, embeddedDrives, type RemoteService } from '../../config/drive-config.ts';
 import { startEmbeddedService } from '../../service/embedded.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';

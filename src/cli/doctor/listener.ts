@@ -2,7 +2,7 @@ import { createServer, request } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { isLoopback } from '../../config/address.ts';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/configuration.ts';
 import { ListenError } from '../../http/errors.ts';
 import { HEALTH_PATH } from '../../http/health.ts';
 import { listen } from '../../http/node-server.ts';

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Config } from '../../config/configuration.ts';
 import { loginFile } from '../../config/login-file.ts';
-import type { Config } from '../../config.ts';
 import { CertificateError } from '../../http/errors.ts';
 import { LISTENER_LIMITS } from '../../http/limits.ts';
 import { createNodeServer } from '../../http/node-server.ts';

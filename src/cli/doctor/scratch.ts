@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ApiError } from '../../api/errors.ts';
 import type { FileEntry, Remote } from '../../api/remote.ts';
-import type { DeletePolicy } from '../../config/service.ts';
+import type { DeletePolicy } from '../../config/drive-config.ts';
 import { type Clock, elapsedMs } from '../../util/clock.ts';
 import { join, type Path, pathOf } from '../../util/path.ts';
 import { attempt, type Report } from './report.ts';

@@ -1,4 +1,4 @@
-import { type KeptWrite, shortIdOf } from '../../journal-keeper.ts';
+import { type KeptWrite, shortIdOf } from '../../app/journal-admin.ts';
 import { asPlainText, tableOf } from '../table.ts';
 
 const HEAD = ['state', 'id', 'written', 'bytes', 'path', 'why'];

@@ -1,4 +1,4 @@
-import type { JournalKeeper, KeptOutcome, KeptWrite } from '../../journal-keeper.ts';
+import type { JournalKeeper, KeptOutcome, KeptWrite } from '../../app/journal-admin.ts';
 import type { ControlClient } from '../control-client.ts';
 
 /** The writes that wait or were lost, as the davgate tells them that runs. */

@@ -1,4 +1,4 @@
-import type { ListedLock } from '../../lock-keeper.ts';
+import type { ListedLock } from '../../app/lock-admin.ts';
 import { asPlainText, tableOf } from '../table.ts';
 
 const HEAD = ['path', 'user', 'owner', 'scope', 'depth', 'runs out', 'token'];

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { createLockKeeper, type LockChoice, type LockKeeper } from '../../app/lock-admin.ts';
+import { type Config, controlSocketIn, resolveConfig } from '../../config/configuration.ts';
 import { ConfigError } from '../../config/settings.ts';
-import { type Config, controlSocketIn, resolveConfig } from '../../config.ts';
-import { createLockKeeper, type LockChoice, type LockKeeper } from '../../lock-keeper.ts';
 import { StateInUse } from '../../state/errors.ts';
 import { openRedisState } from '../../state/redis/state.ts';
 import { openSqliteState } from '../../state/sqlite/state.ts';

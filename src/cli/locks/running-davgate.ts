@@ -1,4 +1,4 @@
-import type { ListedLock, LockKeeper } from '../../lock-keeper.ts';
+import type { ListedLock, LockKeeper } from '../../app/lock-admin.ts';
 import type { ControlClient } from '../control-client.ts';
 
 /** The locks as the davgate tells them that runs. */

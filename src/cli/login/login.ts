@@ -9,6 +9,8 @@ import {
 } from '../../api/authorization.ts';
 import { createRemote } from '../../api/client.ts';
 import { ApiError } from '../../api/errors.ts';
+import { dataDirectoryOf } from '../../config/configuration.ts';
+import { addressesOf, PUBLIC_SERVICE, type ServiceAddresses } from '../../config/drive-config.ts';
 import {
   loginFile,
   prepareForLogin,
@@ -17,9 +19,7 @@ import {
   type StoredLogin,
   writeLogin,
 } from '../../config/login-file.ts';
-import { addressesOf, PUBLIC_SERVICE, type ServiceAddresses } from '../../config/service.ts';
 import { ConfigError, type Setting, type SettingName, type Settings } from '../../config/settings.ts';
-import { dataDirectoryOf } from '../../config.ts';
 import { systemClock } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { type LoadedSettings, loadSettings } from '../load-settings.ts';

@@ -2,7 +2,7 @@ import { ConfigError } from '../../config/settings.ts';
 import type { Account, AccountChange } from '../../service/accounts/accounts.ts';
 import { addAccount } from '../../service/accounts/provision.ts';
 import { hashOfPassword, newPassword } from '../../service/accounts/secrets.ts';
-import { sizeText } from '../../web/size-text.ts';
+import { sizeText } from '../../util/size-text.ts';
 import { type AdminCommand, type Surroundings, table } from './command.ts';
 import { quotaBytes, textOf, type Values, yesOrNo } from './values.ts';
 

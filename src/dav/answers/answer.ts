@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { DavError } from '../errors.ts';
-import type { Exchange } from '../method.ts';
+import type { Exchange } from '../exchange.ts';
 import { DAVGATE_NAMESPACE } from '../properties/names.ts';
 import { escapeText } from '../xml/write.ts';
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Entry, Listing } from '../../vfs/files.ts';
+import type { Entry, Listing } from '../../drive/files.ts';
 import type { PropertySet } from '../properties/set.ts';
 
 /** Whole answers kept: a listing of 10,000 rows takes 5 to 7 MB. */

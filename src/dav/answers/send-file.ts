@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
+import { FileError } from '../../drive/errors.ts';
+import type { FileEntry } from '../../drive/files.ts';
 import type { ByteRange } from '../../util/ranges.ts';
-import { FileError } from '../../vfs/errors.ts';
-import type { FileEntry } from '../../vfs/files.ts';
 import type { Context } from '../method.ts';
 
 /** Bytes that may wait for the client while the next ones are fetched. */

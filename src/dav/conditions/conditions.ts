@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FileEntry } from '../../vfs/files.ts';
+import type { FileEntry } from '../../drive/files.ts';
 import { parseHttpDate } from '../headers.ts';
 
 /** What conditional headers are compared with: the representation that a request would read or replace. */

@@ -1,5 +1,5 @@
+import type { Entry } from '../../drive/files.ts';
 import { keyOf, type Path } from '../../util/path.ts';
-import type { Entry } from '../../vfs/files.ts';
 import { DavError } from '../errors.ts';
 import type { Context } from '../method.ts';
 import { parseTarget } from '../target.ts';

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import { FileError } from '../../drive/errors.ts';
+import type { Entry, RelocateOptions, Written } from '../../drive/files.ts';
 import { keyOf, type Path, ROOT } from '../../util/path.ts';
-import { FileError } from '../../vfs/errors.ts';
-import type { Entry, RelocateOptions, Written } from '../../vfs/files.ts';
 import { answerEmpty } from '../answers/answer.ts';
 import { type Conditions, checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';

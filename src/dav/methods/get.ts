@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { FileError } from '../../drive/errors.ts';
+import type { FileEntry, FolderEntry } from '../../drive/files.ts';
 import { type ByteRange, parseRange } from '../../util/ranges.ts';
-import { FileError } from '../../vfs/errors.ts';
-import type { FileEntry, FolderEntry } from '../../vfs/files.ts';
-import { DRIVE_PAGE_POLICY, drivePage } from '../../web/folder-page.ts';
 import { answerEmpty } from '../answers/answer.ts';
 import { canRunScripts, contentTypeOf } from '../answers/content-type.ts';
+import { DRIVE_PAGE_POLICY, drivePage } from '../answers/folder-page.ts';
 import { sendFile } from '../answers/send-file.ts';
 import { evaluate, ifRangeHolds, type Validators, validatorsOf } from '../conditions/conditions.ts';
 import { checkIfHeader } from '../conditions/preconditions.ts';

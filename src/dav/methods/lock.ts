@@ -1,3 +1,4 @@
+import type { Entry } from '../../drive/files.ts';
 import {
   type Claim,
   LOCKS_OF_USER_MAX,
@@ -7,7 +8,6 @@ import {
   type RunningClaim,
 } from '../../state/locks.ts';
 import { isWithin, keyOf, parentOf } from '../../util/path.ts';
-import type { Entry } from '../../vfs/files.ts';
 import { answerXml } from '../answers/answer.ts';
 import { answerMultistatus, multistatusBody, responseXml, statusLine } from '../answers/multistatus.ts';
 import { checkConditions } from '../conditions/preconditions.ts';

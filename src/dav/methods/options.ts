@@ -1,4 +1,4 @@
-import { FileError } from '../../vfs/errors.ts';
+import { FileError } from '../../drive/errors.ts';
 import { ALLOWED_SOMEWHERE, allowedOn } from '../allow.ts';
 import { answerEmpty } from '../answers/answer.ts';
 import type { Context } from '../method.ts';

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
+import { FileError } from '../../drive/errors.ts';
+import type { Entry, FolderEntry, Listing } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
 import { namesOf } from '../../util/path.ts';
-import { FileError } from '../../vfs/errors.ts';
-import type { Entry, FolderEntry, Listing } from '../../vfs/files.ts';
 import {
   answerMultistatus,
   responseEnd,

@@ -1,6 +1,6 @@
+import { FileError } from '../../drive/errors.ts';
+import type { Entry } from '../../drive/files.ts';
 import { type DeadProperty, PropertiesFull, type PropertyChange } from '../../state/properties.ts';
-import { FileError } from '../../vfs/errors.ts';
-import type { Entry } from '../../vfs/files.ts';
 import { answerMultistatus, multistatusBody, propstatXml, responseXml } from '../answers/multistatus.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import type { Entry, FileEntry, WriteMode, Written } from '../../drive/files.ts';
 import { endedBy } from '../../util/ended-by.ts';
-import type { Entry, FileEntry, WriteMode, Written } from '../../vfs/files.ts';
 import { notAllowed } from '../allow.ts';
 import { answerEmpty } from '../answers/answer.ts';
 import { entityTagOf } from '../conditions/conditions.ts';

@@ -1,5 +1,5 @@
+import { FileError } from '../../drive/errors.ts';
 import type { Path } from '../../util/path.ts';
-import { FileError } from '../../vfs/errors.ts';
 import { answerEmpty } from '../answers/answer.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
 import { DavError } from '../errors.ts';

@@ -1,5 +1,5 @@
+import type { FileEntry } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
-import type { FileEntry } from '../../vfs/files.ts';
 import { escapeAttribute } from '../xml/write.ts';
 import { DAVGATE_NAMESPACE, OWNCLOUD_NAMESPACE, type PropertyName } from './names.ts';
 

@@ -1,6 +1,6 @@
+import type { Entry, FreeSpace, SharedLink } from '../../drive/files.ts';
 import type { Lock } from '../../state/locks.ts';
 import type { DeadProperty } from '../../state/properties.ts';
-import type { Entry, FreeSpace, SharedLink } from '../../vfs/files.ts';
 import { contentTypeOf } from '../answers/content-type.ts';
 import { entityTagOf } from '../conditions/conditions.ts';
 import { httpDate } from '../headers.ts';

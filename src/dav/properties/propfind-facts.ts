@@ -1,7 +1,7 @@
+import { FileError } from '../../drive/errors.ts';
+import type { Entry, SharedLink } from '../../drive/files.ts';
 import type { Lock } from '../../state/locks.ts';
 import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
-import { FileError } from '../../vfs/errors.ts';
-import type { Entry, SharedLink } from '../../vfs/files.ts';
 import { hrefOf } from '../href.ts';
 import type { Context } from '../method.ts';
 import { statusOf } from '../status.ts';

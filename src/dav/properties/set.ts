@@ -1,5 +1,5 @@
+import type { Entry } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
-import type { Entry } from '../../vfs/files.ts';
 import { propstatXml } from '../answers/multistatus.ts';
 import type { Client } from '../clients.ts';
 import { isChecksums } from './checksums.ts';

@@ -1,4 +1,4 @@
-import type { LinkSettings } from '../../vfs/files.ts';
+import type { LinkSettings } from '../../drive/files.ts';
 import { DavError } from '../errors.ts';
 import { childrenOf, textOf, type XmlElement } from '../xml/element.ts';
 import { DAVGATE_NAMESPACE, type PropertyName } from './names.ts';

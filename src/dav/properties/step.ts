@@ -1,5 +1,5 @@
+import type { Entry, LinkSettings } from '../../drive/files.ts';
 import type { PropertyChange } from '../../state/properties.ts';
-import type { Entry, LinkSettings } from '../../vfs/files.ts';
 import { DavError } from '../errors.ts';
 import { textOf } from '../xml/element.ts';
 import { checksumsProperty, isChecksums } from './checksums.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import PQueue from 'p-queue';
-import type { FileMetadata } from '../../api/wire.ts';
 import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
+import type { FileMetadata } from '../../wire/files.ts';
 import { contention } from '../failures.ts';
 import type { CursorOwner } from '../storage/storage.ts';
 

@@ -1,4 +1,4 @@
-import { languageOf } from '../../web/link/code.ts';
+import { languageOf } from './web/code.ts';
 
 /**
  * The types under which a link's bytes may be shown in a browser, by the name's ending. What is not here

@@ -1,14 +1,14 @@
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
-import { EMBED_SCRIPT } from '../../web/embed/embed-script.ts';
-import { filePage, folderPage, lockedFrame, messagePage } from '../../web/link/pages.ts';
-import { FRAME_POLICY } from '../../web/link/shell.ts';
 import { text } from '../answers.ts';
 import type { Rooms } from '../route.ts';
 import { StorageError } from '../storage/storage.ts';
 import { filePageOf, folderPageOf, framePageUrl, linkPageUrl, viewOptions } from './pages.ts';
 import { openLink } from './sharing.ts';
 import { linkAddressIn, webPath } from './url.ts';
+import { EMBED_SCRIPT } from './web/embed-script.ts';
+import { filePage, folderPage, lockedFrame, messagePage } from './web/pages.ts';
+import { FRAME_POLICY } from './web/shell.ts';
 
 const SCRIPT_PATH = '/embed.js';
 const FRAME_PATH = '/embed';

@@ -1,6 +1,3 @@
-import type { FolderView } from '../../web/link/folder.ts';
-import type { Crumb, FilePage, FolderPage } from '../../web/link/pages.ts';
-import type { Frame, Zoom } from '../../web/link/preview.ts';
 import type { Rooms } from '../route.ts';
 import type { StoredFile, StoredFolder } from '../storage/storage.ts';
 import { mayHaveThumbnail } from '../thumbnails/thumbnail.ts';
@@ -8,6 +5,9 @@ import type { Link } from './links.ts';
 import { filePreview } from './preview.ts';
 import { itemOf, type OpenLink } from './sharing.ts';
 import { type LinkAddress, webPath } from './url.ts';
+import type { FolderView } from './web/folder.ts';
+import type { Crumb, FilePage, FolderPage } from './web/pages.ts';
+import type { Frame, Zoom } from './web/preview.ts';
 
 /** One page of a folder; whoever has more to show makes smaller folders. */
 const FOLDER_PAGE_MAX_ITEMS = 2000;

@@ -1,10 +1,10 @@
-import { plainLines } from '../../web/link/lines.ts';
-import type { Preview } from '../../web/link/preview.ts';
-import type { RenderedText } from '../../web/link/text.ts';
 import { textOf } from '../content/file-text.ts';
 import type { Previews } from '../previews/previews.ts';
 import type { Storage, StoredFile } from '../storage/storage.ts';
 import { mediaKindOf } from './content-type.ts';
+import { plainLines } from './web/lines.ts';
+import type { Preview } from './web/preview.ts';
+import type { RenderedText } from './web/text.ts';
 
 /** How much of a text file a page shows, in bytes. */
 const TEXT_MAX_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-import type { LinkPermissions, SharedLinkMetadata } from '../../api/wire-account.ts';
+import type { LinkPermissions, SharedLinkMetadata } from '../../wire/account.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { isSameSecret } from '../accounts/secrets.ts';
 import { fileMetadata, wireTime } from '../metadata.ts';

@@ -1,7 +1,5 @@
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
-import { filePage, folderPage, messagePage, passwordPage } from '../../web/link/pages.ts';
-import { LINK_PAGE_POLICY } from '../../web/link/shell.ts';
 import { secondsOf, waitInWords } from '../accounts/guess-limits.ts';
 import { folderZip } from '../content/folder-zip.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
@@ -16,6 +14,8 @@ import { filePageOf, folderPageOf, linkPageUrl, viewOptions } from './pages.ts';
 import type { LinkPasswords } from './password.ts';
 import { type OpenLink, openLink } from './sharing.ts';
 import { type LinkAddress, parseLinkAddress, webPath } from './url.ts';
+import { filePage, folderPage, messagePage, passwordPage } from './web/pages.ts';
+import { LINK_PAGE_POLICY } from './web/shell.ts';
 
 /** A form with one password; more is no such form. */
 const FORM_MAX_BYTES = 16 * 1024;

@@ -1,14 +1,6 @@
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { Log } from '../../util/log.ts';
-import {
-  AUTHORIZE_PAGE_POLICY,
-  codePage,
-  consentPage,
-  noticePage,
-  refusedPage,
-  signInPage,
-} from '../../web/authorize-page.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { secondsOf, waitInWords } from '../accounts/guess-limits.ts';
 import { scopeInWords } from '../accounts/scopes.ts';
@@ -16,6 +8,14 @@ import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';
 import { setCookie } from '../cookies.ts';
 import { formOf } from '../form.ts';
 import type { Rooms } from '../route.ts';
+import {
+  AUTHORIZE_PAGE_POLICY,
+  codePage,
+  consentPage,
+  noticePage,
+  refusedPage,
+  signInPage,
+} from './authorize-page.ts';
 import {
   type AuthorizationRequest,
   parseAuthorization,

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../util/clock.ts';
+import type { Html } from '../../util/html.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
-import type { Html } from '../../web/html.ts';
 import type { Renderings, RenderKind } from './render-process.ts';
 import { Renderer, type Unrendered } from './renderer.ts';
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import type { Html } from '../../web/html.ts';
-import type { RenderedText } from '../../web/link/text.ts';
+import type { Html } from '../../util/html.ts';
+import type { RenderedText } from '../links/web/text.ts';
 import type { NoThumbnail, Wanted } from '../thumbnails/render.ts';
 
 /** What the process can be asked to render, by kind. */
@@ -35,10 +35,10 @@ async function render(request: RenderRequest): Promise<Renderings[RenderKind]['r
     return renderThumbnail(Buffer.from(request.task.bytes), request.task.wanted);
   }
   if (request.kind === 'table') {
-    const { csvPage } = await import('../../web/csv-page.ts');
+    const { csvPage } = await import('./csv-page.ts');
     return csvPage(request.task);
   }
-  const { renderText } = await import('../../web/link/text.ts');
+  const { renderText } = await import('../links/web/text.ts');
   return renderText(request.task.name, request.task.text);
 }
 

@@ -1,7 +1,6 @@
-import type { ListFolderResult, Metadata } from '../../api/wire.ts';
 import { linkedSignal } from '../../util/linked-signal.ts';
+import type { ListFolderResult, Metadata } from '../../wire/files.ts';
 import { addressOf, exceptRoot } from '../addresses.ts';
-import { askedIn, withAsked } from '../asked-cursor.ts';
 import { BadArgument, BadCall, refused } from '../failures.ts';
 import {
   linkContinue,
@@ -10,8 +9,9 @@ import {
   linkPage,
   sharedLink,
   storageCursor,
-} from '../links/listing.ts';
+} from '../links/shared-folder-listing.ts';
 import type { OpenLink } from '../links/sharing.ts';
+import { askedIn, withAsked } from '../listing-cursor.ts';
 import { type AskedFields, metadata } from '../metadata.ts';
 import { pathOrRoot, readPath } from '../path-schemas.ts';
 import { noSuchGroup, templateError, templateFilter, templateIds } from '../properties.ts';

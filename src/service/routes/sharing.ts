@@ -1,4 +1,4 @@
-import type { ListSharedLinksResult } from '../../api/wire-account.ts';
+import type { ListSharedLinksResult } from '../../wire/account.ts';
 import { hashOfPassword } from '../accounts/secrets.ts';
 import { fileContent } from '../content/file-content.ts';
 import { failure, type Refusal, refused } from '../failures.ts';

@@ -1,4 +1,4 @@
-import type { FileMetadata } from '../../api/wire.ts';
+import type { FileMetadata } from '../../wire/files.ts';
 import { type CommitInfo, commitFields, commitOf } from '../commit.ts';
 import { failure, refused } from '../failures.ts';
 import { fileMetadata } from '../metadata.ts';

@@ -1,5 +1,5 @@
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
-import type { Database } from './database.ts';
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import { asRefusal, codeOf } from './errors.ts';
 import type { Ticks } from './feed/ticks.ts';
 import { type Outcome, StorageError } from './storage.ts';
@@ -65,7 +65,7 @@ export class Committer {
   #idle: (() => void)[] = [];
 
   constructor(
-    private readonly database: Database,
+    private readonly database: SqliteDatabase,
     private readonly ticks: Ticks,
     private readonly clock: Clock,
     private readonly committed: (transaction: Transaction) => void,
@@ -214,7 +214,7 @@ export async function inSteps<E, T>(
  * large for the transaction, which `operation` tells by giving `undefined`.
  */
 export function eachInSavepoint<E, T>(
-  database: Database,
+  database: SqliteDatabase,
   transaction: Transaction,
   entries: readonly E[],
   operation: (entry: E) => T | undefined,
@@ -235,7 +235,7 @@ export function eachInSavepoint<E, T>(
 }
 
 /** Runs `operation` so that its failure leaves no trace in the transaction. */
-function inSavepoint<T>(database: Database, transaction: Transaction, operation: () => T): T {
+function inSavepoint<T>(database: SqliteDatabase, transaction: Transaction, operation: () => T): T {
   const changes = transaction.changes.length;
   const orphans = transaction.orphans.length;
   database.exec('SAVEPOINT operation');

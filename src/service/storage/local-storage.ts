@@ -1,12 +1,12 @@
 import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import type { Background } from './background.ts';
 import { BlockBuffers } from './blocks/block-buffers.ts';
 import type { BlockFiles } from './blocks/blocks.ts';
-import { readContent } from './blocks/reading.ts';
+import { readContent } from './blocks/content-reader.ts';
 import type { Reserve } from './blocks/reserve.ts';
 import { type Committer, eachInSavepoint, inSteps } from './committer.ts';
-import type { Database } from './database.ts';
 import { asRefusal, DamagedBlockError, notFound } from './errors.ts';
 import { isDeletion } from './feed/feed.ts';
 import { numberOf } from './feed/ticks.ts';
@@ -43,7 +43,7 @@ import { makeFolder, type Store } from './tree/writes.ts';
 
 /** The parts of an open data directory. */
 export interface Parts {
-  readonly database: Database;
+  readonly database: SqliteDatabase;
   readonly files: BlockFiles;
   readonly store: Store;
   readonly committer: Committer;
@@ -304,7 +304,7 @@ async function* read(
 }
 
 /** Namespaces by the names the routes know them by. */
-function namespacesOf(database: Database): {
+function namespacesOf(database: SqliteDatabase): {
   readonly usage: Storage['usage'];
   readonly create: Storage['createNamespace'];
   readonly number: (namespace: string) => number;
@@ -351,7 +351,7 @@ async function close(parts: Parts): Promise<void> {
 }
 
 /** Notes whether the next start may skip looking for what a crash leaves behind. */
-export function markClosed(database: Database, closed: boolean, log: Log): void {
+export function markClosed(database: SqliteDatabase, closed: boolean, log: Log): void {
   try {
     database.prepare(`UPDATE setting SET value = ? WHERE name = 'closed'`).run(closed ? 1 : 0);
   } catch (failure) {

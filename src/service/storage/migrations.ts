@@ -1,4 +1,4 @@
-import type { Database } from './database.ts';
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import { indexNames } from './tree/name-upgrade.ts';
 import { rekey } from './tree/rekey.ts';
 import { allowEqualIds } from './upgrade/equal-ids.ts';
@@ -15,7 +15,7 @@ import type { UpgradeProgress } from './upgrade/progress.ts';
  * change of a path takes the next number of one growing sequence (`ticks.ts`) as its `seq`; for a file that
  * number is also its revision, so a cursor is just the last number its reader has seen.
  */
-export const MIGRATIONS: readonly (string | ((database: Database) => Iterable<UpgradeProgress>))[] = [
+export const MIGRATIONS: readonly (string | ((database: SqliteDatabase) => Iterable<UpgradeProgress>))[] = [
   `
   CREATE TABLE setting (name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
 

@@ -3,14 +3,14 @@ import { dirname, join, resolve } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import { Background } from './background.ts';
 import { BlockFiles } from './blocks/blocks.ts';
 import { Contents } from './blocks/contents.ts';
 import { type Disk, localDisk } from './blocks/disk.ts';
-import { Graveyard } from './blocks/graveyard.ts';
+import { Graveyard } from './blocks/purge.ts';
 import { Reserve } from './blocks/reserve.ts';
 import { Committer, type Transaction } from './committer.ts';
-import { type Database, openDatabase } from './database.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
 import { Cursors } from './feed/cursors.ts';
 import { Ticks } from './feed/ticks.ts';
@@ -21,6 +21,7 @@ import { localStorage, markClosed } from './local-storage.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { Uploads } from './sessions/uploads.ts';
 import type { Storage } from './storage.ts';
+import { openDatabase } from './storage-database.ts';
 import { Listings } from './tree/listing.ts';
 import { NameIndex } from './tree/name-index.ts';
 import { Relocations } from './tree/relocations.ts';
@@ -174,7 +175,7 @@ interface Settings {
 }
 
 /** What the data directory remembers about itself; new when it is. */
-function settingsOf(database: Database): Settings {
+function settingsOf(database: SqliteDatabase): Settings {
   const find = database.prepare<[string], { value: unknown }>('SELECT value FROM setting WHERE name = ?');
   const value = (name: string) => find.get(name)?.value;
   if (value('tag') === undefined) makeSettings(database);
@@ -188,7 +189,7 @@ function settingsOf(database: Database): Settings {
 }
 
 /** A new directory gets its tag, by which its revs and cursors are known, and the key of its cursors. */
-function makeSettings(database: Database): void {
+function makeSettings(database: SqliteDatabase): void {
   const add = database.prepare('INSERT INTO setting (name, value) VALUES (?, ?)');
   database.transaction(() => {
     add.run('tag', randomBytes(4).toString('hex'));

@@ -1,8 +1,8 @@
 import { freePath, keyOf, type Path } from '../../util/path.ts';
 import { listOf, textOf, textOrNothing, textsOf } from './answers.ts';
-import { ASIDES_LUA } from './asides-scripts.ts';
 import type { Connection } from './connection.ts';
 import { type DriveStore, driveStore } from './drive-keys.ts';
+import { ASIDES_LUA } from './local-files-scripts.ts';
 import { PATHS_LUA } from './paths-script.ts';
 
 /** Says that no path is kept under an outdated key any more. */

@@ -1,20 +1,20 @@
 import { ErrorReply } from '@redis/client';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
-import { ASIDES_BYTES_MAX } from '../asides.ts';
 import { StateUnavailable } from '../errors.ts';
+import { ASIDES_BYTES_MAX } from '../local-files.ts';
 import type { DriveState, State } from '../state.ts';
 import { textOf, textsOf } from './answers.ts';
-import { redisAsides } from './asides.ts';
 import { Connection } from './connection.ts';
 import { driveStore } from './drive-keys.ts';
-import { redisHolds } from './holds.ts';
 import { redisIntents } from './intents.ts';
+import { redisAsides } from './local-files.ts';
 import { redisLocks } from './locks.ts';
 import { redisOwners } from './owners.ts';
+import { redisHolds } from './placeholders.ts';
 import { redisProperties } from './properties.ts';
 import { rekeyDrives } from './rekey.ts';
-import { redisRelocations } from './relocations.ts';
+import { redisRelocations } from './replacements.ts';
 import { redisTimes } from './times.ts';
 
 export interface RedisStateOptions {

@@ -1,5 +1,6 @@
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import { Sqlite } from '../../util/sqlite.ts';
-import { asStateError, type SqliteDatabase } from './database.ts';
+import { asStateError } from './state-database.ts';
 
 /**
  * What a change outlives once it was acknowledged: everything, or the end of davgate but not a power cut, for what

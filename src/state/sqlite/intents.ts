@@ -1,6 +1,6 @@
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import type { Intent, Intents } from '../intents.ts';
 import type { Commits } from './commits.ts';
-import type { SqliteDatabase } from './database.ts';
 
 /** Intents as JSON: a handful at most, read when a drive is opened and when they are carried out. */
 export function sqliteIntents(database: SqliteDatabase, drive: number, commits: Commits): Intents {

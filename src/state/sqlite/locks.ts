@@ -1,4 +1,5 @@
 import { isWithin, keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import {
   type Claim,
   LOCKS_OF_USER_MAX,
@@ -9,7 +10,6 @@ import {
 } from '../locks.ts';
 import { RunningClaims } from '../running-claims.ts';
 import type { Commits } from './commits.ts';
-import type { SqliteDatabase } from './database.ts';
 
 interface Row {
   readonly token: string;

@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from './database.ts';
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import { rekey } from './rekey.ts';
 
 /** A step of a schema. */

@@ -1,6 +1,6 @@
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import { isUnchanged, type Owner, type Owners } from '../owners.ts';
 import type { Commits } from './commits.ts';
-import type { SqliteDatabase } from './database.ts';
 
 /**
  * In the table of drives. What was kept for another account is put aside under a name that no drive has, and is there

@@ -1,3 +1,4 @@
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import {
   type DeadProperties,
   type DeadProperty,
@@ -7,7 +8,6 @@ import {
 } from '../properties.ts';
 import { ById } from './by-id.ts';
 import type { Commits } from './commits.ts';
-import type { SqliteDatabase } from './database.ts';
 
 type Properties = readonly DeadProperty[];
 

@@ -1,5 +1,5 @@
 import { freePath, keyOf, type Path } from '../../util/path.ts';
-import type { SqliteDatabase } from './database.ts';
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import { parentKeyOf } from './key-range.ts';
 
 interface StaleRow {

@@ -1,14 +1,15 @@
-import { ASIDES_BYTES_MAX } from '../asides.ts';
+import type { SqliteDatabase } from '../../util/sqlite.ts';
+import { ASIDES_BYTES_MAX } from '../local-files.ts';
 import type { DriveState, State } from '../state.ts';
-import { sqliteAsides } from './asides.ts';
 import { Commits } from './commits.ts';
-import { openDatabase, type SqliteDatabase } from './database.ts';
-import { sqliteHolds } from './holds.ts';
 import { sqliteIntents } from './intents.ts';
+import { sqliteAsides } from './local-files.ts';
 import { sqliteLocks } from './locks.ts';
 import { sqliteOwners } from './owners.ts';
+import { sqliteHolds } from './placeholders.ts';
 import { sqliteProperties } from './properties.ts';
-import { sqliteRelocations } from './relocations.ts';
+import { sqliteRelocations } from './replacements.ts';
+import { openDatabase } from './state-database.ts';
 import { sqliteTimes } from './times.ts';
 
 export interface SqliteStateOptions {

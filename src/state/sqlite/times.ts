@@ -1,7 +1,7 @@
+import type { SqliteDatabase } from '../../util/sqlite.ts';
 import type { SetTime, Times } from '../times.ts';
 import { ById } from './by-id.ts';
 import type { Commits } from './commits.ts';
-import type { SqliteDatabase } from './database.ts';
 
 /** What one time takes in memory, roughly: an object, its revision and its place in the cache. */
 const TIME_BYTES = 160;

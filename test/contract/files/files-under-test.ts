@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
+import type { Entry, FileEntry, Files, WriteMode, Written } from '../../../src/drive/files.ts';
 import type { DriveState } from '../../../src/state/state.ts';
 import type { Path } from '../../../src/util/path.ts';
-import type { Entry, FileEntry, Files, WriteMode, Written } from '../../../src/vfs/files.ts';
 import { path } from '../../support/paths.ts';
 
 /** A drive that is empty. */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import type { Files } from '../../../src/drive/files.ts';
 import { join, ROOT } from '../../../src/util/path.ts';
-import type { Files } from '../../../src/vfs/files.ts';
 import { faultOf } from '../../support/fault-of.ts';
 import { path } from '../../support/paths.ts';
 import type { FilesUnderTest } from './files-under-test.ts';

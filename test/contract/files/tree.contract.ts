@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import type { Entry, Files } from '../../../src/drive/files.ts';
 import { join, type Path, ROOT } from '../../../src/util/path.ts';
-import type { Entry, Files } from '../../../src/vfs/files.ts';
 import { faultOf } from '../../support/fault-of.ts';
 import { path } from '../../support/paths.ts';
 import type { FilesUnderTest } from './files-under-test.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import type { FileEntry, Files } from '../../../src/drive/files.ts';
 import { join, ROOT } from '../../../src/util/path.ts';
-import type { FileEntry, Files } from '../../../src/vfs/files.ts';
 import { faultOf } from '../../support/fault-of.ts';
 import { path } from '../../support/paths.ts';
 import { ABSENT, ANY, body, type FilesUnderTest } from './files-under-test.ts';

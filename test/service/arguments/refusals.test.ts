@@ -5,15 +5,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { registryIn } from '../../../src/service/accounts/registry.ts';
 import { SCOPES } from '../../../src/service/accounts/scopes.ts';
 import { copyReferencesIn } from '../../../src/service/copy-references.ts';
-import { openDatabase } from '../../../src/service/database.ts';
 import { Faults } from '../../../src/service/faults/faults.ts';
-import { frontOf } from '../../../src/service/front.ts';
 import { jobsOf } from '../../../src/service/jobs/jobs.ts';
 import { linksIn } from '../../../src/service/links/links.ts';
 import { linkPasswords } from '../../../src/service/links/password.ts';
 import { temporaryLinksIn } from '../../../src/service/links/temporary-links.ts';
 import { type Listener, startListener } from '../../../src/service/listener.ts';
 import { Previews } from '../../../src/service/previews/previews.ts';
+import { openDatabase } from '../../../src/service/registry-database.ts';
+import { frontOf } from '../../../src/service/router.ts';
 import { WebFiles } from '../../../src/service/save-url/web-files.ts';
 import { searchesOf } from '../../../src/service/search/searches.ts';
 import {

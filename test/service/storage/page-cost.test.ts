@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Contents } from '../../../src/service/storage/blocks/contents.ts';
-import { openDatabase } from '../../../src/service/storage/database.ts';
 import { Feed } from '../../../src/service/storage/feed/feed.ts';
+import { openDatabase } from '../../../src/service/storage/storage-database.ts';
 import { Removals } from '../../../src/service/storage/tree/removals.ts';
 import { temporaryFolder } from './opened.ts';
 

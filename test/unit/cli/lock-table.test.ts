@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { ListedLock } from '../../../src/app/lock-admin.ts';
 import { lockTable } from '../../../src/cli/locks/lock-table.ts';
-import type { ListedLock } from '../../../src/lock-keeper.ts';
 import { pathOf } from '../../../src/util/path.ts';
 
 const lock = (more: Partial<ListedLock>): ListedLock => ({

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { settingsOfArguments } from '../../../src/cli/arguments.ts';
-import { readConfigFile } from '../../../src/config/file.ts';
+import { readConfigFile } from '../../../src/config/config-file.ts';
+import { type Config, resolveConfig } from '../../../src/config/configuration.ts';
 import { loginFile, readLogin, removeLogin, writeLogin } from '../../../src/config/login-file.ts';
 import { settingsOfEnvironment } from '../../../src/config/settings.ts';
-import { type Config, resolveConfig } from '../../../src/config.ts';
 
 const LOGIN = {
   apiUrl: 'https://api.example',

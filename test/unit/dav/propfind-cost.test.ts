@@ -1,9 +1,9 @@
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
 import type { Drive } from '../../../src/dav/method.ts';
+import { FileError } from '../../../src/drive/errors.ts';
+import type { Listing } from '../../../src/drive/files.ts';
 import { pathOf, ROOT } from '../../../src/util/path.ts';
-import { FileError } from '../../../src/vfs/errors.ts';
-import type { Listing } from '../../../src/vfs/files.ts';
 import { type PropertyServer, startPropertyServer } from '../../support/property-server.ts';
 
 const NAMED = '<propfind xmlns="DAV:"><prop><getetag/><x xmlns="urn:x"/></prop></propfind>';

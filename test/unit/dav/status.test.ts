@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FAULTS, type Fault, FileError } from '../../../src/drive/errors.ts';
 import { StateUnavailable, StateUnwritable } from '../../../src/state/errors.ts';
-import { FAULTS, type Fault, FileError } from '../../../src/vfs/errors.ts';
 import { type DavServer, startDav } from '../../support/dav.ts';
 
 let dav: DavServer;

@@ -1,5 +1,5 @@
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { Transaction } from '../committer.ts';
-import type { Database } from '../database.ts';
 import { insufficientSpace } from '../errors.ts';
 import type { StagedBlock } from './blocks.ts';
 import { hashOfBlocks } from './staging.ts';
@@ -22,7 +22,7 @@ export class Contents {
   /** Contents being read: they stay until the reader is done, as an open file would. */
   readonly #readers = new Map<number, number>();
 
-  constructor(database: Database) {
+  constructor(database: SqliteDatabase) {
     this.#sql = statements(database);
   }
 
@@ -144,7 +144,7 @@ export class Contents {
 const BLOCK_COLUMNS = 'block.id, block.hash, block.size AS sizeBytes, block.inline';
 
 /** Prepared statements over blocks, contents and who holds them. */
-function statements(database: Database) {
+function statements(database: SqliteDatabase) {
   type Id = { id: number };
   return {
     blockByHash: database.prepare<[Buffer], BlockRow>(`SELECT ${BLOCK_COLUMNS} FROM block WHERE hash = ?`),

@@ -1,10 +1,10 @@
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import { hashOfBlocks } from '../blocks/staging.ts';
-import type { Database } from '../database.ts';
 import { codeOf } from '../errors.ts';
 import { placeOf } from '../tree/names.ts';
+import type { Owners } from './block-owners.ts';
 import { type Damage, rowDamage } from './damage.ts';
-import type { Owners } from './owners.ts';
 
 /** Messages of SQLite's own check, and rows of one kind, that are reported. */
 const REPORTED_MAX = 100;
@@ -131,7 +131,7 @@ const QUERIES: Readonly<Record<string, string>> = {
 };
 
 /** What is wrong with the rows of the database, as far as can be told without the blocks. */
-export function* rowDamages(database: Database, owners: Owners): Generator<Damage, void, undefined> {
+export function* rowDamages(database: SqliteDatabase, owners: Owners): Generator<Damage, void, undefined> {
   yield* guarded(() => pragmaDamages(database));
   for (const [what, sql] of Object.entries(QUERIES)) yield* guarded(() => found(database, owners, what, sql));
   yield* guarded(() => contentDamages(database, owners));
@@ -149,7 +149,7 @@ export function* guarded(check: () => Iterable<Damage>): Generator<Damage, void,
 }
 
 /** What SQLite itself finds. */
-function* pragmaDamages(database: Database): Generator<Damage> {
+function* pragmaDamages(database: SqliteDatabase): Generator<Damage> {
   const rows = database.pragma(`integrity_check(${REPORTED_MAX})`) as { integrity_check: string }[];
   for (const { integrity_check: message } of rows)
     if (message !== 'ok') yield rowDamage(`the database is damaged: ${message}`);
@@ -160,7 +160,7 @@ function* pragmaDamages(database: Database): Generator<Damage> {
     yield rowDamage(`${lost.length - REPORTED_MAX} more rows refer to rows that are missing`);
 }
 
-function* found(database: Database, owners: Owners, what: string, sql: string): Generator<Damage> {
+function* found(database: SqliteDatabase, owners: Owners, what: string, sql: string): Generator<Damage> {
   for (const { namespace, path, content } of database.prepare<[], Found>(sql).iterate()) {
     if (content !== undefined) yield owners.ofContent(what, content);
     else yield rowDamage(what, namespace === null ? undefined : { namespace, path: path ?? '?' });
@@ -168,7 +168,7 @@ function* found(database: Database, owners: Owners, what: string, sql: string): 
 }
 
 /** Contents whose hash is not that of their blocks. */
-function* contentDamages(database: Database, owners: Owners): Generator<Damage> {
+function* contentDamages(database: SqliteDatabase, owners: Owners): Generator<Damage> {
   const blocks = database.prepare<[number], { hash: Buffer }>(
     'SELECT hash FROM content_block JOIN block ON block.id = block WHERE content = ? ORDER BY position',
   );
@@ -188,7 +188,7 @@ interface NamedRow {
 }
 
 /** Rows whose key is not that of their path: nobody would find them. */
-function* nameDamages(database: Database, table: string): Generator<Damage> {
+function* nameDamages(database: SqliteDatabase, table: string): Generator<Damage> {
   const rows = database.prepare<[], NamedRow>(
     `SELECT (SELECT name FROM namespace WHERE id = ns) AS namespace, parent, name_key AS nameKey, name, path FROM ${table}`,
   );

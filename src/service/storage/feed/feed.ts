@@ -1,4 +1,4 @@
-import type { Database } from '../database.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { Removals } from '../tree/removals.ts';
 import {
   below,
@@ -44,7 +44,7 @@ export class Feed {
   readonly #sql: ReturnType<typeof statements>;
 
   constructor(
-    database: Database,
+    database: SqliteDatabase,
     private readonly removals: Removals,
   ) {
     this.#sql = statements(database);
@@ -163,7 +163,7 @@ function byKey(left: FeedRow, right: FeedRow): number {
 }
 
 /** Each reads along one index, in its order. */
-function statements(database: Database) {
+function statements(database: SqliteDatabase) {
   type Range = { ns: number; from: string; to: string; parent: string; nameKey: string; limit: number };
   type Since = { ns: number; since: number; limit: number };
   type ChildrenSince = Since & { from: string };

@@ -3,7 +3,7 @@ import type { Log } from '../../../util/log.ts';
 import type { Background } from '../background.ts';
 import type { BlockFiles } from '../blocks/blocks.ts';
 import type { Contents } from '../blocks/contents.ts';
-import type { Graveyard } from '../blocks/graveyard.ts';
+import type { Graveyard } from '../blocks/purge.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Operation } from '../committer.ts';
 import type { Sessions } from '../sessions/sessions.ts';

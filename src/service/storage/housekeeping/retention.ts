@@ -1,7 +1,7 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';
-import type { Database } from '../database.ts';
 import { tickAt } from '../feed/ticks.ts';
 
 /**
@@ -34,7 +34,7 @@ export class Retention {
   #lookedAt = 0;
 
   constructor(
-    database: Database,
+    database: SqliteDatabase,
     private readonly reserve: Reserve,
   ) {
     this.#sql = statements(database);
@@ -93,7 +93,7 @@ function oldestKept(nowMs: number): number {
   return tickAt(nowMs - HISTORY_LIFE_MS);
 }
 
-function statements(database: Database) {
+function statements(database: SqliteDatabase) {
   return {
     oldDeletions: database.prepare<[before: number, limit: number], DeletionKey>(
       `SELECT ns, parent, name_key AS nameKey FROM deletion INDEXED BY deletion_kept

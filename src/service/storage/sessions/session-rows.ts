@@ -1,5 +1,5 @@
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { BlockRow } from '../blocks/contents.ts';
-import type { Database } from '../database.ts';
 
 export interface SessionRow {
   readonly id: string;
@@ -21,7 +21,7 @@ const SELECT_PIECE = `
   FROM session_piece JOIN block ON block.id = session_piece.block`;
 
 /** Prepared statements over upload sessions. */
-export function sessionStatements(database: Database) {
+export function sessionStatements(database: SqliteDatabase) {
   type Range = [session: string, from: number, to: number];
   return {
     find: database.prepare<[string], SessionRow>(

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { StagedBlock } from '../blocks/blocks.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Transaction } from '../committer.ts';
-import type { Database } from '../database.ts';
 import { StorageError, type StorageRefusal } from '../storage.ts';
 import { type PieceRow, type SessionRow, sessionStatements } from './session-rows.ts';
 
@@ -47,7 +47,7 @@ export class Sessions {
   readonly #sql: ReturnType<typeof sessionStatements>;
 
   constructor(
-    database: Database,
+    database: SqliteDatabase,
     private readonly contents: Contents,
   ) {
     this.#sql = sessionStatements(database);

@@ -1,11 +1,11 @@
 import type { Clock } from '../../../util/clock.ts';
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { BlockFiles, StagedBlock } from '../blocks/blocks.ts';
+import { readBlock } from '../blocks/content-reader.ts';
 import { stagePieces } from '../blocks/pieces.ts';
-import { readBlock } from '../blocks/reading.ts';
 import { release, type Staged, stage } from '../blocks/staging.ts';
 import { type Committer, eachInSavepoint, inSteps, type Transaction } from '../committer.ts';
-import type { Database } from '../database.ts';
 import { DamagedBlockError } from '../errors.ts';
 import {
   type Commit,
@@ -37,7 +37,7 @@ const NOT_KEPT: ReadonlySet<string> = new Set<StorageRefusal['tag']>([
 /** Everything that brings bytes in: each call stages its bytes first and commits them when they are durable. */
 export class Uploads {
   constructor(
-    private readonly database: Database,
+    private readonly database: SqliteDatabase,
     private readonly store: Store,
     private readonly files: BlockFiles,
     private readonly sessions: Sessions,

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../util/clock.ts';
 import { linkedSignal } from '../../../util/linked-signal.ts';
-import type { Database } from '../database.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import { notFound } from '../errors.ts';
 import { type CursorState, type Cursors, ownerDigest, refused } from '../feed/cursors.ts';
 import { Feed, type FeedRow, isDeletion } from '../feed/feed.ts';
@@ -40,7 +40,7 @@ export class Listings {
   });
 
   constructor(
-    database: Database,
+    database: SqliteDatabase,
     private readonly store: Store,
     private readonly cursors: Cursors,
     private readonly ticks: Ticks,

@@ -1,6 +1,6 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { Reserve } from '../blocks/reserve.ts';
-import type { Database } from '../database.ts';
 import type { NameFilter, NameLookup } from '../storage.ts';
 import {
   type ChildKey,
@@ -56,7 +56,7 @@ export class NameIndex {
   readonly #sql: ReturnType<typeof nameStatements>;
   #lookedAt: WordRow = { ns: 0, word: '', nameKey: '' };
 
-  constructor(database: Database) {
+  constructor(database: SqliteDatabase) {
     this.#sql = nameStatements(database);
   }
 

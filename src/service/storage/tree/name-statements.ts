@@ -1,5 +1,5 @@
 import type { Statement } from 'better-sqlite3';
-import type { Database } from '../database.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import { type Below, type DeletionRow, type EntryRow, SELECT_DELETION, SELECT_ENTRY } from './tree-rows.ts';
 
 export interface WordKey {
@@ -71,7 +71,7 @@ const IN_RANGE = 'ns = @ns AND parent >= @from AND parent < @to';
 const pageEnd = (page: string) => `SELECT * FROM (${page}) LIMIT 1 OFFSET @limit - 1`;
 
 /** Prepared statements over names and their words; each reads along one index, and a bounded number of its rows. */
-export function nameStatements(database: Database) {
+export function nameStatements(database: SqliteDatabase) {
   const namesPage = `SELECT ns, word, name_key AS nameKey FROM word
     WHERE ns = @ns AND (word, name_key) > (@word, @nameKey) AND word < @end
     ORDER BY word, name_key LIMIT @limit`;
@@ -116,7 +116,7 @@ export function nameStatements(database: Database) {
 }
 
 function tableStatements(
-  database: Database,
+  database: SqliteDatabase,
   names: { readonly table: string; readonly changes: string; readonly kept: string; readonly select: string },
 ): TableStatements {
   const { table, changes, kept, select } = names;

@@ -1,4 +1,4 @@
-import type { Database } from '../database.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { UpgradeProgress } from '../upgrade/progress.ts';
 import { wordsOf } from './words.ts';
 
@@ -19,14 +19,14 @@ interface NameRow {
 }
 
 /** Tells SQL the words of a name's key, as a JSON array: `words_of(name_key)`. */
-export function defineWordsOf(database: Database): void {
+export function defineWordsOf(database: SqliteDatabase): void {
   database.function('words_of', { deterministic: true }, (nameKey) =>
     JSON.stringify([...wordsOf(String(nameKey))]),
   );
 }
 
 /** Puts the names of all items into the index of words, as far as they are not there. */
-export function* indexNames(database: Database): Generator<UpgradeProgress, void, undefined> {
+export function* indexNames(database: SqliteDatabase): Generator<UpgradeProgress, void, undefined> {
   defineWordsOf(database);
   const count = (table: keyof typeof NAMES) =>
     Number(database.prepare(`SELECT count(*) FROM (${NAMES[table]})`).pluck().get());
@@ -41,7 +41,10 @@ export function* indexNames(database: Database): Generator<UpgradeProgress, void
 }
 
 /** Indexes the names of a table step by step; how many each step took. */
-function* indexTable(database: Database, table: keyof typeof NAMES): Generator<number, void, undefined> {
+function* indexTable(
+  database: SqliteDatabase,
+  table: keyof typeof NAMES,
+): Generator<number, void, undefined> {
   const page = `${NAMES[table]} AND (ns, name_key) > (@ns, @nameKey) ORDER BY ns, name_key LIMIT ${STEP_NAMES}`;
   const add = database.prepare<[NameRow]>(
     `INSERT OR IGNORE INTO word SELECT ns, value, name_key FROM (${page}), json_each(words_of(name_key))`,

@@ -1,5 +1,5 @@
 import { foldName } from '../../../util/path.ts';
-import type { Database } from '../database.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { UpgradeProgress } from '../upgrade/progress.ts';
 import { alternatives } from './names.ts';
 
@@ -31,7 +31,7 @@ interface LiveRow extends Row {
  * under which no request could find them. Where two names turn out to be one, the one that could not be found gets
  * another name, as autorename gives it. Readers of changes start over, as keys are what they know items by.
  */
-export function* rekey(database: Database): Generator<UpgradeProgress, void, undefined> {
+export function* rekey(database: SqliteDatabase): Generator<UpgradeProgress, void, undefined> {
   database.function('folded', { deterministic: true }, (text) => foldName(String(text)));
   const rows = (table: string) => Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
   const total = rows('entry') + rows('deletion') + rows('revision');
@@ -73,7 +73,7 @@ export function* rekey(database: Database): Generator<UpgradeProgress, void, und
 
 /** The rows of a table whose key is outdated, in the order of the old keys, in steps; how many each step looked at. */
 function* changedRows<T extends Row>(
-  database: Database,
+  database: SqliteDatabase,
   table: 'entry' | 'deletion',
   column: string,
 ): Generator<{ readonly changed: readonly T[]; readonly looked: number }, void, undefined> {
@@ -95,7 +95,7 @@ function* changedRows<T extends Row>(
 
 /** Gives revisions that are not current their new keys, in steps. */
 function* rekeyedRevisions(
-  database: Database,
+  database: SqliteDatabase,
 ): Generator<{ readonly changes: number; readonly looked: number }, void, undefined> {
   const end = database.prepare<[number], { last: number | null; looked: number }>(
     `SELECT max(number) AS last, count(*) AS looked FROM (
@@ -119,7 +119,7 @@ function keyIn({ ns, parent, nameKey }: Row): string {
 }
 
 /** The entry's path afterwards: its folder may have got another name, or itself. */
-function moveEntry(database: Database, row: LiveRow, paths: ReadonlyMap<string, string>): string {
+function moveEntry(database: SqliteDatabase, row: LiveRow, paths: ReadonlyMap<string, string>): string {
   const { ns, revision } = row;
   const folder =
     paths.get(`${ns} ${row.parent.slice(0, -1)}`) ?? row.path.slice(0, row.path.lastIndexOf('/'));
@@ -148,7 +148,7 @@ function firstFree({ name, revision }: LiveRow, isFree: (name: string) => boolea
 }
 
 /** A deletion ends where something is, or was deleted later. */
-function moveDeletion(database: Database, { ns, parent, nameKey }: Row): void {
+function moveDeletion(database: SqliteDatabase, { ns, parent, nameKey }: Row): void {
   const from = {
     ns,
     oldParent: parent,

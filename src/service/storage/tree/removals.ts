@@ -1,8 +1,8 @@
 import { smallest } from '../../../util/extremes.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';
-import type { Database } from '../database.ts';
 import { below, type DeletionRow, type EntryRow, notStaged } from './tree-rows.ts';
 
 /** Rows that one step takes: some 20 ms, so that a large tree's end holds nobody up. */
@@ -36,7 +36,7 @@ export class Removals {
   #working: Promise<void> | undefined;
 
   constructor(
-    database: Database,
+    database: SqliteDatabase,
     private readonly contents: Contents,
   ) {
     this.#sql = statements(database);
@@ -296,7 +296,7 @@ function topOf({ ns, key }: Removal): Placed {
 }
 
 /** Prepared statements over removals and what they take along. */
-function statements(database: Database) {
+function statements(database: SqliteDatabase) {
   type Window = ReturnType<typeof windowOf>;
   type Row = Placed & { id: string; seq: number };
   const removal = `

@@ -1,7 +1,7 @@
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';
-import type { Database } from '../database.ts';
 import type { NumberRange } from '../feed/ticks.ts';
 import { notStaged } from './tree-rows.ts';
 
@@ -33,7 +33,7 @@ export class Stagings {
   #working: Promise<void> | undefined;
 
   constructor(
-    database: Database,
+    database: SqliteDatabase,
     private readonly contents: Contents,
   ) {
     this.#sql = statements(database);
@@ -148,7 +148,7 @@ interface Placed {
 }
 
 /** Prepared statements over stagings and their rows. */
-function statements(database: Database) {
+function statements(database: SqliteDatabase) {
   const at = 'ns = @ns AND parent = @parent AND name_key = @nameKey';
   return {
     begin: database.prepare<[NumberRange & { ns: number; copies: number }]>(

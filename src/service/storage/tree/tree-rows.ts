@@ -1,4 +1,4 @@
-import type { Database } from '../database.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import { revOf } from '../feed/ticks.ts';
 import type { Stored, StoredDeletion, StoredFile, StoredFolder } from '../storage.ts';
 
@@ -120,7 +120,7 @@ export function storedDeletion(row: DeletionRow): StoredDeletion {
 }
 
 /** Prepared statements over the tree of entries, what was deleted from it, and its history. */
-export function treeStatements(database: Database) {
+export function treeStatements(database: SqliteDatabase) {
   type At = [ns: number, parent: string, nameKey: string];
   return {
     find: database.prepare<At, EntryRow>(

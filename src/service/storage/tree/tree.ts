@@ -1,6 +1,6 @@
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Transaction } from '../committer.ts';
-import type { Database } from '../database.ts';
 import { conflict, notFound } from '../errors.ts';
 import type { NameIndex } from './name-index.ts';
 import { malformed, type Place, parentOf, placeOf } from './names.ts';
@@ -50,7 +50,7 @@ export class Tree {
   readonly #sql: ReturnType<typeof treeStatements>;
 
   constructor(
-    database: Database,
+    database: SqliteDatabase,
     private readonly contents: Contents,
     private readonly names: NameIndex,
     private readonly removals: Removals,

@@ -1,6 +1,6 @@
 import type { StagedBlock } from '../blocks/blocks.ts';
 import type { Contents } from '../blocks/contents.ts';
-import type { Graveyard } from '../blocks/graveyard.ts';
+import type { Graveyard } from '../blocks/purge.ts';
 import { hashOfBlocks } from '../blocks/staging.ts';
 import type { Transaction } from '../committer.ts';
 import { conflict } from '../errors.ts';

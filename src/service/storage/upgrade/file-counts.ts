@@ -1,4 +1,4 @@
-import type { Database } from '../database.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import type { UpgradeProgress } from './progress.ts';
 
 /** Contents whose files are counted between two reports of the progress: less than a second. */
@@ -10,7 +10,7 @@ interface Holding {
 }
 
 /** Counts how many files of a namespace have each content: each counts for the quota, and history alone counts once. */
-export function* countFiles(database: Database): Generator<UpgradeProgress, void, undefined> {
+export function* countFiles(database: SqliteDatabase): Generator<UpgradeProgress, void, undefined> {
   database.exec('ALTER TABLE holding ADD COLUMN files INTEGER NOT NULL DEFAULT 0');
   const total = Number(database.prepare('SELECT count(*) FROM holding').pluck().get());
   const range = '(ns, content) > (@ns, @content)';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Log } from '../../../util/log.ts';
 import type { Path } from '../../../util/path.ts';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import {
   BodyGone,
   type Journal,
@@ -10,7 +11,7 @@ import {
   type PendingWrite,
 } from '../../journal.ts';
 import { Commits } from '../commits.ts';
-import { asStateError, hasDatabase, openDatabase, type SqliteDatabase } from '../database.ts';
+import { asStateError, hasDatabase, openDatabase } from '../state-database.ts';
 import { asFull, Bodies, lastingNameOf, type Staged } from './bodies.ts';
 import { folderName } from './folder-name.ts';
 import { LostAndFound } from './lost-and-found.ts';

@@ -1,6 +1,6 @@
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
 import { isUnchanged, type Owner, type Owners } from '../../owners.ts';
 import type { Commits } from '../commits.ts';
-import type { SqliteDatabase } from '../database.ts';
 
 /** Beside the writes themselves: the state may be kept elsewhere, and has an owner of its own. */
 export function journalOwners(database: SqliteDatabase, commits: Commits): Owners {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { MultistatusCache } from '../../../../src/dav/answers/multistatus-cache.ts';
 import { PropertySet } from '../../../../src/dav/properties/set.ts';
+import type { FolderEntry, Listing } from '../../../../src/drive/files.ts';
 import { pathOf } from '../../../../src/util/path.ts';
-import type { FolderEntry, Listing } from '../../../../src/vfs/files.ts';
 
 const MIB = 1024 * 1024;
 

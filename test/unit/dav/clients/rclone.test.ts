@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { FileError } from '../../../../src/vfs/errors.ts';
+import { FileError } from '../../../../src/drive/errors.ts';
 import { type DavRequest, type DavServer, startDav } from '../../../support/dav.ts';
 import { path } from '../../../support/paths.ts';
 

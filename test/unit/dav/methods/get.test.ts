@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { FileError } from '../../../../src/vfs/errors.ts';
+import { FileError } from '../../../../src/drive/errors.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { type DavAnswer, type DavServer, startDav } from '../../../support/dav.ts';
 import { path } from '../../../support/paths.ts';

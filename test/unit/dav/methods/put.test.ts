@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FileError } from '../../../../src/drive/errors.ts';
 import { StateUnwritable } from '../../../../src/state/errors.ts';
 import { JournalFull } from '../../../../src/state/journal.ts';
-import { FileError } from '../../../../src/vfs/errors.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { type DavServer, startDav } from '../../../support/dav.ts';
 import { path } from '../../../support/paths.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FileError } from '../../../../src/drive/errors.ts';
 import { Networks } from '../../../../src/util/networks.ts';
-import { FileError } from '../../../../src/vfs/errors.ts';
 import { type DavServer, startDav } from '../../../support/dav.ts';
 import { path } from '../../../support/paths.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { FileError } from '../../../../src/drive/errors.ts';
 import { pathOf } from '../../../../src/util/path.ts';
-import { FileError } from '../../../../src/vfs/errors.ts';
 import { type PropertyServer, startPropertyServer } from '../../../support/property-server.ts';
 
 const NAME = '{https://davgate.dev/ns}shared-link';

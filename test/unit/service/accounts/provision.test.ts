@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { provision } from '../../../../src/service/accounts/provision.ts';
 import { type Registry, registryIn } from '../../../../src/service/accounts/registry.ts';
 import { isPassword } from '../../../../src/service/accounts/secrets.ts';
-import { openDatabase } from '../../../../src/service/database.ts';
+import { openDatabase } from '../../../../src/service/registry-database.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const clock = new ManualClock();

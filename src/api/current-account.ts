@@ -1,0 +1,71 @@
+import type { FullAccount, SpaceUsage } from '../wire/account.ts';
+import type { Client } from './context.ts';
+import type { Quota, Remote } from './remote.ts';
+import { type CallRequest, parsed, rpcRequest } from './request.ts';
+
+/** Whose storage it is. */
+export interface Account {
+  readonly id: string;
+  readonly displayName: string;
+  readonly email: string;
+}
+
+export interface AccountCalls extends Pick<Remote, 'quota'> {
+  /** `get_current_account`; also shows whether service and token work. */
+  account(signal?: AbortSignal): Promise<Account>;
+}
+
+/** The account and its space. */
+export function accountOf({ caller }: Client): AccountCalls {
+  return {
+    quota: (signal) =>
+      caller.call({
+        request: rpcRequest('users/get_space_usage', undefined),
+        lane: 'metadata',
+        signal,
+        read: ({ text }) => quotaOf(parsed<SpaceUsage>(text)),
+      }),
+
+    account: (signal) =>
+      caller.call({
+        request: accountRequest(),
+        lane: 'metadata',
+        signal,
+        read: readAccount,
+      }),
+  };
+}
+
+export function accountRequest(): CallRequest {
+  return rpcRequest('users/get_current_account', undefined);
+}
+
+/** Throws `TypeError` or `SyntaxError` for an answer without sense. */
+export function readAccount({ text }: { readonly text: string }): Account {
+  const { account_id: id, name, email } = parsed<FullAccount>(text);
+  if (typeof id !== 'string' || typeof email !== 'string') throw new TypeError('no account_id or email');
+  return { id, displayName: name.display_name, email };
+}
+
+/** Of several limits the nearest counts; of a kind of account that we do not know there is none to tell. */
+function quotaOf({ used, allocation }: SpaceUsage): Quota | undefined {
+  if (!Number.isFinite(used)) throw new TypeError('no used');
+  switch (allocation['.tag']) {
+    case 'individual':
+      return { usedBytes: used, allocatedBytes: allocation.allocated };
+    case 'team': {
+      // The team's use holds the user's already; a limit of the user's own, if there is one, may be nearer.
+      const team = { usedBytes: allocation.used, allocatedBytes: allocation.allocated };
+      const ownBytes = allocation.user_within_team_space_allocated;
+      if (!ownBytes || allocation.user_within_team_space_limit_type['.tag'] !== 'stop_sync') return team;
+      const own = { usedBytes: allocation.user_within_team_space_used_cached, allocatedBytes: ownBytes };
+      return freeOf(own) < freeOf(team) ? own : team;
+    }
+    default:
+      return undefined;
+  }
+}
+
+function freeOf({ usedBytes, allocatedBytes }: Quota): number {
+  return allocatedBytes - usedBytes;
+}

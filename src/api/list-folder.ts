@@ -1,0 +1,245 @@
+import { type Instant, instantIn, LONG_AGO, remainingMs } from '../util/clock.ts';
+import { keyOf, type Path, PathError, ROOT } from '../util/path.ts';
+import type {
+  GetMetadataArg,
+  ListFolderArg,
+  ListFolderContinueArg,
+  ListFolderGetLatestCursorResult,
+  ListFolderLongpollArg,
+  ListFolderLongpollResult,
+  ListFolderResult,
+  Metadata,
+} from '../wire/files.ts';
+import type { Trouble } from './caller.ts';
+import type { Client } from './context.ts';
+import { UnknownKind } from './drive-root.ts';
+import { ApiError } from './errors.ts';
+import { askedWaitMs } from './failure.ts';
+import type { Lane } from './queue.ts';
+import type { Change, Entry, EntryLocation, Page, Remote } from './remote.ts';
+import { parsed, rpcRequest } from './request.ts';
+
+/** The most that `list_folder` takes; fewer pages are fewer calls. */
+const PAGE_ENTRIES = 2000;
+
+/** What `longpoll` takes, s. */
+const POLL_SECONDS = { min: 30, max: 480 };
+
+/** How much later than asked the answer of a long poll may come: the service's own spread of 90 s, and the way. */
+const POLL_SPREAD_MS = 95_000;
+
+export type Listing = Pick<
+  Remote,
+  'stat' | 'locate' | 'list' | 'latestCursor' | 'awaitChange' | 'changesSince'
+>;
+
+/** Pages of one listing in a row that bring no new name: the service has lost its way. */
+const STALLED_PAGES_MAX = 100;
+
+/** Kinds of entries that are told of in the log. */
+const KINDS_TOLD_MAX = 100;
+
+/** Entries, listings and the change feed. */
+export function listingOf(context: Client): Listing {
+  const client: ListingClient = { ...context, toldKinds: new Set() };
+  return {
+    stat: (path, signal) => statOf(client, path, { signal }),
+    locate: (id, signal) => locationOf(client, id, signal),
+    list: (folder, options, signal) => pagesOf(client, folder, options, signal),
+    latestCursor: (signal) => latestCursor(client, signal),
+    awaitChange: changeWaiter(client),
+    changesSince: (cursor, signal) =>
+      page(client, 'files/list_folder/continue', { cursor }, { lane: 'metadata', signal }),
+  };
+}
+
+/** `get_metadata`; `undefined` only when the service said that nothing is there. */
+export async function statOf(
+  { caller, root }: Client,
+  path: Path,
+  more: { readonly signal?: AbortSignal | undefined; readonly trouble?: Trouble } = {},
+): Promise<Entry | undefined> {
+  const wirePath = root.toWire(path);
+  if (wirePath === '')
+    throw new ApiError(
+      'bad-request',
+      'files/get_metadata: the service does not describe the root of an account',
+    );
+  const arg: GetMetadataArg = { path: wirePath };
+  try {
+    return await caller.call({
+      request: rpcRequest('files/get_metadata', arg),
+      lane: 'metadata',
+      read: ({ text }) => {
+        const entry = root.entry(parsed<Metadata>(text));
+        // Of the drive's root itself the name is no part of the drive.
+        return path === ROOT ? { ...entry, name: '' } : entry;
+      },
+      ...more,
+    });
+  } catch (error) {
+    if (error instanceof ApiError && error.failure === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+async function locationOf(
+  { caller, root }: Client,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<EntryLocation | undefined> {
+  const arg: GetMetadataArg = { path: id };
+  try {
+    return await caller.call({
+      request: rpcRequest('files/get_metadata', arg),
+      lane: 'metadata',
+      read: ({ text }) => root.locationOf(parsed<Metadata>(text)),
+      signal,
+    });
+  } catch (error) {
+    if (error instanceof ApiError && error.failure === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+interface ListingClient extends Client {
+  /** Unknown kinds of entries that the log has been told of. */
+  readonly toldKinds: Set<string>;
+}
+
+/** A page may be empty and not be the last: only `has_more` tells. */
+async function* pagesOf(
+  client: ListingClient,
+  folder: Path,
+  options: { readonly recursive: boolean; readonly ahead?: boolean },
+  signal: AbortSignal | undefined,
+): AsyncIterable<Page> {
+  const arg = { ...scopeOf(client, folder, options.recursive), limit: PAGE_ENTRIES };
+  const how: PageOptions = {
+    lane: options.ahead ? 'prefetch' : 'metadata',
+    signal,
+    folder,
+    recursive: options.recursive,
+  };
+  const seen = new Set<string>();
+  let next = await page(client, 'files/list_folder', arg, how);
+  let stalledPages = isNews(next, seen) ? 0 : 1;
+  yield next;
+  while (next.hasMore) {
+    next = await page(client, 'files/list_folder/continue', { cursor: next.cursor }, how);
+    stalledPages = isNews(next, seen) ? 0 : stalledPages + 1;
+    if (stalledPages > STALLED_PAGES_MAX) throw endless('files/list_folder/continue');
+    yield next;
+  }
+}
+
+/** Whether the page tells of a name that is not in `seen`; puts its names there. */
+function isNews({ changes }: Page, seen: Set<string>): boolean {
+  const before = seen.size;
+  for (const change of changes) seen.add(keyOf(change.kind === 'put' ? change.entry.path : change.path));
+  return seen.size > before;
+}
+
+function endless(route: string): ApiError {
+  const message = `${route}: the storage service goes on without end and tells nothing new; try again later`;
+  return new ApiError('unavailable', message);
+}
+
+interface PageOptions {
+  readonly lane: Lane;
+  readonly signal: AbortSignal | undefined;
+  /** What was listed; absent for the change feed. */
+  readonly folder?: Path;
+  readonly recursive?: boolean;
+}
+
+/** One page of a listing or of the change feed. */
+function page(
+  { caller, root, log, toldKinds }: ListingClient,
+  route: string,
+  arg: ListFolderArg | ListFolderContinueArg,
+  { lane, signal, folder, recursive }: PageOptions,
+): Promise<Page> {
+  // Direct children lie in the folder that was asked for, in the case in which it was asked for.
+  const parent = recursive ? undefined : folder;
+  const change = (metadata: Metadata): Change[] => {
+    try {
+      const found = root.change(metadata, parent);
+      return found && !isItself(found, folder) ? [found] : [];
+    } catch (error) {
+      if (error instanceof UnknownKind) {
+        if (!toldKinds.has(error.tag) && toldKinds.size < KINDS_TOLD_MAX)
+          log.warn('entries of a kind that davgate does not know are left out', { kind: error.tag });
+        toldKinds.add(error.tag);
+        return [];
+      }
+      if (!(error instanceof PathError)) throw error;
+      // One name that no path can hold must not hide all others.
+      log.warn('an entry of the storage service is left out', { reason: error.message });
+      return [];
+    }
+  };
+  return caller.call({
+    request: rpcRequest(route, arg),
+    lane,
+    signal,
+    read: ({ text }) => {
+      const { entries, cursor, has_more: hasMore } = parsed<ListFolderResult>(text);
+      if (typeof cursor !== 'string' || typeof hasMore !== 'boolean')
+        throw new TypeError('a page without cursor or has_more');
+      if (hasMore && 'cursor' in arg && arg.cursor === cursor)
+        throw new TypeError('a page that is not the last and leads to itself');
+      return { changes: entries.flatMap(change), cursor, hasMore };
+    },
+  });
+}
+
+/** A recursive listing names the folder itself among what is in it. */
+function isItself(change: Change, folder: Path | undefined): boolean {
+  return folder !== undefined && change.kind === 'put' && keyOf(change.entry.path) === keyOf(folder);
+}
+
+/** A cursor for all that happens in the drive from now on. */
+function latestCursor(client: Client, signal: AbortSignal | undefined): Promise<string> {
+  return client.caller.call({
+    request: rpcRequest('files/list_folder/get_latest_cursor', scopeOf(client, ROOT, true)),
+    lane: 'metadata',
+    signal,
+    read: ({ text }) => {
+      const { cursor } = parsed<ListFolderGetLatestCursorResult>(text);
+      if (typeof cursor !== 'string') throw new TypeError('no cursor');
+      return cursor;
+    },
+  });
+}
+
+function scopeOf({ root }: Client, folder: Path, recursive: boolean): ListFolderArg {
+  return { path: root.toWire(folder), recursive };
+}
+
+/** The long poll goes to its own host, without a token, and waits for nothing but the service's `backoff`. */
+function changeWaiter({ caller, clock }: Client): Remote['awaitChange'] {
+  let notBefore: Instant = LONG_AGO;
+  return async (cursor, timeoutMs, signal) => {
+    const backoffMs = remainingMs(clock, notBefore);
+    if (backoffMs > 0) await clock.sleep(backoffMs, signal);
+    const asked = Math.round(timeoutMs / 1000);
+    const seconds = Math.min(POLL_SECONDS.max, Math.max(POLL_SECONDS.min, asked));
+    const arg: ListFolderLongpollArg = { cursor, timeout: seconds };
+    const result = await caller.call({
+      request: {
+        ...rpcRequest('files/list_folder/longpoll', arg, 'notify'),
+        answerTimeout: { ms: seconds * 1000 + POLL_SPREAD_MS },
+      },
+      lane: undefined,
+      signal,
+      read: ({ text }) => {
+        const read = parsed<ListFolderLongpollResult>(text);
+        if (typeof read.changes !== 'boolean') throw new TypeError('no changes');
+        return read;
+      },
+    });
+    if (result.backoff !== undefined) notBefore = instantIn(clock, askedWaitMs(result.backoff * 1000));
+    return result.changes;
+  };
+}

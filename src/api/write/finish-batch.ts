@@ -1,0 +1,194 @@
+import { momentNow } from '../../util/clock.ts';
+import type {
+  UploadSessionFinishArg,
+  UploadSessionFinishBatchArg,
+  UploadSessionFinishBatchResult,
+  UploadSessionFinishBatchResultEntry,
+} from '../../wire/files.ts';
+import type { Trouble } from '../caller.ts';
+import type { Client } from '../context.ts';
+import { ApiError } from '../errors.ts';
+import { CallFailure, failureOfEntry } from '../failure.ts';
+import type { HttpAnswer } from '../http.ts';
+import type { FileEntry, SessionCommit } from '../remote.ts';
+import { type CallRequest, COMMIT_TIMEOUT, parsed, rpcRequest } from '../request.ts';
+import { type Commit, checkContent, commitInfo, resolveCommit } from './commit.ts';
+
+const ROUTE = 'files/upload_session/finish_batch_v2';
+
+/** What one call takes. */
+const ENTRIES_MAX = 1000;
+
+/** The argument of `finish`, and of each entry of `finish_batch_v2`. */
+export function finishArg(client: Client, commit: SessionCommit): UploadSessionFinishArg {
+  const { session, sizeBytes, path, options } = commit;
+  return {
+    cursor: { session_id: session.id, offset: sizeBytes },
+    commit: commitInfo(client, path, options),
+  };
+}
+
+/**
+ * `finish_batch_v2`: entries that the service sends away for now go out again without those that are done.
+ * An entry's outcome never depends on another's.
+ */
+export async function finishBatch(
+  client: Client,
+  commits: readonly SessionCommit[],
+  signal: AbortSignal | undefined,
+  onOutcome: OnOutcome = () => {},
+): Promise<readonly (FileEntry | Error)[]> {
+  if (commits.length === 0) return [];
+  if (commits.length > ENTRIES_MAX)
+    throw new ApiError('bad-request', `${ROUTE}: ${commits.length} commits, and at most ${ENTRIES_MAX} fit`);
+  client.meter.batched(commits.length);
+  return new Batch(client, commits, signal, onOutcome).run();
+}
+
+type OnOutcome = (index: number, outcome: FileEntry | Error) => void;
+
+interface Entry {
+  readonly index: number;
+  readonly commit: Commit;
+  readonly arg: UploadSessionFinishArg;
+  outcome?: FileEntry | Error;
+  /** The service's last word on this entry, which may only mean that it was committed before. */
+  refusal?: CallFailure;
+}
+
+/** One `finish_batch_v2`, over as many calls as it takes to give each entry its outcome. */
+class Batch {
+  readonly #entries: readonly Entry[];
+  #pending: readonly Entry[];
+  #request: CallRequest;
+  #outcomeUnknown = false;
+  readonly #trouble: Trouble = {};
+
+  constructor(
+    private readonly client: Client,
+    commits: readonly SessionCommit[],
+    private readonly signal: AbortSignal | undefined,
+    private readonly onOutcome: OnOutcome,
+  ) {
+    const started = momentNow(client.clock);
+    this.#entries = commits.map((commit, index) => ({
+      index,
+      commit: { ...commit, started },
+      arg: finishArg(client, commit),
+    }));
+    this.#pending = this.#entries;
+    this.#request = requestOf(this.#pending);
+  }
+
+  async run(): Promise<readonly (FileEntry | Error)[]> {
+    await this.#send();
+    await Promise.all(this.#entries.map((entry) => this.#settle(entry)));
+    return this.#entries.map(({ outcome }) => outcome ?? new Error('an entry without an outcome'));
+  }
+
+  /** Returns when every entry has an outcome or a refusal; those that never got one have the call's. */
+  async #send(): Promise<void> {
+    const request = () => this.#request;
+    try {
+      await this.client.caller.call({
+        // What is sent again is what is still open by then.
+        get request() {
+          return request();
+        },
+        lane: 'commit',
+        signal: this.signal,
+        trouble: this.#trouble,
+        read: (answer) => this.#read(answer),
+        resolve: ({ outcomeUnknown }) => this.#lookForOpen(outcomeUnknown),
+      });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      for (const entry of this.#pending) this.#end(entry, error);
+    }
+  }
+
+  /** Takes the outcomes that are final. Throws the `CallFailure` of one that is not. */
+  #read(answer: HttpAnswer): void {
+    const results = parsed<UploadSessionFinishBatchResult>(answer.text).entries;
+    if (results.length !== this.#pending.length) throw new TypeError('not one outcome for each entry');
+    const outcomes = results.map((result) => this.#outcomeOf(result, answer));
+    const open: Entry[] = [];
+    let again: CallFailure | undefined;
+    for (const [index, entry] of this.#pending.entries()) {
+      const outcome = outcomes[index];
+      if (!(outcome instanceof CallFailure)) this.#end(entry, checked(outcome, entry.commit));
+      else if (outcome.reason === 'refused') entry.refusal = outcome;
+      else {
+        open.push(entry);
+        // The one that may have been committed: it decides whether what is open is looked for before it goes out again.
+        again = again?.outcomeUnknown ? again : outcome;
+      }
+    }
+    this.#keep(open);
+    if (again) throw again;
+  }
+
+  #outcomeOf(result: UploadSessionFinishBatchResultEntry, answer: HttpAnswer): FileEntry | CallFailure {
+    return result['.tag'] === 'success'
+      ? this.client.root.file(result)
+      : failureOfEntry(result.failure, ROUTE, answer);
+  }
+
+  /** After an answer that was lost: which of the open ones were committed? */
+  async #lookForOpen(outcomeUnknown: boolean): Promise<{ readonly result: undefined } | undefined> {
+    this.#outcomeUnknown ||= outcomeUnknown;
+    if (!outcomeUnknown) return undefined;
+    const lost = new CallFailure('lost', new ApiError('offline', `${ROUTE}: the answer was lost`));
+    await Promise.all(
+      this.#pending.map(async (entry) => {
+        const found = await this.#find(entry, lost);
+        if (found) this.#end(entry, found);
+      }),
+    );
+    this.#keep(this.#pending.filter(({ outcome }) => !outcome));
+    return this.#pending.length === 0 ? { result: undefined } : undefined;
+  }
+
+  /** A refusal may be of our own commit: of a session that it used up, or a file that it made. */
+  async #settle(entry: Entry): Promise<void> {
+    if (!entry.refusal) return;
+    try {
+      this.#end(entry, (await this.#find(entry, entry.refusal)) ?? entry.refusal.error);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#end(entry, entry.refusal.error);
+    }
+  }
+
+  #end(entry: Entry, outcome: FileEntry | Error): void {
+    entry.outcome = outcome;
+    this.onOutcome(entry.index, outcome);
+  }
+
+  #find({ commit }: Entry, failure: CallFailure): Promise<FileEntry | undefined> {
+    const about = { failure, outcomeUnknown: this.#outcomeUnknown, trouble: this.#trouble };
+    return resolveCommit(this.client, commit, about, this.signal);
+  }
+
+  /** What is left to be sent. */
+  #keep(open: readonly Entry[]): void {
+    if (open.length === this.#pending.length) return;
+    this.#pending = open;
+    this.#request = requestOf(open);
+  }
+}
+
+function requestOf(entries: readonly Entry[]): CallRequest {
+  const arg: UploadSessionFinishBatchArg = { entries: entries.map(({ arg }) => arg) };
+  return { ...rpcRequest(ROUTE, arg), answerTimeout: COMMIT_TIMEOUT };
+}
+
+function checked(file: FileEntry | undefined, commit: Commit): FileEntry | Error {
+  if (!file) return new ApiError('unavailable', `${ROUTE}: no outcome`);
+  try {
+    return checkContent(file, commit, ROUTE);
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,146 @@
+import { accessSync, constants } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Networks } from '../util/networks.ts';
+import { type Address, parseAddress, parseUrl } from './address.ts';
+import type { ConfigFile, UserConfig } from './config-file.ts';
+import { type DriveConfig, driveOf, keptLogin } from './drive-config.ts';
+import { trustedProxiesOf } from './proxies.ts';
+import { ConfigError, DRIVE_SETTINGS, oneOf, type Setting, type Settings } from './settings.ts';
+import { DEFAULT_DRIVE, usersOf } from './users.ts';
+import { cacheHome, dataHome } from './xdg.ts';
+
+export interface Config {
+  readonly listen: Address;
+  /** Web pages of these origins may use the drive. */
+  readonly crossOrigins: readonly string[];
+  /** Proxies whose word on a client's address is taken. */
+  readonly trustedProxies: Networks;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  /** Without a slash at the end; `undefined`: the address that is listened on. */
+  readonly publicUrl: string | undefined;
+  readonly dataDirectory: string;
+  readonly cacheDirectory: string;
+  /** When a write is acknowledged: when the service has it, or when it is in the journal in the data directory. */
+  readonly writeMode: 'through' | 'back';
+  /** Where the state is that several gateways share; `undefined` when it is in the data directory. */
+  readonly redisUrl: string | undefined;
+  readonly drives: readonly DriveConfig[];
+  /** `undefined`: everyone may use the first drive. */
+  readonly users: readonly UserConfig[] | undefined;
+}
+
+/** The configuration that flags, variables and a file make together; the first of them that says a thing counts. */
+export function resolveConfig(
+  settings: Settings,
+  file: ConfigFile | undefined,
+  environment: NodeJS.ProcessEnv,
+  packageRoot: string,
+): Config {
+  const listen = parseAddress(settings.get('listen') ?? { text: '127.0.0.1:8765', origin: '--listen' });
+  if (file?.drives) refuseBesideDrives(settings, file.origin);
+  const dataDirectory = dataDirectoryOf(settings, environment);
+  const drives = file?.drives?.map((drive) => driveOf(drive.name, drive.settings, undefined)) ?? [
+    driveOf(DEFAULT_DRIVE, settings, keptLogin(settings, dataDirectory)),
+  ];
+  return {
+    listen,
+    crossOrigins: crossOriginsOf(settings.get('cors-origin')),
+    trustedProxies: trustedProxiesOf(settings.get('trusted-proxy')),
+    tls: tlsOf(settings),
+    publicUrl: publicUrlOf(settings.get('public-url')),
+    dataDirectory,
+    cacheDirectory: resolve(
+      settings.get('cache-dir')?.text ?? defaultCacheDirectory(environment, packageRoot),
+    ),
+    writeMode: writeModeOf(settings),
+    redisUrl: redisUrlOf(settings.get('redis')),
+    drives,
+    users: usersOf(settings, file, listen, drives),
+  };
+}
+
+/** Where davgate keeps what must last. */
+export function dataDirectoryOf(settings: Settings, environment: NodeJS.ProcessEnv): string {
+  return resolve(settings.get('data-dir')?.text ?? join(dataHome(environment), 'davgate'));
+}
+
+/** Where the davgate that runs with a data directory hears the commands of its owner. */
+export function controlSocketIn({ dataDirectory }: Pick<Config, 'dataDirectory'>): string {
+  return join(dataDirectory, 'state', 'control.sock');
+}
+
+function defaultCacheDirectory(environment: NodeJS.ProcessEnv, packageRoot: string): string {
+  const ofCheckout = join(packageRoot, 'cache');
+  try {
+    accessSync(ofCheckout, constants.W_OK);
+    return ofCheckout;
+  } catch {
+    return join(cacheHome(environment), 'davgate');
+  }
+}
+
+function publicUrlOf(setting: Setting | undefined): string | undefined {
+  return setting && parseUrl(setting, 'https://drive.example.com');
+}
+
+/** `*` is refused: any page that somebody looks at could then try to log in. */
+function crossOriginsOf(setting: Setting | undefined): readonly string[] {
+  const origins = setting?.text.split(',').map((text) => text.trim()) ?? [];
+  for (const origin of origins)
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin || !/^https?:/.test(origin))
+      throw new ConfigError(
+        `${setting?.origin}: "${origin}" is not an origin of web pages; write https://HOST or https://HOST:PORT, without a path`,
+      );
+  return origins;
+}
+
+function writeModeOf(settings: Settings): Config['writeMode'] {
+  const setting = settings.get('write-mode');
+  const mode = oneOf(setting, ['through', 'back']);
+  const redis = settings.get('redis');
+  if (mode === 'back' && redis)
+    throw new ConfigError(
+      `${setting?.origin}: "back" keeps writes in one gateway, and ${redis.origin} is for several; leave one out`,
+    );
+  return mode;
+}
+
+/** The text is not quoted in the message: it may hold a password. */
+function redisUrlOf(setting: Setting | undefined): string | undefined {
+  if (!setting) return undefined;
+  const url = URL.canParse(setting.text) ? new URL(setting.text) : undefined;
+  const isUsable =
+    url && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d*)?$/.test(url.pathname);
+  if (!isUsable || url.search || url.hash || !isEncoded(url.username) || !isEncoded(url.password))
+    throw new ConfigError(
+      `${setting.origin}: not an address of a Redis; write redis://HOST:PORT or rediss://USER:PASSWORD@HOST:PORT/NUMBER, with signs like @ and % in a password percent-encoded`,
+    );
+  return setting.text;
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A setting that says which drive, beside a file that says it for each: one of the two would be ignored. */
+function refuseBesideDrives(settings: Settings, origin: string): void {
+  const name = [...DRIVE_SETTINGS].find((candidate) => settings.has(candidate));
+  if (name)
+    throw new ConfigError(
+      `${settings.get(name)?.origin}: ${origin} has "drives"; say it there, for one of them`,
+    );
+}
+
+function tlsOf(settings: Settings): Config['tls'] {
+  const cert = settings.get('tls-cert');
+  const key = settings.get('tls-key');
+  if (!cert && !key) return undefined;
+  if (!cert) throw new ConfigError(`${key?.origin}: a key without its certificate; give --tls-cert too`);
+  if (!key) throw new ConfigError(`${cert.origin}: a certificate without its key; give --tls-key too`);
+  return { certFile: cert.text, keyFile: key.text };
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { type Html, html } from '../../util/html.ts';
+import { sizeText } from '../../util/size-text.ts';
+
+/** A folder of a drive, for a person who opened it in a browser. */
+export interface DrivePage {
+  /** As people read it: `/Photos/2026`. */
+  readonly path: string;
+  readonly items: readonly DrivePageItem[];
+}
+
+interface DrivePageItem {
+  readonly kind: 'file' | 'folder';
+  readonly name: string;
+  /** Percent-encoded. */
+  readonly url: string;
+  /** Of files. */
+  readonly sizeBytes?: number;
+  /** Milliseconds since 1970. */
+  readonly modifiedMs?: number;
+}
+
+/** Nobody reads further, and each row costs some 200 bytes. */
+const ITEMS_MAX = 10_000;
+
+const STYLE = `
+:root { color-scheme: light dark; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.3rem; overflow-wrap: anywhere; }
+table { width: 100%; border-collapse: collapse; }
+th, td { padding: .35rem .5rem; text-align: left; border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+td:first-child { overflow-wrap: anywhere; }
+td + td, th + th { white-space: nowrap; text-align: right; }
+tr.folder a { font-weight: 600; }
+`;
+
+/** What a browser may do with the page: show it. No script runs, whatever a name may contain. */
+export const DRIVE_PAGE_POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Folders first, then files, each in the order of their names. */
+export function drivePage({ path, items }: DrivePage): string {
+  const sorted = [...items].sort(inOrder);
+  const rows = sorted.slice(0, ITEMS_MAX).map(row);
+  const isCut = sorted.length > ITEMS_MAX;
+  // The style sheet is ours, without a character to escape; its hash in the policy must be of these bytes.
+  const style = { markup: `<style>${STYLE}</style>` };
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${path}</title>
+${style}
+</head>
+<body>
+<h1>${path}</h1>
+${path === '/' ? undefined : html`<p><a href="${parentUrl(path)}">Up one folder</a></p>`}
+<table>
+<tr><th scope="col">Name</th><th scope="col">Size</th><th scope="col">Changed</th></tr>
+${rows}</table>
+${rows.length === 0 ? html`<p>This folder is empty.</p>` : undefined}
+${isCut ? html`<p>Only ${ITEMS_MAX} of ${items.length} entries are shown here; mount the drive to see all.</p>` : undefined}
+</body>
+</html>
+`.markup;
+}
+
+function inOrder(one: DrivePageItem, other: DrivePageItem): number {
+  if (one.kind !== other.kind) return one.kind === 'folder' ? -1 : 1;
+  return one.name < other.name ? -1 : 1;
+}
+
+function row({ kind, name, url, sizeBytes, modifiedMs }: DrivePageItem): Html {
+  const slash = kind === 'folder' ? '/' : '';
+  return html`<tr class="${kind}"><td><a href="${url}">${name}${slash}</a></td><td>${
+    sizeBytes === undefined ? undefined : sizeText(sizeBytes)
+  }</td><td>${modifiedMs === undefined ? undefined : timeText(modifiedMs)}</td></tr>
+`;
+}
+
+/** Of a page whose address may lack the slash at its end, so not a relative one. */
+function parentUrl(path: string): string {
+  const names = path.split('/').slice(1, -1);
+  return `/${names.map((name) => `${encodeURIComponent(name)}/`).join('')}`;
+}
+
+function timeText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}

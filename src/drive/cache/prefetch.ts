@@ -1,0 +1,213 @@
+import type { Change, Entry, FolderEntry, Page } from '../../api/remote.ts';
+import { elapsedMs, type Instant, instantIn, type Moment, momentNow, msBetween } from '../../util/clock.ts';
+import { linkedSignal } from '../../util/linked-signal.ts';
+import { keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
+import { isApiFailure } from '../errors.ts';
+import { CachedFolder } from './folder-cache.ts';
+import { type Fetch, takeChanges } from './in-flight.ts';
+import { isKeyWithin, parentKeyOf } from './key-tree.ts';
+import type { InquiriesParts } from './lookups.ts';
+import { placedIn, withTimeOf } from './tree-cache.ts';
+
+/** Entries of one recursive listing; a larger tree is listed folder by folder. About 30 MB of memory. */
+const ENTRIES_MAX = 50_000;
+
+/** So many folders of one parent, listed cold within the time, are a client that walks the tree; `atOnce`: by a program. */
+const WALKING = { folders: 3, atOnce: 2, withinMs: 10_000 };
+
+/** A program goes from one folder to the next in less than this; a person who looks into two takes longer. */
+const PROGRAM_MS = 1_000;
+
+/** A tree that was too large is not tried again so soon. */
+const PAUSE_MS = 600_000;
+
+/** So long, from its beginning, a recursive listing is waited for by who needs one of its folders. */
+const AHEAD_MS = 1_000;
+
+/** Parents that are watched for a walk. */
+const WATCHED_MAX = 1_000;
+
+interface Watched {
+  /** The keys of those that were listed. */
+  readonly folders: Set<string>;
+  /** When the last of them was. */
+  last: Instant;
+  readonly until: Instant;
+  /** Their parent has been read, or that was tried. */
+  readonly isRead: boolean;
+}
+
+/** A recursive listing under way for a client that walks. */
+interface Ahead {
+  readonly key: string;
+  readonly since: Instant;
+  /** Never rejects. */
+  readonly done: Promise<unknown>;
+}
+
+/** By the key of the folder: its children by folded name. */
+type Read = Map<string, Map<string, Entry>>;
+
+/** Whole subtrees read with one recursive listing, instead of one listing a folder. */
+export class Subtrees {
+  readonly #watched = new Map<string, Watched>();
+  #ahead: Ahead | undefined;
+  readonly #stop = new AbortController();
+
+  constructor(private readonly parts: InquiriesParts) {}
+
+  /** Learns all at `folder` and below. Whether it did: a tree may be too large, or change too much meanwhile. */
+  async fetch(folder: FolderEntry, how: { readonly ahead: boolean }, signal?: AbortSignal): Promise<boolean> {
+    const { known, clock } = this.parts;
+    const fetch = known.fetches.begin('tree', keyOf(folder.path));
+    const asked = momentNow(clock);
+    try {
+      const read = await this.#read(folder, how, signal);
+      if (!read) this.#leaveAlone(keyOf(folder.path));
+      if (!read || fetch.isVoid) return false;
+      this.#keep(folder, read, fetch, asked);
+      return true;
+    } catch (error) {
+      if (isApiFailure(error, 'reset', 'not-found', 'not-folder')) return false;
+      throw error;
+    } finally {
+      known.fetches.end(fetch);
+    }
+  }
+
+  /** `folder` is about to be listed cold. When its siblings were too, a client walks: the rest is read ahead of it. */
+  notice(folder: FolderEntry): void {
+    const { known, clock } = this.parts;
+    if (folder.path === ROOT) return;
+    const key = keyOf(folder.path);
+    const parentKey = parentKeyOf(key);
+    const now = clock.instant();
+    const watched = this.#watched.get(parentKey);
+    if (!watched || watched.until <= now) {
+      const until = instantIn(clock, WALKING.withinMs);
+      this.#watch(parentKey, { folders: new Set([key]), last: now, until, isRead: false });
+      return;
+    }
+    if (watched.isRead) return;
+    const enough = msBetween(watched.last, now) < PROGRAM_MS ? WALKING.atOnce : WALKING.folders;
+    if (watched.folders.size < WALKING.folders) watched.folders.add(key);
+    watched.last = now;
+    if (watched.folders.size < enough || this.#ahead || this.#stop.signal.aborted) return;
+    const parent = known.peek(parentKey);
+    if (parent === undefined || parent === 'absent' || parent.kind === 'file') return;
+    this.#leaveAlone(parentKey);
+    const done = this.fetch(parent, { ahead: true }, this.#stop.signal)
+      // Nobody depends on it: whoever needs one of the folders asks for it.
+      .catch(() => {})
+      .finally(() => {
+        this.#ahead = undefined;
+      });
+    this.#ahead = { key: parentKey, since: now, done };
+  }
+
+  /** Whether a recursive listing is under way that will tell what is at `path`. */
+  isComing(path: Path): boolean {
+    return this.#ahead !== undefined && isKeyWithin(keyOf(path), this.#ahead.key);
+  }
+
+  /**
+   * Waits, for a bounded time, for a recursive listing under way that will tell what is in `folder`: asking for it
+   * too would be a call for nothing. Whether there was one.
+   */
+  async awaitAhead(folder: FolderEntry, signal?: AbortSignal): Promise<boolean> {
+    const { clock } = this.parts;
+    if (!this.#ahead || !this.isComing(folder.path)) return false;
+    const leftMs = AHEAD_MS - elapsedMs(clock, this.#ahead.since);
+    if (leftMs <= 0) return false;
+    const over = new AbortController();
+    const stop = linkedSignal(over.signal, ...(signal ? [signal] : []));
+    await Promise.race([this.#ahead.done, clock.sleep(leftMs, stop.signal).catch(() => {})]);
+    over.abort();
+    stop.release();
+    signal?.throwIfAborted();
+    return true;
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#ahead?.done;
+  }
+
+  #leaveAlone(key: string): void {
+    const { clock } = this.parts;
+    const until = instantIn(clock, PAUSE_MS);
+    this.#watch(key, { folders: new Set(), last: clock.instant(), until, isRead: true });
+  }
+
+  #watch(key: string, watched: Watched): void {
+    this.#watched.delete(key);
+    this.#watched.set(key, watched);
+    const [oldest] = this.#watched.keys();
+    if (this.#watched.size > WATCHED_MAX && oldest !== undefined) this.#watched.delete(oldest);
+  }
+
+  async #read(
+    folder: FolderEntry,
+    { ahead }: { ahead: boolean },
+    signal?: AbortSignal,
+  ): Promise<Read | undefined> {
+    const { remote, times } = this.parts;
+    const read: Read = new Map([[keyOf(folder.path), new Map()]]);
+    let count = 0;
+    const pages: AsyncIterable<Page> = remote.list(folder.path, { recursive: true, ahead }, signal);
+    for await (const { changes } of pages) {
+      count += changes.length;
+      if (count > ENTRIES_MAX) return undefined;
+      const puts = changes.flatMap((change) => (change.kind === 'put' ? change.entry : []));
+      const shown = (await times.on(puts))[Symbol.iterator]();
+      for (const change of changes)
+        this.#add(read, change, change.kind === 'put' ? shown.next().value : undefined);
+    }
+    return read;
+  }
+
+  #add(read: Read, change: Change, entry: Entry | undefined): void {
+    const path = entry?.path ?? (change.kind === 'deleted' ? change.path : change.entry.path);
+    const key = keyOf(path);
+    const name = nameOf(key as Path);
+    if (!entry) {
+      read.get(parentKeyOf(key))?.delete(name);
+      return;
+    }
+    if (this.parts.isHidden(entry.name)) return;
+    const siblings = read.get(parentKeyOf(key)) ?? new Map<string, Entry>();
+    read.set(parentKeyOf(key), siblings.set(name, entry));
+    if (entry.kind === 'folder' && !read.has(key)) read.set(key, new Map());
+  }
+
+  /** From the top down, since a folder's own entry says how its name is written. No `await` in here. */
+  #keep(top: FolderEntry, read: Read, fetch: Fetch, asked: Moment): void {
+    const { known, isHidden } = this.parts;
+    const changes = takeChanges(fetch);
+    const changesIn = new Map<string, string[]>();
+    for (const key of changes.keys()) {
+      const parentKey = parentKeyOf(key);
+      changesIn.set(parentKey, [...(changesIn.get(parentKey) ?? []), key]);
+    }
+    const pending: FolderEntry[] = [top];
+    for (let folder = pending.pop(); folder; folder = pending.pop()) {
+      const key = keyOf(folder.path);
+      if (fetch.dropped.some((dropped) => isKeyWithin(key, dropped))) continue;
+      const before = known.folder(key);
+      const children = new Map<string, Entry>();
+      for (const [name, entry] of read.get(key) ?? [])
+        children.set(name, withTimeOf(before?.get(name), placedIn(folder.path, entry)));
+      const listed = CachedFolder.whole(folder.path, asked, children);
+      for (const changed of changesIn.get(key) ?? []) {
+        const name = nameOf(changed as Path);
+        const now = changes.get(changed);
+        if (now === undefined || now === 'unsure') listed.doubt(name);
+        else listed.set(name, now === 'absent' || isHidden(now.name) ? 'absent' : placedIn(folder.path, now));
+      }
+      // A listing that is known stays the same object.
+      if (!before?.isWhole) known.keepFolder(key, listed);
+      for (const child of listed.entries())
+        if (child.kind === 'folder' && read.has(keyOf(child.path))) pending.push(child);
+    }
+  }
+}

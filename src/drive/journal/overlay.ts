@@ -1,0 +1,103 @@
+import { BodyGone, type Journal } from '../../state/journal.ts';
+import type { Path } from '../../util/path.ts';
+import type { ByteRange } from '../../util/ranges.ts';
+import { FileError, replaced } from '../errors.ts';
+import type { Entry, FileEntry, Files, Listing } from '../files.ts';
+import { wholeBody } from './delivery.ts';
+import { pendingEntry, type ShownEntries, tagFor, tagOf } from './overlay-entries.ts';
+import type { PendingFiles } from './pending-files.ts';
+
+/** A folder in which writes land without end is read again so often. */
+const ATTEMPTS_MAX = 8;
+
+/** What is seen: the tree below, and over it what is pending. */
+export class PendingReading {
+  constructor(
+    private readonly base: Files,
+    private readonly journal: Journal,
+    private readonly pending: PendingFiles,
+    private readonly shown: ShownEntries,
+  ) {}
+
+  /**
+   * Programs look whether a name is free before they save under it, and here they can save while the service cannot be
+   * asked. So what a listing shows meanwhile is true of its single names too: one that was not in the folder is not there.
+   */
+  stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
+    return this.statForWrite(path, { isPinned: false }, signal);
+  }
+
+  async statForWrite(
+    path: Path,
+    options: { readonly isPinned: boolean },
+    signal?: AbortSignal,
+  ): Promise<Entry | undefined> {
+    const newest = this.pending.newest(path);
+    if (newest) return pendingEntry(newest.write);
+    const entry = await this.base.statForWrite(path, options, signal);
+    return entry && this.shown.of(entry);
+  }
+
+  async list(folder: Path, signal?: AbortSignal): Promise<Listing> {
+    if (this.pending.newest(folder)) throw new FileError('not-a-folder', `${folder} is not a folder`);
+    for (let attempt = 1; ; attempt++) {
+      const before = this.pending.departures;
+      const listing = await this.base.list(folder, signal, this.#isCovered);
+      // What has landed meanwhile may be in neither of the two.
+      if (this.pending.departures === before || attempt === ATTEMPTS_MAX) return this.#over(listing);
+    }
+  }
+
+  async *walk(folder: Path, signal?: AbortSignal): AsyncIterable<Listing> {
+    let before = this.pending.departures;
+    for await (const listing of this.base.walk(folder, signal, this.#isCovered)) {
+      const isSure = this.pending.departures === before;
+      const { path } = listing.folder;
+      const again = isSure
+        ? listing
+        : await this.base.list(path, signal, this.#isCovered).catch(() => listing);
+      yield this.#over(again);
+      before = this.pending.departures;
+    }
+  }
+
+  async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    const pending = this.pending.at(file.path).find(({ write }) => tagFor(write.contentHash) === file.rev);
+    if (pending) {
+      const bytes = range
+        ? this.journal.read(pending.write.id, range)
+        : wholeBody(this.journal, pending.write);
+      let hasBegun = false;
+      try {
+        for await (const piece of bytes) {
+          signal.throwIfAborted();
+          hasBegun = true;
+          yield piece;
+        }
+        return;
+      } catch (error) {
+        // It has just landed: the service has it.
+        if (!isGone(error) || hasBegun) throw error;
+      }
+    }
+    yield* this.base.read(await this.#original(file, signal), range, signal);
+  }
+
+  async #original(file: FileEntry, signal: AbortSignal): Promise<FileEntry> {
+    const original = this.shown.original(file);
+    if (original) return original;
+    const found = await this.base.stat(file.path, signal);
+    if (found?.kind === 'file' && tagOf(found) === file.rev) return found;
+    throw replaced(file.path);
+  }
+
+  readonly #isCovered = (path: Path): boolean => this.pending.newest(path) !== undefined;
+
+  #over(listing: Listing): Listing {
+    return this.shown.listing(listing, this.pending.in(listing.folder.path));
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof BodyGone || (error instanceof FileError && error.details.cause instanceof BodyGone);
+}

@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { ASIDE_BYTES_MAX, type AsideFile, type Asides } from '../state/local-files.ts';
+import type { Clock } from '../util/clock.ts';
+import { nameOf, type Path } from '../util/path.ts';
+import type { ByteRange } from '../util/ranges.ts';
+import { FileError, replaced } from './errors.ts';
+import type { Entry, FileEntry, FolderEntry, WriteMode, WriteOptions, Written } from './files.ts';
+import { isWithinLitter } from './names.ts';
+import type { Turn } from './upload/lane-member.ts';
+
+const ID = 'aside:';
+
+/** A set-aside folder is kept as an empty file with this revision. */
+const FOLDER_REV = 'aside-folder';
+
+const NOTHING = new Uint8Array(0);
+
+/** The litter of desktop systems, kept beside the service: files, and folders like `.Trashes` with all below. */
+export class SetAside {
+  /** Check and change take turns: of two that may only create, one wins. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly store: Asides,
+    private readonly clock: Clock,
+    private readonly isOn: boolean,
+  ) {}
+
+  /** Whether what is called so is kept here, and never asked of the service. */
+  keeps(path: Path): boolean {
+    return this.isOn && isWithinLitter(path);
+  }
+
+  async stat(path: Path): Promise<Entry | undefined> {
+    const file = await this.store.get(path);
+    return file && entryOf(file);
+  }
+
+  async in(folder: Path): Promise<readonly Entry[]> {
+    return this.isOn ? (await this.store.in(folder)).map(entryOf) : [];
+  }
+
+  /** Throws `busy` when another revision is there. */
+  async read(file: FileEntry, range: ByteRange | undefined): Promise<Uint8Array> {
+    const kept = await this.store.get(file.path);
+    const content = await this.store.read(file.path);
+    if (!content) throw new FileError('not-found', `${file.path} is not there`);
+    if (kept?.rev !== file.rev) throw replaced(file.path);
+    return range ? content.subarray(range.start, range.end) : content;
+  }
+
+  /** Takes all of `body`, and keeps it `inTurn`. */
+  async write(
+    path: Path,
+    body: AsyncIterable<Uint8Array>,
+    options: WriteOptions,
+    inTurn: Turn,
+  ): Promise<Written> {
+    const content = await contentOf(path, body, options.sizeBytes);
+    return inTurn(() => this.#keep(path, content, options));
+  }
+
+  #keep(path: Path, content: Uint8Array, options: WriteOptions): Promise<Written> {
+    return this.#alone(async () => {
+      const old = await this.stat(path);
+      if (old?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
+      if (!holds(options.mode, old)) throw new FileError('changed', `${path} is not what was expected`);
+      const file = {
+        path,
+        id: old?.id ?? newId(),
+        rev: `aside-${randomUUID()}`,
+        modifiedMs: options.modifiedMs ?? this.clock.now(),
+        sizeBytes: content.byteLength,
+      };
+      await this.store.put(file, content);
+      return { entry: entryOf(file), created: old === undefined };
+    });
+  }
+
+  createFolder(path: Path): Promise<FolderEntry> {
+    return this.#alone(async () => {
+      if (await this.store.get(path)) throw new FileError('exists', `something is at ${path} already`);
+      const folder = { path, id: newId(), rev: FOLDER_REV, modifiedMs: this.clock.now(), sizeBytes: 0 };
+      await this.store.put(folder, NOTHING);
+      return folderOf(folder);
+    });
+  }
+
+  touch(path: Path, modifiedMs: number): Promise<void> {
+    return this.store.touch(path, modifiedMs);
+  }
+
+  /** At `path` and below. Returns the ids of what was there. */
+  async forget(path: Path): Promise<string[]> {
+    const gone = await this.store.within(path);
+    if (gone.length > 0) await this.store.forget(path);
+    return gone.map(({ id }) => id);
+  }
+
+  /** At `from` and below; what is at `to` is replaced. */
+  move(from: Path, to: Path): Promise<void> {
+    return this.store.move(from, to);
+  }
+
+  /** At `from` and below; what is at `to` is replaced. */
+  copy(from: Path, to: Path): Promise<void> {
+    return this.store.copy(from, to, newId);
+  }
+
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work, work);
+    this.#turn = done;
+    return done;
+  }
+}
+
+/** Whether `mode` allows to write where `old` is. */
+export function holds(mode: WriteMode, old: Entry | undefined): boolean {
+  if (mode.if === 'any') return true;
+  if (mode.if === 'absent') return old === undefined;
+  return old?.kind === 'file' && old.rev === mode.rev;
+}
+
+export function isAside(entry: { readonly id: string }): boolean {
+  return entry.id.startsWith(ID);
+}
+
+function newId(): string {
+  return `${ID}${randomUUID()}`;
+}
+
+function entryOf(file: AsideFile): Entry {
+  if (file.rev === FOLDER_REV) return folderOf(file);
+  const { path, id, rev, modifiedMs, sizeBytes } = file;
+  return { kind: 'file', id, path, name: nameOf(path), rev, sizeBytes, modifiedMs, committedMs: modifiedMs };
+}
+
+function folderOf({ path, id, modifiedMs }: AsideFile): FolderEntry {
+  return { kind: 'folder', id, path, name: nameOf(path), modifiedMs };
+}
+
+async function contentOf(
+  path: Path,
+  body: AsyncIterable<Uint8Array>,
+  announcedBytes: number | undefined,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of body) {
+    sizeBytes += chunk.byteLength;
+    if (sizeBytes > ASIDE_BYTES_MAX)
+      throw new FileError(
+        'too-large',
+        `${path} is kept aside, and may have at most ${ASIDE_BYTES_MAX} bytes`,
+      );
+    chunks.push(chunk);
+  }
+  if (announcedBytes !== undefined && announcedBytes !== sizeBytes)
+    throw new FileError('incomplete', `${path}: ${sizeBytes} of ${announcedBytes} bytes arrived`);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,322 @@
+import { randomUUID } from 'node:crypto';
+import type { Intent, Kept } from '../../state/intents.ts';
+import { ASIDE_BYTES_MAX } from '../../state/local-files.ts';
+import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import { placedIn } from '../cache/tree-cache.ts';
+import { FileError, isApiFailure } from '../errors.ts';
+import type { Entry, FileEntry, RelocateOptions, Written } from '../files.ts';
+import { companionOf, isWithinWaiting } from '../names.ts';
+import type { IntentLog } from './intent-log.ts';
+import type { KeptState } from './kept-state.ts';
+import { parentFolder, type TreeParts } from './parts.ts';
+import type { Reading } from './reader.ts';
+import type { Removal } from './remover.ts';
+import type { Replacement, StepAside } from './replacing.ts';
+import type { Writing } from './writer.ts';
+
+/** What is tried again when something came to the target meanwhile. */
+const ATTEMPTS_MAX = 3;
+
+/** A move or copy: what goes where, and the call of the service that does it. */
+interface Plan {
+  readonly kind: 'move' | 'copy';
+  readonly source: Entry;
+  /** In display case. */
+  readonly to: Path;
+  readonly options: RelocateOptions;
+  /** What is made is an empty folder. */
+  readonly isNew: boolean;
+  readonly replacement: Replacement;
+}
+
+/** Moves and copies, onto what is there if need be. */
+export class Relocating {
+  constructor(
+    private readonly parts: TreeParts,
+    private readonly reading: Reading,
+    private readonly writing: Writing,
+    private readonly removal: Removal,
+    private readonly stepAside: StepAside,
+    private readonly keptState: KeptState,
+    private readonly intentLog: IntentLog,
+  ) {}
+
+  async move(from: Path, to: Path, options: RelocateOptions): Promise<Written> {
+    const { asides } = this.parts;
+    refuseNonsense(from, to);
+    if (asides.keeps(from) || asides.keeps(to)) return this.#relocateAside('move', from, to, options);
+    const source = await this.#sourceAt(from);
+    if (keyOf(from) === keyOf(to)) return this.#renameCase(source, to, options);
+    const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
+    return this.#carryOut({
+      kind: 'move',
+      source,
+      to: place,
+      options,
+      isNew: false,
+      replacement: {
+        id: source.id,
+        place: (remote) => remote.move(source.path, place, undefined, source.id),
+        isPlaced: (found) => found.id === source.id,
+      },
+    });
+  }
+
+  async copy(
+    from: Path,
+    to: Path,
+    { shallow, ...options }: RelocateOptions & { readonly shallow: boolean },
+  ): Promise<Written> {
+    const { asides } = this.parts;
+    refuseNonsense(from, to);
+    if (keyOf(from) === keyOf(to)) throw new FileError('into-itself', `${from} cannot be copied onto itself`);
+    if (asides.keeps(from) || asides.keeps(to)) return this.#relocateAside('copy', from, to, options);
+    const source = await this.#sourceAt(from);
+    const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
+    const isNew = shallow && source.kind === 'folder';
+    return this.#carryOut({
+      kind: 'copy',
+      source,
+      to: place,
+      options,
+      isNew,
+      replacement: {
+        place: (remote) => (isNew ? remote.createFolder(place) : remote.copy(source.path, place)),
+        isPlaced: (found) => isCopyOf(found, source),
+      },
+    });
+  }
+
+  /** What is at `from`, with all that was held back there committed: held files do not travel. */
+  async #sourceAt(from: Path): Promise<Entry> {
+    const { held, metadata } = this.parts;
+    await held.settleWithin(from);
+    const source = isWithinWaiting(from) ? undefined : await metadata.stat(from);
+    if (!source && (await held.get(from))) throw new FileError('busy', `${from} is being written; try again`);
+    if (!source) throw new FileError('not-found', `${from} is not there`);
+    return source;
+  }
+
+  async #renameCase(source: Entry, to: Path, options: RelocateOptions): Promise<Written> {
+    if (source.name === nameOf(to)) return { entry: source, created: false };
+    return this.parts.locks.exclusive([source.path], async () => {
+      await this.#requireRevisions(source.path, source.path, options);
+      return this.#renameCaseInTurn(source, to);
+    });
+  }
+
+  async #renameCaseInTurn(source: Entry, to: Path): Promise<Written> {
+    const { metadata } = this.parts;
+    const folder = parentOf(source.path);
+    const change = metadata.begin([source.path], { tree: source.kind === 'folder', shield: true });
+    let entry: Entry | undefined;
+    try {
+      entry = placedIn(folder, await this.stepAside.renameCase(source, join(folder, nameOf(to))));
+      entry = (await this.parts.times.on([entry]))[0] ?? entry;
+      return { entry, created: false };
+    } finally {
+      change.end(entry ? [[source.path, entry]] : []);
+    }
+  }
+
+  #carryOut(plan: Plan): Promise<Written> {
+    const { held, locks } = this.parts;
+    const { kind, source, to, options } = plan;
+    const isSourcePinned = kind === 'move' || options.rev !== undefined;
+    const paths = isSourcePinned ? [source.path, to] : [to];
+    // What is held at the target is not to be committed into the middle of this.
+    return held.keepBack(to, () => locks.exclusive(paths, () => this.#performNoted(plan)));
+  }
+
+  /** A copy that cannot have its properties now fails, though it is there: they follow. A move is done all the same. */
+  async #performNoted(plan: Plan): Promise<Written> {
+    const work = () => this.#attempt(plan);
+    const { written, failure } = await this.intentLog.perform(plan.to, this.#intentsOf(plan), work);
+    if (failure !== undefined && plan.kind === 'copy') throw failure;
+    const [shown = written.entry] = await this.parts.times.on([written.entry]);
+    return { ...written, entry: shown };
+  }
+
+  async *#intentsOf({ kind, source, to, isNew }: Plan): AsyncIterable<Intent> {
+    const isCopy = kind === 'copy';
+    const target = await this.parts.metadata.stat(to);
+    const contentHash = source.kind === 'file' ? source.contentHash : undefined;
+    const outcome = {
+      kind: source.kind,
+      otherIds: [source.id, ...(target ? [target.id] : [])],
+      ...(!isCopy && { id: source.id }),
+      ...(contentHash !== undefined && { contentHash }),
+    };
+    const intentFor = (kept: readonly Kept[], takesAsides: boolean): Intent => ({
+      ...{ id: randomUUID(), kind, from: source.path, to, outcome, takesAsides, kept },
+    });
+    if (!isNew && (await this.#hasAsides(kind, source.path))) yield intentFor([], true);
+    if (isCopy) for await (const kept of this.keptState.of(source, to, isNew)) yield intentFor(kept, false);
+  }
+
+  /** Whether set-aside files go along. */
+  async #hasAsides(kind: Plan['kind'], path: Path): Promise<boolean> {
+    const { asides } = this.parts.state;
+    const places = kind === 'move' ? [path, companionOf(path)] : [path];
+    const within = await Promise.all(places.map((place) => asides.within(place)));
+    return within.some((some) => some.length > 0);
+  }
+
+  async #attempt(plan: Plan): Promise<Written> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#carryOutOnto(plan);
+      } catch (error) {
+        // Something that we did not know of is in the way; by now it is known.
+        const isInTheWay = isApiFailure(error, 'conflict-file', 'conflict-folder');
+        if (!isInTheWay || attempt === ATTEMPTS_MAX) throw error;
+      }
+    }
+  }
+
+  async #carryOutOnto(plan: Plan): Promise<Written> {
+    const { metadata, held } = this.parts;
+    const { kind, source, to, options } = plan;
+    // The folder may have gone, and the files may have changed, before our turn came.
+    await parentFolder(this.parts, to);
+    await this.#requireRevisions(source.path, to, options);
+    const target = await metadata.stat(to);
+    const isCreated = !target && !(await held.get(to));
+    if (!isCreated && !options.overwrite) throw new FileError('exists', `something is at ${to} already`);
+    const replacedIds = target ? this.removal.idsWithin(target) : [];
+    const isTree = source.kind === 'folder' || target?.kind === 'folder';
+    const change = metadata.begin(kind === 'move' ? [source.path, to] : [to], { tree: isTree, shield: true });
+    let entry: Entry | undefined;
+    try {
+      const made = target
+        ? await this.stepAside.replace(target, source.path, plan.replacement)
+        : await plan.replacement.place(this.parts.remote);
+      entry = placedIn(parentOf(to), made);
+      entry = await this.#afterwards(plan, entry, replacedIds);
+    } finally {
+      change.end(
+        entry
+          ? [
+              [source.path, 'absent'],
+              [to, entry],
+            ]
+          : [],
+        plan,
+      );
+    }
+    return { entry, created: isCreated };
+  }
+
+  /**
+   * Forgets what was kept for the old target, and returns `placed` as clients see it. The service has done its part by
+   * now, so a failure goes to the log: a client that got an error would think that nothing was moved.
+   */
+  async #afterwards(plan: Plan, placed: Entry, replacedIds: readonly string[]): Promise<Entry> {
+    const { held, times, log } = this.parts;
+    const { kind, source, to } = plan;
+    try {
+      await this.removal.forgetKept(to, replacedIds);
+      if (kind === 'move') await held.move(source.path, to);
+      return (await times.on([placed]))[0] ?? placed;
+    } catch (error) {
+      log.error('a move or copy is done, but what was kept here for the old target is not forgotten yet', {
+        from: source.path,
+        to,
+        reason: String(error),
+      });
+      return placed;
+    }
+  }
+
+  /**
+   * Throws `changed` unless the files have the revisions that `options` names. The service is asked, as it takes no
+   * condition with a move or copy: nobody but another program of the account can still come between.
+   */
+  async #requireRevisions(from: Path, to: Path, { rev, targetRev }: RelocateOptions): Promise<void> {
+    const wanted = [[from, rev] as const, [to, targetRev] as const];
+    await Promise.all(
+      wanted.map(async ([path, expected]) => {
+        if (expected === undefined) return;
+        const entry = await this.parts.remote.stat(path);
+        requireRevision(path, entry, expected);
+      }),
+    );
+  }
+
+  /** At least one of the two places is not at the service. */
+  async #relocateAside(kind: Plan['kind'], from: Path, to: Path, options: RelocateOptions): Promise<Written> {
+    const { asides, locks, state } = this.parts;
+    if (asides.keeps(from) && asides.keeps(to))
+      return locks.exclusive([from, to], () => this.#relocateWithinAsides(kind, from, to, options));
+    const { source, place } = await this.#asideEnds(from, to, options);
+    const written = await this.#carryAcross(source, place, options);
+    await state.properties.copy(source.id, written.entry.id);
+    // What has been written to it meanwhile was not carried.
+    const meant = source.kind === 'file' ? { rev: source.rev } : {};
+    if (kind === 'move') await this.removal.remove(from, { recoverable: true, ...meant });
+    return written;
+  }
+
+  async #relocateWithinAsides(
+    kind: Plan['kind'],
+    from: Path,
+    to: Path,
+    options: RelocateOptions,
+  ): Promise<Written> {
+    const { asides, state } = this.parts;
+    const { source, target, place } = await this.#asideEnds(from, to, options);
+    await (kind === 'move' ? asides.move(source.path, place) : asides.copy(source.path, place));
+    const entry = await asides.stat(place);
+    if (!entry) throw new FileError('not-found', `${from} has gone meanwhile`);
+    if (kind === 'copy') await state.properties.copy(source.id, entry.id);
+    return { entry, created: target === undefined };
+  }
+
+  async #asideEnds(
+    from: Path,
+    to: Path,
+    { overwrite, rev, targetRev }: RelocateOptions,
+  ): Promise<{ readonly source: Entry; readonly target: Entry | undefined; readonly place: Path }> {
+    const source = await this.reading.stat(from);
+    if (!source) throw new FileError('not-found', `${from} is not there`);
+    const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
+    const target = keyOf(from) === keyOf(to) ? undefined : await this.reading.stat(place);
+    if (target && !overwrite) throw new FileError('exists', `something is at ${to} already`);
+    if (rev !== undefined) requireRevision(from, source, rev);
+    if (targetRev !== undefined) requireRevision(to, target, targetRev);
+    return { source, target, place };
+  }
+
+  async #carryAcross(source: Entry, to: Path, { overwrite, targetRev }: RelocateOptions): Promise<Written> {
+    if (source.kind === 'folder')
+      throw new FileError(
+        'forbidden',
+        `${source.path} is a folder; only files can get or lose a name like this`,
+      );
+    if (this.parts.asides.keeps(to) && source.sizeBytes > ASIDE_BYTES_MAX)
+      throw new FileError('too-large', `${to} is kept aside, and may have at most ${ASIDE_BYTES_MAX} bytes`);
+    const body = this.reading.read(source, undefined, new AbortController().signal);
+    const { sizeBytes, modifiedMs } = source satisfies FileEntry;
+    const any = targetRev === undefined ? ({ if: 'any' } as const) : ({ if: 'rev', rev: targetRev } as const);
+    const mode = overwrite ? any : ({ if: 'absent' } as const);
+    return this.writing.write(to, body, { mode, sizeBytes, modifiedMs });
+  }
+}
+
+function refuseNonsense(from: Path, to: Path): void {
+  if (from === ROOT) throw new FileError('forbidden', 'the root of the drive cannot be moved or copied');
+  const isSame = keyOf(from) === keyOf(to);
+  if (from === to || (!isSame && (isWithin(to, from) || isWithin(from, to))))
+    throw new FileError('into-itself', `${from} cannot go to ${to}: one of them lies in the other`);
+  if (isWithinWaiting(to)) throw new FileError('bad-name', `davgate keeps the name ${nameOf(to)} for itself`);
+}
+
+function requireRevision(path: Path, entry: Entry | undefined, rev: string): void {
+  if (entry?.kind !== 'file' || entry.rev !== rev)
+    throw new FileError('changed', `${path} is not what was expected`);
+}
+
+function isCopyOf(found: Entry, source: Entry): boolean {
+  if (found.kind !== source.kind || found.id === source.id) return false;
+  return found.kind === 'folder' || source.kind === 'folder' || found.contentHash === source.contentHash;
+}

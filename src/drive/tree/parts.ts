@@ -1,0 +1,60 @@
+import type { Remote } from '../../api/remote.ts';
+import type { DriveState } from '../../state/state.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
+import { type Path, parentOf } from '../../util/path.ts';
+import type { Metadata } from '../cache/metadata-cache.ts';
+import type { Reader } from '../content/download.ts';
+import { FileError } from '../errors.ts';
+import type { FolderEntry } from '../files.ts';
+import type { SetAside } from '../local-files.ts';
+import type { PathLocks } from '../path-locks.ts';
+import type { HeldFiles } from '../placeholders.ts';
+import type { SpaceAccount } from '../quota.ts';
+import type { SetTimes } from '../set-times.ts';
+import type { StateCollector } from '../state-collector.ts';
+import type { CommitLane } from '../upload/commit-lane.ts';
+import type { Uploader } from '../upload/upload.ts';
+
+/** What the operations on a tree work with. */
+export interface TreeParts {
+  readonly remote: Remote;
+  /** Whatever puts something at a path holds it shared meanwhile; whatever takes something away, exclusive. */
+  readonly locks: PathLocks;
+  readonly state: DriveState;
+  readonly metadata: Metadata;
+  readonly asides: SetAside;
+  readonly held: HeldFiles;
+  readonly times: SetTimes;
+  readonly collector: StateCollector;
+  readonly lane: CommitLane;
+  readonly uploader: Uploader;
+  readonly reader: Reader;
+  readonly space: SpaceAccount;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The folder that holds `path`. Throws `parent-missing`: the service would make it, and nobody asked for that. */
+export async function parentFolder(
+  { metadata, asides }: TreeParts,
+  path: Path,
+  signal?: AbortSignal,
+): Promise<FolderEntry> {
+  const folder = parentOf(path);
+  const parent = asides.keeps(folder) ? await asides.stat(folder) : await metadata.stat(folder, signal);
+  if (parent?.kind === 'folder') return parent;
+  const why = parent ? 'is a file' : 'is not there';
+  throw new FileError('parent-missing', `${folder}, which should hold ${path}, ${why}`);
+}
+
+/**
+ * Puts something at `path`: nothing is moved or removed there while `work` runs. The folder is looked for again here,
+ * because it may have gone while a body came. Throws `parent-missing`.
+ */
+export function putInTurn<T>(parts: TreeParts, path: Path, work: () => Promise<T>): Promise<T> {
+  return parts.locks.shared([path], async () => {
+    await parentFolder(parts, path);
+    return work();
+  });
+}

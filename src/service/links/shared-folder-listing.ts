@@ -1,0 +1,120 @@
+import type { ListFolderResult, Metadata } from '../../wire/files.ts';
+import type { Account } from '../accounts/accounts.ts';
+import { BadArgument, failure, nested, Refusal, refused } from '../failures.ts';
+import { askedIn, withAsked } from '../listing-cursor.ts';
+import { type AskedFields, metadata } from '../metadata.ts';
+import type { Call, Caller } from '../route.ts';
+import { optional, required, string, struct } from '../schema.ts';
+import { type CursorOwner, type ListingScope, StorageError, type StoredPage } from '../storage/storage.ts';
+import { accessLink } from './access.ts';
+import type { Link } from './links.ts';
+import { isExpired, itemOf, type OpenLink } from './sharing.ts';
+
+/** SharedLink of ListFolderArg. */
+export const sharedLink = struct({ url: required(string()), password: optional(string()) });
+
+type Someone = Call<Caller | undefined>;
+
+/** A listing inside a link, whose `path` starts at the linked folder. */
+export interface LinkListing {
+  readonly owner: CursorOwner;
+  readonly scope: ListingScope;
+  /** For the listing's cursors. */
+  readonly opened: OpenLink;
+}
+
+/** Opens a link to list it. Throws ListFolderError. */
+export async function linkListing(
+  call: Someone,
+  { url, password }: ReturnType<typeof sharedLink>,
+  scope: ListingScope,
+): Promise<LinkListing> {
+  if (scope.recursive) throw new BadArgument('recursive: not supported together with shared_link');
+  if (scope.path !== '' && !scope.path.startsWith('/'))
+    throw new BadArgument('path: must be empty or start with "/" together with shared_link');
+  const opened = await open(call, { url, path: scope.path, link_password: password });
+  const path = opened.item.pathDisplay;
+  const owner = ownerOf(call, opened.link, opened.account);
+  if (!owner) throw refused(nested('path', failure('not_found')));
+  return { owner, scope: { ...scope, path }, opened };
+}
+
+/** A page of it, without the paths, which are the link owner's alone. */
+export function linkPage(
+  { entries, cursor, hasMore }: StoredPage,
+  token: string,
+  asked: AskedFields,
+): ListFolderResult {
+  return {
+    entries: entries.map((entry) => pathless(entry, asked)),
+    cursor: withAsked(linkCursor(token, cursor), asked),
+    has_more: hasMore,
+  };
+}
+
+/** The cursor of a listing inside a link: the storage's own, and which link it needs to be open. */
+export function linkCursor(token: string, cursor: string): string {
+  return `link.${token}.${cursor}`;
+}
+
+const LINK_CURSOR = /^link\.([0-9a-f]+)\.(.+)$/;
+
+/** The storage's own part of a cursor, whatever it lists. */
+export function storageCursor(cursor: string): string {
+  const { inner } = askedIn(cursor);
+  return LINK_CURSOR.exec(inner)?.[2] ?? inner;
+}
+
+/**
+ * The next page inside a link; `undefined` for any other cursor. Throws `reset` when the link is closed, has another
+ * password, or leads elsewhere by now.
+ */
+export function linkContinue(
+  call: Someone,
+  cursor: string,
+  asked: AskedFields,
+): ListFolderResult | undefined {
+  const [, token, inner] = LINK_CURSOR.exec(cursor) ?? [];
+  if (token === undefined || inner === undefined) return undefined;
+  const link = call.links.withToken(token);
+  const isOpen = link && !isExpired(link, call.clock.now()) && link.visibility !== 'no_one';
+  const owner = isOpen ? ownerOf(call, link, call.accountWithId(link.accountId)) : undefined;
+  if (!owner) throw refused(failure('reset'));
+  try {
+    return linkPage(call.storage.listContinue(owner, inner), token, asked);
+  } catch (error) {
+    const isAnothers = error instanceof StorageError && error.refusal.kind === 'cursor';
+    throw isAnothers ? refused(failure('reset')) : error;
+  }
+}
+
+/**
+ * A cursor made inside one link, by whoever had its password, works in no other, and only while the linked folder is
+ * where it was: a cursor names a folder by its path, and what is put there later was never shared. `undefined`: the
+ * folder is gone.
+ */
+function ownerOf(call: Someone, link: Link, account: Account): CursorOwner | undefined {
+  const folder = itemOf(call, account, link.itemId);
+  if (!folder) return undefined;
+  const key = link.passwordHash ? Buffer.from(link.passwordHash).toString('hex') : '';
+  return {
+    namespace: account.namespace,
+    account: call.caller?.account.id ?? '',
+    app: `link ${link.token} ${key} ${folder.pathLower}`,
+  };
+}
+
+async function open(call: Someone, argument: Parameters<typeof accessLink>[1]): Promise<OpenLink> {
+  try {
+    return await accessLink(call, argument);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const isDenied = error.failure.tags[0] === 'shared_link_access_denied';
+    throw refused(nested('path', failure(isDenied ? 'restricted_content' : 'not_found')));
+  }
+}
+
+function pathless(entry: StoredPage['entries'][number], asked: AskedFields): Metadata {
+  const { path_lower: _, path_display: __, ...rest } = metadata(entry, asked);
+  return rest;
+}

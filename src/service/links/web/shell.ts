@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { type Html, html } from '../../../util/html.ts';
+import { FRAME_SCRIPT } from './frame-script.ts';
+import { STYLE } from './style.ts';
+
+/** What a browser may do with every page of a link: show it, with its one style sheet and what this host serves. */
+const SHOW_ONLY = [
+  "default-src 'none'",
+  `style-src '${hashOf(STYLE)}'`,
+  "img-src 'self' data:",
+  "media-src 'self'",
+  "base-uri 'none'",
+];
+
+/** Of the pages at a link's own address. No script runs, whatever a name may contain, and no site can frame them. */
+export const LINK_PAGE_POLICY = [
+  ...SHOW_ONLY,
+  "object-src 'self'",
+  "frame-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/**
+ * Of the pages for frames in other sites' pages. They are in a sandbox even where the frame is not: without an origin,
+ * so that nothing in them can reach the service's. Their one script tells how high they are.
+ */
+export const FRAME_POLICY = [
+  'sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads',
+  ...SHOW_ONLY,
+  `script-src '${hashOf(FRAME_SCRIPT)}'`,
+  "form-action 'none'",
+  'frame-ancestors *',
+].join('; ');
+
+/** Drawn in the address itself, so that nothing is asked for. */
+const ICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 38 38'%3E%3Cpath fill='%234a8df0' d='M4 11a3 3 0 0 1 3-3h8l4 4h12a3 3 0 0 1 3 3v13a3 3 0 0 1-3 3H7a3 3 0 0 1-3-3z'/%3E%3C/svg%3E";
+
+/** A whole page around `content`, or one for a frame in another site's page. */
+export function shell(title: string, content: Html, place: 'page' | 'frame' = 'page'): string {
+  // Style sheet and script are ours, without a character to escape; their hashes in the policy must be of these bytes.
+  const style = { markup: `<style>${STYLE}</style>` };
+  const script = place === 'frame' ? { markup: `<script>${FRAME_SCRIPT}</script>` } : undefined;
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<link rel="icon" href="${ICON}">
+<title>${title}</title>
+${style}
+</head>
+<body class="${place}">
+${content}
+${script}</body>
+</html>
+`.markup;
+}
+
+function hashOf(text: string): string {
+  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+}

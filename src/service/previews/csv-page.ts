@@ -1,0 +1,62 @@
+import { type Html, html } from '../../util/html.ts';
+
+/** Rows of a table that a page shows. */
+const ROWS_MAX = 1000;
+
+interface CsvFile {
+  readonly name: string;
+  /** Lines end with `\n`. */
+  readonly text: string;
+  /** It is only the beginning of the file. */
+  readonly isCut: boolean;
+}
+
+/** A page with the first rows of comma-separated values (RFC 4180) as a table. */
+export function csvPage({ name, text, isCut }: CsvFile): Html {
+  const rows: (readonly string[])[] = [];
+  let isLonger = isCut;
+  for (const row of rowsOf(text)) {
+    if (rows.length === ROWS_MAX) {
+      isLonger = true;
+      break;
+    }
+    rows.push(row);
+  }
+  return html`<!doctype html>
+<html>
+<head><meta charset="utf-8"><title>${name}</title>
+<style>body{font-family:sans-serif}table{border-collapse:collapse}td{border:1px solid #999;padding:.2em .5em;white-space:pre-wrap}</style>
+</head>
+<body>
+<table>
+${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</table>
+${isLonger ? html`<p>The file has more rows than are shown here.</p>` : undefined}
+</body>
+</html>
+`;
+}
+
+/** The cells row by row; an empty line is none. */
+function* rowsOf(text: string): Generator<readonly string[]> {
+  const cell = cellPattern(separatorIn(text));
+  let row: string[] = [];
+  while (cell.lastIndex < text.length) {
+    const [, quoted, plain = '', end] = cell.exec(text) ?? [];
+    row.push((quoted ?? '').replaceAll('""', '"') + plain);
+    if (end !== '\n' && cell.lastIndex < text.length) continue;
+    if (row.length > 1 || row[0] !== '') yield row;
+    row = [];
+  }
+}
+
+/** A cell, in quotes or not, and what ends it; quotes that are not closed reach to the end. It matches at every place, also in text that is no CSV. */
+function cellPattern(separator: string): RegExp {
+  return new RegExp(`(?:"([^"]*(?:""[^"]*)*)"?)?([^${separator}\\n]*)(${separator}|\\n|$)`, 'gy');
+}
+
+/** Programs write the one that their country's decimal comma leaves free. */
+function separatorIn(text: string): string {
+  const [line = ''] = text.split('\n', 1);
+  const count = (separator: string) => line.split(separator).length;
+  return [';', '\t'].reduce((most, one) => (count(one) > count(most) ? one : most), ',');
+}

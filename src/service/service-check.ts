@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Sqlite } from '../util/sqlite.ts';
+import { ACCOUNTS_FILE } from './registry-database.ts';
+import type { Damage } from './storage/check/damage.ts';
+import { type CheckProgress, checkStorage } from './storage/check/storage-check.ts';
+import { DataDirectoryError } from './storage/errors.ts';
+
+export type { CheckProgress } from './storage/check/storage-check.ts';
+
+/**
+ * Looks at every block and every row of a service's data directory, changes nothing, and tells what is damaged as
+ * it is found: a line for each file that loses bytes, or for each row. Throws `DataDirectoryError` when the
+ * directory cannot be looked at: there is none, or a service has it open.
+ */
+export async function* checkService(
+  dataDirectory: string,
+  onProgress: (progress: CheckProgress) => void,
+): AsyncGenerator<string, void, undefined> {
+  const { damages, emails } = accountsAt(dataDirectory);
+  const ownerOf = (namespace: string) => emails.get(namespace) ?? `namespace ${namespace}`;
+  try {
+    for await (const damage of checkStorage(dataDirectory, onProgress)) yield* linesOf(damage, ownerOf);
+  } catch (failure) {
+    if (!(failure instanceof DataDirectoryError) || failure.reason !== 'damaged') throw failure;
+    yield failure.message;
+  }
+  yield* damages;
+}
+
+function* linesOf({ what, at, files, moreFiles }: Damage, ownerOf: (namespace: string) => string) {
+  for (const { namespace, path, rev, state } of files)
+    yield `${ownerOf(namespace)}:${path} (${state}, rev ${rev}): ${what}`;
+  if (moreFiles > 0) yield `… and ${moreFiles} more revisions: ${what}`;
+  if (files.length > 0) return;
+  yield at ? `${ownerOf(at.namespace)}:${at.path}: ${what}` : what;
+}
+
+/** What the accounts' database says of itself, and whose each namespace is. */
+function accountsAt(dataDirectory: string): { damages: string[]; emails: Map<string, string> } {
+  const file = join(dataDirectory, ACCOUNTS_FILE);
+  const emails = new Map<string, string>();
+  if (!existsSync(file))
+    return { damages: [`${ACCOUNTS_FILE} is missing: no account can be reached`], emails };
+  let database: InstanceType<typeof Sqlite> | undefined;
+  try {
+    database = new Sqlite(file, { fileMustExist: true });
+    database.pragma('query_only = ON');
+    const accounts = database.prepare<[], { namespace: string; email: string }>(
+      'SELECT namespace, email FROM accounts',
+    );
+    for (const { namespace, email } of accounts.iterate()) emails.set(namespace, email);
+    const integrity = database.pragma('integrity_check(100)') as { integrity_check: string }[];
+    const lost = database.pragma('foreign_key_check') as { table: string; parent: string }[];
+    return {
+      damages: [
+        ...integrity
+          .filter(({ integrity_check: message }) => message !== 'ok')
+          .map(({ integrity_check: message }) => `${ACCOUNTS_FILE} is damaged: ${message}`),
+        ...lost.map(
+          ({ table, parent }) =>
+            `${ACCOUNTS_FILE}: a row of table ${table} refers to one of ${parent} that is missing`,
+        ),
+      ],
+      emails,
+    };
+  } catch (failure) {
+    return { damages: [`${ACCOUNTS_FILE} cannot be read: ${String(failure)}`], emails };
+  } finally {
+    database?.close();
+  }
+}

@@ -1,0 +1,110 @@
+import { join } from 'node:path';
+import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import { BlockFiles } from '../blocks/blocks.ts';
+import { readBlock } from '../blocks/content-reader.ts';
+import { type BlockRow, Contents } from '../blocks/contents.ts';
+import { localDisk } from '../blocks/disk.ts';
+import { DamagedBlockError } from '../errors.ts';
+import { openExisting } from '../storage-database.ts';
+import { Owners } from './block-owners.ts';
+import type { Damage } from './damage.ts';
+import { guarded, rowDamages } from './rows.ts';
+
+/** Blocks looked up at once, and those that are read ahead while one is hashed. */
+const WINDOW_BLOCKS = 64;
+const READ_AHEAD_BLOCKS = 2;
+
+/** How far a check has come. */
+export interface CheckProgress {
+  readonly blocks: number;
+  readonly bytes: number;
+  readonly totalBlocks: number;
+  readonly totalBytes: number;
+}
+
+/**
+ * Looks at every row and every byte of a data directory that no service has open, and changes nothing. Damages come
+ * as they are found. Throws `DataDirectoryError` when it cannot be looked at.
+ */
+export async function* checkStorage(
+  dataDirectory: string,
+  onProgress: (progress: CheckProgress) => void,
+): AsyncGenerator<Damage, void, undefined> {
+  const database = openExisting(join(dataDirectory, 'storage.sqlite'));
+  try {
+    const tag = database
+      .prepare<[], { value: unknown }>(`SELECT value FROM setting WHERE name = 'tag'`)
+      .get();
+    const owners = new Owners(database, String(tag?.value ?? '?'));
+    yield* rowDamages(database, owners);
+    yield* blockDamages(dataDirectory, database, owners, onProgress);
+  } finally {
+    database.close();
+  }
+}
+
+/** Every block, in the database and on the disk. */
+async function* blockDamages(
+  dataDirectory: string,
+  database: SqliteDatabase,
+  owners: Owners,
+  onProgress: (progress: CheckProgress) => void,
+): AsyncGenerator<Damage, void, undefined> {
+  const contents = new Contents(database);
+  const files = new BlockFiles(dataDirectory, localDisk, () => true);
+  const totals = database
+    .prepare<[], { totalBlocks: number; totalBytes: number }>(
+      'SELECT count(*) AS totalBlocks, coalesce(sum(size), 0) AS totalBytes FROM block',
+    )
+    .get() ?? { totalBlocks: 0, totalBytes: 0 };
+  let blocks = 0;
+  let bytes = 0;
+  for await (const { block, why } of readings(files, contents, database)) {
+    blocks++;
+    bytes += block.sizeBytes;
+    if (why !== undefined) {
+      const what = `block ${block.hash.toString('hex')}: ${why}`;
+      yield* guarded(() => owners.ofBlock(what, block.id));
+    }
+    onProgress({ blocks, bytes, ...totals });
+  }
+}
+
+interface Reading {
+  readonly block: BlockRow;
+  /** What is wrong with it. */
+  readonly why: string | undefined;
+}
+
+/** All blocks, in order, each read and hashed; the next ones are read while one is hashed. */
+async function* readings(
+  files: BlockFiles,
+  contents: Contents,
+  database: SqliteDatabase,
+): AsyncGenerator<Reading, void, undefined> {
+  const window = database.prepare<[after: number, limit: number], BlockRow>(
+    'SELECT id, hash, size AS sizeBytes, inline FROM block WHERE id > ? ORDER BY id LIMIT ?',
+  );
+  const ahead: Promise<Reading>[] = [];
+  for (let after = 0; ; ) {
+    const some = window.all(after, WINDOW_BLOCKS);
+    for (const block of some) {
+      ahead.push(readingOf(files, contents, block));
+      if (ahead.length > READ_AHEAD_BLOCKS) yield (await ahead.shift()) as Reading; // there are some: just counted
+    }
+    const last = some.at(-1);
+    if (!last) break;
+    after = last.id;
+  }
+  for (const reading of ahead) yield await reading;
+}
+
+async function readingOf(files: BlockFiles, contents: Contents, block: BlockRow): Promise<Reading> {
+  try {
+    await readBlock(files, contents, block);
+    return { block, why: undefined };
+  } catch (failure) {
+    if (failure instanceof DamagedBlockError) return { block, why: failure.why };
+    return { block, why: `it cannot be read (${String(failure)})` };
+  }
+}

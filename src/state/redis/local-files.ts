@@ -1,0 +1,73 @@
+import { keyOf, namesOf, type Path, ROOT } from '../../util/path.ts';
+import { ASIDE_BYTES_MAX, type AsideFile, type Asides, AsideTooLarge } from '../local-files.ts';
+import { numberOf, textOrNothing, textsOf } from './answers.ts';
+import type { DriveStore } from './drive-keys.ts';
+import { COPY, FORGET, IN, MOVE, PUT, READ, TOUCH, WITHIN } from './local-files-scripts.ts';
+
+/**
+ * Set-aside files: their facts and their content apart, so that listings and moves touch no content.
+ * `bytesMax`: what all of the drive may take together.
+ */
+export function redisAsides({ connection, key }: DriveStore, bytesMax: number): Asides {
+  const facts = key('asides');
+  const keys = [
+    ...[facts, key('aside-contents'), key('aside-places')],
+    ...[key('aside-folders'), key('aside-ages'), key('aside-totals')],
+  ];
+  const limit = String(bytesMax);
+  const run = (text: string, ...words: (string | Buffer)[]) => connection.script(text, keys, words);
+
+  return {
+    async get(path) {
+      const text = textOrNothing(await connection.command('HGET', facts, keyOf(path)));
+      return text === undefined ? undefined : fileOf(text);
+    },
+    async read(path) {
+      const answer = await connection.bytes('EVAL', READ, String(keys.length), ...keys, keyOf(path));
+      return Buffer.isBuffer(answer) ? answer : undefined;
+    },
+    in: async (folder) => textsOf(await run(IN, keyOf(folder))).map(fileOf),
+    within: async (path) => textsOf(await run(WITHIN, keyOf(path))).map(fileOf),
+    async put(file, content) {
+      if (content.byteLength > ASIDE_BYTES_MAX)
+        throw new AsideTooLarge(`a file that is set aside may have at most ${ASIDE_BYTES_MAX} bytes`);
+      const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+      await run(PUT, limit, keyOf(file.path), textOf(file, content.byteLength), bytes);
+    },
+    async touch(path, modifiedMs) {
+      await run(TOUCH, keyOf(path), String(modifiedMs));
+    },
+    async forget(path) {
+      await run(FORGET, keyOf(path));
+    },
+    async move(from, to) {
+      await run(MOVE, ...wayOf(from, to));
+    },
+    async copy(from, to, newId) {
+      if (keyOf(from) === keyOf(to)) return;
+      const ids: string[] = [];
+      // Redis says how many there are as long as it was given too few ids; meanwhile there may be more.
+      for (;;) {
+        const wanted = numberOf(await run(COPY, ...wayOf(from, to), limit, ...ids));
+        if (wanted <= ids.length) return;
+        while (ids.length < wanted) ids.push(newId());
+      }
+    },
+  };
+}
+
+/** Both keys, the new path before which names are put, and how many names the old one has. */
+function wayOf(from: Path, to: Path): string[] {
+  const stem = (text: string) => (text === ROOT ? '' : text);
+  return [keyOf(from), keyOf(to), stem(to), String(namesOf(from).length)];
+}
+
+/** Numbers as texts: scripts write the facts anew, and Lua rounds numbers. */
+function textOf({ path, id, rev, modifiedMs }: AsideFile, sizeBytes: number): string {
+  return JSON.stringify({ path, id, rev, modifiedMs: String(modifiedMs), sizeBytes: String(sizeBytes) });
+}
+
+function fileOf(text: string): AsideFile {
+  const { path, id, rev, modifiedMs, sizeBytes } = JSON.parse(text); // as `textOf` and the scripts wrote it
+  return { path, id, rev, modifiedMs: Number(modifiedMs), sizeBytes: Number(sizeBytes) };
+}

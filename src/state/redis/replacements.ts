@@ -1,0 +1,25 @@
+import type { Relocation, Relocations } from '../replacements.ts';
+import { textsOf } from './answers.ts';
+import type { DriveStore } from './drive-keys.ts';
+
+/** Relocations: a hash by id, a handful at most. */
+export function redisRelocations({ connection, key }: DriveStore): Relocations {
+  const relocations = key('relocations');
+  return {
+    async all() {
+      const texts = textsOf(await connection.command('HVALS', relocations));
+      return texts.map(relocationOf).sort((one, other) => (one.id < other.id ? -1 : 1));
+    },
+    async note({ id, path, waitingAt, purpose, replacement }) {
+      const text = JSON.stringify({ id, path, waitingAt, purpose, replacement });
+      await connection.command('HSET', relocations, id, text);
+    },
+    async crossOut(id) {
+      await connection.command('HDEL', relocations, id);
+    },
+  };
+}
+
+function relocationOf(text: string): Relocation {
+  return JSON.parse(text); // as `note` wrote it
+}

@@ -1,0 +1,155 @@
+import { keyOf, type Path, relocate } from '../../util/path.ts';
+import type { SqliteDatabase } from '../../util/sqlite.ts';
+import { ASIDE_BYTES_MAX, type AsideFile, type Asides, AsideTooLarge } from '../local-files.ts';
+import type { Commits } from './commits.ts';
+import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';
+
+interface Row extends AsideFile {
+  readonly position: number;
+}
+
+/**
+ * Set-aside files: their facts and their content in two tables, so that listings touch no content. The sum of
+ * their sizes is kept in memory, for it is asked at each change. `bytesMax`: what all set-aside files of the
+ * drive may take together.
+ */
+export function sqliteAsides(
+  database: SqliteDatabase,
+  drive: number,
+  commits: Commits,
+  bytesMax: number,
+): Asides {
+  const statements = prepare(database, drive);
+  let totalBytes = 0;
+  commits.mirror(() => {
+    totalBytes = statements.totalBytes();
+  });
+
+  const remove = (row: Row) => {
+    statements.remove(row.position);
+    totalBytes -= row.sizeBytes;
+  };
+  const makeRoom = () => {
+    while (totalBytes > bytesMax) {
+      const oldest = statements.oldest();
+      if (!oldest) return;
+      remove(oldest);
+    }
+  };
+
+  return {
+    get: async (path) => fileOf(statements.get(path)),
+    read: async (path) => statements.read(path),
+    in: async (folder) => statements.in(folder).map((row) => fileOf(row)),
+    within: async (path) => statements.within(path).map((row) => fileOf(row)),
+    put: (file, content) =>
+      commits.run(() => {
+        if (content.byteLength > ASIDE_BYTES_MAX)
+          throw new AsideTooLarge(`a file that is set aside may have at most ${ASIDE_BYTES_MAX} bytes`);
+        const old = statements.get(file.path);
+        if (old) remove(old);
+        statements.insert({ ...file, sizeBytes: content.byteLength }, content);
+        totalBytes += content.byteLength;
+        makeRoom();
+      }),
+    async touch(path, modifiedMs) {
+      await commits.run(() => statements.touch(path, modifiedMs));
+    },
+    forget: (path) => commits.run(() => statements.within(path).forEach(remove)),
+    move: (from, to) =>
+      commits.run(() => {
+        const moving = statements.within(from);
+        for (const { position } of moving) statements.lift(position);
+        statements.within(to).forEach(remove);
+        for (const { position, path } of moving) statements.place(position, relocate(path, from, to));
+      }),
+    copy: (from, to, newId) =>
+      commits.run(() => {
+        if (keyOf(from) === keyOf(to)) return;
+        const copies = statements
+          .within(from)
+          .map((row) => ({ position: statements.insertCopy(row, newId()), path: row.path, row }));
+        statements.within(to).forEach(remove);
+        for (const { position, path, row } of copies) {
+          statements.place(position, relocate(path, from, to));
+          totalBytes += row.sizeBytes;
+        }
+        makeRoom();
+      }),
+  };
+}
+
+function fileOf(row: Row): AsideFile;
+function fileOf(row: Row | undefined): AsideFile | undefined;
+function fileOf(row: Row | undefined): AsideFile | undefined {
+  if (!row) return undefined;
+  const { position: _, ...file } = row;
+  return file;
+}
+
+function prepare(database: SqliteDatabase, drive: number) {
+  const columns = 'position, path, id, rev, modified_ms AS modifiedMs, size_bytes AS sizeBytes';
+  const get = database.prepare<[number, string], Row>(
+    `SELECT ${columns} FROM asides WHERE drive = ? AND key = ?`,
+  );
+  const read = database.prepare<[number, string], { content: Buffer }>(
+    'SELECT content FROM asides JOIN aside_contents USING (position) WHERE drive = ? AND key = ?',
+  );
+  const inFolder = database.prepare<[number, string], Row>(
+    `SELECT ${columns} FROM asides WHERE drive = ? AND parent_key = ? ORDER BY key`,
+  );
+  const below = database.prepare<[KeyRange & { drive: number }], Row>(
+    `SELECT ${columns} FROM asides WHERE drive = @drive AND ${WITHIN} ORDER BY key`,
+  );
+  const oldest = database.prepare<[number], Row>(
+    `SELECT ${columns} FROM asides WHERE drive = ? ORDER BY position LIMIT 1`,
+  );
+  const totalBytes = database.prepare<[number], { bytes: number }>(
+    'SELECT coalesce(sum(size_bytes), 0) AS bytes FROM asides WHERE drive = ?',
+  );
+  const changes = prepareChanges(database, drive);
+  return {
+    ...changes,
+    get: (path: Path) => get.get(drive, keyOf(path)),
+    read: (path: Path) => read.get(drive, keyOf(path))?.content,
+    in: (folder: Path) => inFolder.all(drive, keyOf(folder)),
+    within: (path: Path) => below.all({ drive, ...within(path) }),
+    oldest: () => oldest.get(drive),
+    totalBytes: () => totalBytes.get(drive)?.bytes ?? 0,
+  };
+}
+
+function prepareChanges(database: SqliteDatabase, drive: number) {
+  const insert = database.prepare(
+    `INSERT INTO asides (drive, key, parent_key, path, id, rev, modified_ms, size_bytes)
+     VALUES (@drive, @key, @parentKey, @path, @id, @rev, @modifiedMs, @sizeBytes)`,
+  );
+  const insertContent = database.prepare('INSERT INTO aside_contents (position, content) VALUES (?, ?)');
+  const copyContent = database.prepare(
+    'INSERT INTO aside_contents (position, content) SELECT ?, content FROM aside_contents WHERE position = ?',
+  );
+  // No key starts like this, so a lifted file is nowhere.
+  const lift = database.prepare(`UPDATE asides SET key = 'lifted ' || position WHERE position = ?`);
+  const place = database.prepare('UPDATE asides SET key = ?, parent_key = ?, path = ? WHERE position = ?');
+  const touch = database.prepare('UPDATE asides SET modified_ms = ? WHERE drive = ? AND key = ?');
+  const remove = database.prepare('DELETE FROM asides WHERE position = ?');
+
+  const insertRow = (file: AsideFile, key: string) =>
+    Number(insert.run({ ...file, drive, key, parentKey: parentKeyOf(file.path) }).lastInsertRowid);
+
+  return {
+    insert(file: AsideFile, content: Uint8Array): void {
+      insertContent.run(insertRow(file, keyOf(file.path)), content);
+    },
+    /** A lifted copy of `row`; its position. */
+    insertCopy(row: Row, id: string): number {
+      const position = insertRow({ ...row, id }, `copy of ${row.position}`);
+      copyContent.run(position, row.position);
+      return position;
+    },
+    lift: (position: number) => lift.run(position),
+    place: (position: number, path: Path) => place.run(keyOf(path), parentKeyOf(path), path, position),
+    touch: (path: Path, modifiedMs: number) => touch.run(modifiedMs, drive, keyOf(path)),
+    remove: (position: number) => remove.run(position),
+  };
+}

@@ -1,0 +1,40 @@
+import { keyOf, type Path } from '../../util/path.ts';
+import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { Hold, Holds } from '../placeholders.ts';
+import type { Commits } from './commits.ts';
+import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';
+
+/** A row with the names and types of a `Hold`. */
+const COLUMNS = 'path, id, rev, modified_ms AS modifiedMs, until_ms AS untilMs';
+
+/** Held files: there are few at a time, and each question is one lookup in an index. */
+export function sqliteHolds(database: SqliteDatabase, drive: number, commits: Commits): Holds {
+  const get = database.prepare<[number, string], Hold>(
+    `SELECT ${COLUMNS} FROM holds WHERE drive = ? AND key = ?`,
+  );
+  const inFolder = database.prepare<[number, string, string], Hold>(
+    `SELECT ${COLUMNS} FROM holds WHERE drive = ? AND parent_key = ? AND key <> ? ORDER BY key`,
+  );
+  const below = database.prepare<[KeyRange & { drive: number }], Hold>(
+    `SELECT ${COLUMNS} FROM holds WHERE drive = @drive AND ${WITHIN} ORDER BY key`,
+  );
+  const put = database.prepare(
+    `INSERT OR REPLACE INTO holds (drive, key, parent_key, path, id, rev, modified_ms, until_ms)
+     VALUES (@drive, @key, @parentKey, @path, @id, @rev, @modifiedMs, @untilMs)`,
+  );
+  const remove = database.prepare('DELETE FROM holds WHERE drive = ? AND key = ?');
+
+  return {
+    get: async (path) => get.get(drive, keyOf(path)),
+    // The root is its own parent, and not in itself.
+    in: async (folder) => inFolder.all(drive, keyOf(folder), keyOf(folder)),
+    within: async (path: Path) => below.all({ drive, ...within(path) }),
+    put: (hold) =>
+      commits.run(() => {
+        put.run({ ...hold, drive, key: keyOf(hold.path), parentKey: parentKeyOf(hold.path) });
+      }),
+    async forget(path) {
+      await commits.run(() => remove.run(drive, keyOf(path)));
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { Relocation, Relocations } from '../replacements.ts';
+import type { Commits } from './commits.ts';
+
+type Row = Omit<Relocation, 'replacement'> & { readonly replacement: string | null };
+
+/** Relocations: a handful at most, read when a drive is opened. */
+export function sqliteRelocations(database: SqliteDatabase, drive: number, commits: Commits): Relocations {
+  const all = database.prepare<[number], Row>(
+    `SELECT id, path, waiting_at AS waitingAt, purpose, replacement FROM relocations WHERE drive = ?
+     ORDER BY id`,
+  );
+  const note = database.prepare(
+    `INSERT OR REPLACE INTO relocations (drive, id, path, waiting_at, purpose, replacement)
+     VALUES (@drive, @id, @path, @waitingAt, @purpose, @replacement)`,
+  );
+  const crossOut = database.prepare('DELETE FROM relocations WHERE drive = ? AND id = ?');
+
+  return {
+    all: async () =>
+      all.all(drive).map(({ replacement, ...known }) => ({ ...known, ...(replacement && { replacement }) })),
+    async note(relocation) {
+      await commits.run(() => note.run({ replacement: null, ...relocation, drive }));
+    },
+    async crossOut(id) {
+      await commits.run(() => crossOut.run(drive, id));
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Claim, claimDrive } from '../../src/app/account-guard.ts';
+import { SCOPES } from '../../src/service/accounts/scopes.ts';
+import { OtherOwner } from '../../src/state/errors.ts';
+import type { Journals } from '../../src/state/journal.ts';
+import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
+import { openSqliteState } from '../../src/state/sqlite/state.ts';
+import type { State } from '../../src/state/state.ts';
+import { systemClock } from '../../src/util/clock.ts';
+import { silentLog } from '../../src/util/log.ts';
+import { accept, pendingWrite } from '../contract/journal.contract.ts';
+import { relocation } from '../contract/replacements.contract.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+let ann: string;
+let bob: string;
+beforeAll(async () => {
+  service = await startTestService();
+  const tokenOf = (email: string) => {
+    const { id } = service.service.addAccount({
+      email,
+      givenName: 'A',
+      surname: 'B',
+      mayDeletePermanently: true,
+    });
+    return service.service.grant({ accountId: id, scopes: SCOPES });
+  };
+  ann = await tokenOf('ann@example.org');
+  bob = await tokenOf('bob@example.org');
+});
+afterAll(() => service.close());
+
+let directory: string;
+let state: State;
+let journals: Journals;
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'davgate-owner-'));
+  state = openSqliteState({ directory: join(directory, 'state') });
+  journals = await openSqliteJournals(
+    {
+      journal: join(directory, 'journal'),
+      lostAndFound: join(directory, 'lost'),
+    },
+    silentLog,
+  );
+});
+afterEach(async () => {
+  await state.close();
+  await journals.close();
+  rmSync(directory, { recursive: true });
+});
+
+function claim(token: string, more: Partial<Claim> = {}) {
+  const { url } = service;
+  const addresses = { apiUrl: url, contentUrl: url, notifyUrl: url };
+  return claimDrive({
+    drive: 'd',
+    service: { ...addresses, credentials: { token }, root: '' },
+    state,
+    journals,
+    dataDirectory: directory,
+    clock: systemClock,
+    log: silentLog,
+    ...more,
+  });
+}
+
+const waiting = Buffer.from('of Ann');
+
+async function leaveInJournal(): Promise<void> {
+  await accept(await journals.drive('d'), pendingWrite('w', waiting), waiting);
+}
+
+test('a move that was cut short can be mended only in the account it was made in', async () => {
+  await claim(ann);
+  await state.drive('d').relocations.note(relocation('1'));
+  await expect(claim(bob)).rejects.toThrow(OtherOwner);
+  await claim(ann);
+  await state.drive('d').relocations.crossOut('1');
+  await claim(bob);
+});
+
+test('the journal knows whose its writes are also where the state is kept elsewhere', async () => {
+  await claim(ann);
+  await leaveInJournal();
+  const elsewhere = openSqliteState({ directory: join(directory, 'elsewhere') });
+  try {
+    await expect(claim(bob, { state: elsewhere })).rejects.toThrow(/1 file waits .* to be sent to ann@/);
+    await claim(ann, { state: elsewhere });
+  } finally {
+    await elsewhere.close();
+  }
+});
+
+test('writes of a journal that does not say whose they are belong to whom the state does', async () => {
+  await claim(ann, { journals: undefined });
+  await leaveInJournal();
+  await expect(claim(bob)).rejects.toThrow(/1 file waits .* to be sent to ann@/);
+  await claim(ann);
+  expect(await journals.owners.get('d')).toMatchObject({ email: 'ann@example.org' });
+});
+
+test('with a refusal nothing has changed', async () => {
+  await claim(ann);
+  await leaveInJournal();
+  await expect(claim(bob)).rejects.toThrow(OtherOwner);
+  expect(await state.owners.get('d')).toMatchObject({ email: 'ann@example.org' });
+  expect(await journals.owners.get('d')).toMatchObject({ email: 'ann@example.org' });
+});

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { settingsForNextStart } from '../../../src/app/next-start.ts';
+import { settingsOfArguments } from '../../../src/cli/arguments.ts';
+import { resolveConfig } from '../../../src/config/configuration.ts';
+
+const configOf = (...args: string[]) =>
+  resolveConfig(
+    settingsOfArguments(args),
+    undefined,
+    { XDG_DATA_HOME: '/x', XDG_CACHE_HOME: '/y' },
+    '/nowhere',
+  );
+
+test.each([
+  ['listen', ['--listen', '127.0.0.1:1']],
+  ['trusted-proxy', ['--trusted-proxy', '192.0.2.0/24']],
+  ['cors-origin', ['--cors-origin', 'https://a.example']],
+  ['data-dir', ['--data-dir', '/z']],
+  ['redis', ['--redis', 'redis://localhost']],
+  ['tls-cert', ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem']],
+  ['no-auth', ['--no-auth']],
+  ['drive default', ['--delete', 'trash']],
+])('a change of %s waits for the next start', (name, args) => {
+  expect(settingsForNextStart(configOf(), configOf(...args))).toEqual([name]);
+});
+
+test('a changed user or password does not wait for the next start', () => {
+  expect(settingsForNextStart(configOf(), configOf('--user', 'ann', '--password', 'p'))).toEqual([]);
+});

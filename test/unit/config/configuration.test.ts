@@ -1,0 +1,298 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { settingsOfArguments } from '../../../src/cli/arguments.ts';
+import { serviceDirectory } from '../../../src/cli/service-directory.ts';
+import { readConfigFile } from '../../../src/config/config-file.ts';
+import { type Config, resolveConfig } from '../../../src/config/configuration.ts';
+import { ConfigError, OPTIONS, optionsHelp, settingsOfEnvironment } from '../../../src/config/settings.ts';
+import { Networks } from '../../../src/util/networks.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'davgate-config-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const XDG = { XDG_DATA_HOME: '/x/data', XDG_CACHE_HOME: '/x/cache' };
+
+function configOf(...args: string[]): Config {
+  return resolveConfig(settingsOfArguments(args), undefined, XDG, '/nowhere');
+}
+
+async function fileOf(value: unknown): Promise<Config> {
+  const path = join(folder, 'davgate.json');
+  await writeFile(path, typeof value === 'string' ? value : JSON.stringify(value));
+  const file = readConfigFile(path);
+  return resolveConfig(file.settings, file, XDG, '/nowhere');
+}
+
+describe('defaults', () => {
+  test('with nothing said: loopback, one user, the embedded service', () => {
+    expect(configOf()).toEqual({
+      listen: { host: '127.0.0.1', port: 8765 },
+      crossOrigins: [],
+      trustedProxies: new Networks(),
+      tls: undefined,
+      dataDirectory: '/x/data/davgate',
+      cacheDirectory: '/x/cache/davgate',
+      writeMode: 'through',
+      redisUrl: undefined,
+      drives: [{ name: 'default', service: 'embedded', root: '', deletePolicy: 'auto' }],
+      users: [{ name: 'davgate', drive: 'default' }],
+    });
+  });
+
+  test('--trusted-proxy names networks and addresses with commas between', () => {
+    const { trustedProxies } = configOf('--trusted-proxy', '10.0.0.0/8, ::1');
+    expect(['10.1.2.3', '::1', '192.0.2.1'].map((address) => trustedProxies.has(address))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  test('with a token alone: the public service', () => {
+    expect(configOf('--token', 't').drives[0]?.service).toEqual({
+      apiUrl: 'https://api.dropboxapi.com',
+      contentUrl: 'https://content.dropboxapi.com',
+      notifyUrl: 'https://notify.dropboxapi.com',
+      credentials: { token: 't' },
+    });
+  });
+
+  test('with another api-url: its other roles are there too unless said otherwise', () => {
+    expect(
+      configOf('--token=t', '--api-url=http://a:1/', '--notify-url', 'http://n').drives[0]?.service,
+    ).toEqual({
+      apiUrl: 'http://a:1',
+      contentUrl: 'http://a:1',
+      notifyUrl: 'http://n',
+      credentials: { token: 't' },
+    });
+  });
+});
+
+describe('the user’s directories', () => {
+  const directories = (environment: NodeJS.ProcessEnv) => {
+    const { dataDirectory, cacheDirectory } = resolveConfig(new Map(), undefined, environment, '/nowhere');
+    return [dataDirectory, cacheDirectory];
+  };
+
+  test.each(['', 'relative'])('%j is none, as the XDG specification says', (value) => {
+    const own = [join(homedir(), '.local/share/davgate'), join(homedir(), '.cache/davgate')];
+    expect(directories({ XDG_DATA_HOME: value, XDG_CACHE_HOME: value })).toEqual(own);
+    expect(directories({})).toEqual(own);
+    expect(serviceDirectory(undefined, { XDG_DATA_HOME: value })).toBe(
+      join(homedir(), '.local/share/davgate-service'),
+    );
+  });
+});
+
+describe('where a setting may stand', () => {
+  test('a flag counts before a variable', () => {
+    const settings = new Map([
+      ...settingsOfEnvironment({ DAVGATE_DELETE: 'trash', DAVGATE_ROOT: '/a' }),
+      ...settingsOfArguments(['--delete', 'permanent']),
+    ]);
+    const [drive] = resolveConfig(settings, undefined, XDG, '/nowhere').drives;
+    expect(drive).toMatchObject({ deletePolicy: 'permanent', root: '/a' });
+  });
+
+  test('a file names several users and drives', async () => {
+    const config = await fileOf({
+      listen: '[::1]:80',
+      drives: { home: { token: 'one', root: '/Home/' }, local: {} },
+      users: [
+        { name: 'ann', password: 'secret', drive: 'home' },
+        { name: 'bob', 'password-hash': 'scrypt$…', drive: 'local' },
+      ],
+    });
+    expect(config.listen).toEqual({ host: '::1', port: 80 });
+    expect(config.drives.map(({ name, root }) => [name, root])).toEqual([
+      ['home', '/Home'],
+      ['local', ''],
+    ]);
+    expect(config.users).toEqual([
+      { name: 'ann', password: 'secret', drive: 'home' },
+      { name: 'bob', passwordHash: 'scrypt$…', drive: 'local' },
+    ]);
+  });
+
+  test.each(['redis://localhost', 'rediss://ann:p%40ss@redis.example.com:6380/7', 'redis://:pass@[::1]:1/'])(
+    'a Redis: %s',
+    (url) => {
+      expect(configOf('--redis', url).redisUrl).toBe(url);
+    },
+  );
+
+  test('--help lists every setting', () => {
+    for (const option of OPTIONS) expect(optionsHelp()).toContain(option.variable);
+  });
+});
+
+describe('what cannot be used is refused with its name and the mend', () => {
+  test.each([
+    [['--listen', '8765'], /^--listen: "8765" is not HOST:PORT; write for example/],
+    [['--listen', '127.0.0.1:70000'], /^--listen: /],
+    [['--listen'], /^--listen: a value is missing; write --listen HOST:PORT/],
+    [['--lisen', 'x'], /^--lisen: no such option; davgate --help/],
+    [['--token', 'a', '--token', 'b'], /^--token: given twice/],
+    [['--delete', 'never'], /^--delete: "never" is none of auto, permanent, trash/],
+    [['--write-mode', 'fast'], /^--write-mode: "fast" is none of through, back/],
+    [['--write-mode', 'back', '--redis', 'redis://h'], /^--write-mode: "back" .* --redis .* leave one out$/],
+    [['--api-url', 'api.example.com', '--token', 't'], /^--api-url: .* is not an address/],
+    [['--api-url', 'http://x'], /^--api-url: a service needs a login; run davgate login, or give --token/],
+    [
+      ['--api-url', 'http://x/2', '--token', 't'],
+      /^--api-url: "http:\/\/x\/2" ends with .* leave the \/2 out/,
+    ],
+    [
+      ['--account', 'ann@example.org', '--token', 't'],
+      /^--account: names an account of the embedded service/,
+    ],
+    [['--root', 'Team', '--token', 't'], /^--root: "Team" is not a folder's path/],
+    [['--no-auth', '--listen', '0.0.0.0:80'], /^--no-auth: 0\.0\.0\.0 can be reached from outside/],
+    [['--no-auth', '--user', 'x'], /^--no-auth: .*--user is given/],
+    [['--user', 'a:b'], /^--user: a user's name may not hold a colon/],
+    [['--password', ''], /^--password: a value is missing/],
+    [['--tls-cert', 'x'], /^--tls-cert: a certificate without its key/],
+    [['--refresh-token', 'x'], /DAVGATE_REFRESH_TOKEN/],
+    [['--user', 'ann\n'], /^--user: holds a control character, perhaps a line break/],
+    [['--password', 'secret\r'], /^--password: holds a control character/],
+    [['--token', 'abc\n'], /^--token: holds characters that no token has/],
+    [['--root', '/a/../b', '--token', 't'], /^--root: "\/a\/\.\.\/b" is not a folder's path/],
+    [['--root', '/.', '--token', 't'], /^--root: /],
+    [
+      ['--no-auth', '--listen', '127.example.org:80'],
+      /^--no-auth: 127\.example\.org can be reached from outside/,
+    ],
+    [['--cors-origin', '*'], /^--cors-origin: "\*" is not an origin of web pages; write https:\/\/HOST/],
+    [['--cors-origin', 'https://a.example/page'], /^--cors-origin: /],
+    [['--cors-origin', 'https://a.example,'], /^--cors-origin: "" is not/],
+    [
+      ['--trusted-proxy', '10.0.0.0/8,proxy'],
+      /^--trusted-proxy: "proxy" is neither a network nor an address; write/,
+    ],
+    [['--trusted-proxy', '10.0.0.0/33'], /^--trusted-proxy: "10\.0\.0\.0\/33" is neither/],
+    [['--redis', 'localhost:6379'], /^--redis: not an address of a Redis; write redis:\/\/HOST:PORT or/],
+    [['--redis', 'http://localhost:6379'], /^--redis: /],
+    [['--redis', 'redis://'], /^--redis: /],
+    [['--redis', 'redis://localhost/first'], /^--redis: /],
+    [['--redis', 'redis://localhost/1?x=y'], /^--redis: /],
+    [['--redis', 'redis://ann:100%@localhost'], /^--redis: .*percent-encoded/],
+  ])('%j', (args, message) => {
+    expect(() => configOf(...args)).toThrow(message);
+    expect(() => configOf(...args)).toThrow(ConfigError);
+  });
+
+  test('an unknown variable', () => {
+    expect(() => settingsOfEnvironment({ DAVGATE_LISTN: 'x' })).toThrow(/^DAVGATE_LISTN: no such setting/);
+    expect(() => settingsOfEnvironment({ DAVGATE_PORTS: 'x' })).toThrow(/^DAVGATE_PORTS: no such setting/);
+  });
+
+  test('what Kubernetes says of a service called davgate is no setting', () => {
+    const links = {
+      DAVGATE_SERVICE_HOST: '10.0.0.1',
+      DAVGATE_SERVICE_PORT: '8765',
+      DAVGATE_SERVICE_PORT_HTTP: '8765',
+      DAVGATE_PORT: 'tcp://10.0.0.1:8765',
+      DAVGATE_PORT_8765_TCP: 'tcp://10.0.0.1:8765',
+      DAVGATE_PORT_8765_TCP_PROTO: 'tcp',
+      DAVGATE_PORT_8765_TCP_PORT: '8765',
+      DAVGATE_PORT_8765_TCP_ADDR: '10.0.0.1',
+    };
+    expect(settingsOfEnvironment(links)).toEqual(new Map());
+  });
+
+  test('an empty variable, which would make davgate serve something else', () => {
+    for (const { name, variable, ...option } of OPTIONS) {
+      const settings = () => settingsOfEnvironment({ [variable]: '' });
+      if ('value' in option && name !== 'root')
+        expect(settings).toThrow(`${variable}: empty; write a value, or leave it out`);
+      else expect(settings().get(name)?.text).toBe('');
+    }
+  });
+
+  test('an address with a login in it, which is not quoted', () => {
+    for (const flag of ['--api-url', '--content-url', '--notify-url'])
+      for (const url of ['https://ann:SECRET@api.example', 'ann:SECRET@api.example'])
+        expect(() => configOf('--token', 't', flag, url)).toThrow(
+          expect.objectContaining({
+            message: expect.stringMatching(/^(?!.*SECRET)--[a-z-]+: .*without a login/),
+          }),
+        );
+    expect(() => configOf('--token', 'SECRET\n')).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('SECRET') }),
+    );
+  });
+
+  test('a table of users beside another word on who may come in', async () => {
+    const path = join(folder, 'users.json');
+    await writeFile(path, JSON.stringify({ users: [{ name: 'ann', password: 'p', drive: 'default' }] }));
+    const file = readConfigFile(path);
+    const resolve =
+      (...args: string[]) =>
+      () =>
+        resolveConfig(settingsOfArguments(args), file, XDG, '/nowhere').users;
+    expect(resolve('--password', 'x')).toThrow(
+      /^--password: "users" in .* says who may come in; leave one out$/,
+    );
+    expect(resolve('--user', 'x')).toThrow(/^--user: "users" in /);
+    expect(resolve('--no-auth')).toThrow(/^--no-auth: no user and no password, yet "users" in .* is given/);
+    expect(resolve()()).toEqual([{ name: 'ann', password: 'p', drive: 'default' }]);
+  });
+
+  test.each([
+    ['{"listen": "a:1"', /is not JSON/],
+    [{ lisen: 'x' }, /"lisen" in .*: no such setting/],
+    [{ listen: 1 }, /"listen" in .*: a text in quotes/],
+    [{ token: true }, /"token" in .*: a text in quotes/],
+    [{ token: '' }, /"token" in .*: empty; write a value/],
+    [{ 'no-auth': 1 }, /"no-auth" in .*: true or false is wanted/],
+    [
+      { drives: { a: {}, b: {} } },
+      /everyone has the drive a, and nobody b; leave that out, or say in "users"/,
+    ],
+    [{ 'no-auth': true, drives: { a: {}, b: {} } }, /"no-auth" in .* everyone has the drive a, and nobody b/],
+    [{ drives: { 'a b': {} } }, /drive "a b" in/],
+    [{ drives: { a: { listen: 'x' } } }, /"listen" in drive "a"/],
+    [{ root: '/a', drives: { b: {} } }, /"root" in .* has "drives"; say it there/],
+    [{ users: [] }, /"users" in/],
+    [
+      { users: [{ name: 'a', password: 'p', drive: 'nowhere' }] },
+      /the drive "nowhere" of user a is none of default/,
+    ],
+    [
+      { users: [{ name: 'a\n', password: 'p', drive: 'default' }] },
+      /"name" of user 1 in .* control character/,
+    ],
+    [
+      { users: [{ name: 'a', password: 'p\n', drive: 'default' }] },
+      /"password" of user 1 in .* control character/,
+    ],
+    [{ users: [{ name: 'a', drive: 'default' }] }, /either "password" or "password-hash"/],
+    [{ users: [{ name: 'a', password: 'p', admin: 'x', drive: 'default' }] }, /"admin" of user 1/],
+  ])('in a file: %j', async (value, message) => {
+    await expect(fileOf(value)).rejects.toThrow(message);
+  });
+
+  test('a broken file is named, and no part of it quoted', async () => {
+    const error = await fileOf('{"token": "sl.SECRET').catch((thrown: Error) => thrown);
+    expect(String(error)).toContain('davgate.json');
+    expect(String(error)).not.toContain('SECRET');
+  });
+
+  test('a Redis with a password is not quoted', () => {
+    expect(() => configOf('--redis', 'redis://ann:SECRET@host/x')).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('SECRET') }),
+    );
+  });
+
+  test('a file that is not there', () => {
+    expect(() => readConfigFile('/does/not/exist')).toThrow(
+      /--config: \/does\/not\/exist cannot be read \(ENOENT\)/,
+    );
+  });
+});

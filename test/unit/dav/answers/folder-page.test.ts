@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { DRIVE_PAGE_POLICY, drivePage } from '../../../../src/dav/answers/folder-page.ts';
+
+const file = (name: string) => ({
+  kind: 'file' as const,
+  name,
+  url: `/${name}`,
+  sizeBytes: 1,
+  modifiedMs: 0,
+});
+
+describe('the page of a folder', () => {
+  test('lists folders before files, by name', () => {
+    const items = [file('b'), file('a'), { kind: 'folder' as const, name: 'z', url: '/z/' }];
+    const names = [...drivePage({ path: '/', items }).matchAll(/<a href="[^"]*">([^<]*)</g)].map(
+      ([, name]) => name,
+    );
+    expect(names).toEqual(['z/', 'a', 'b']);
+  });
+
+  test('shows sizes and times, and for folders neither', () => {
+    const items = [
+      { ...file('a'), sizeBytes: 1_234_567, modifiedMs: Date.UTC(2026, 0, 2, 3, 4) },
+      { kind: 'folder' as const, name: 'z', url: '/z/' },
+    ];
+    const page = drivePage({ path: '/', items });
+    expect(page).toContain('<td>1.2 MB</td><td>2026-01-02 03:04 UTC</td>');
+    expect(page).toContain('<td><a href="/z/">z/</a></td><td></td><td></td>');
+  });
+
+  test('leads up from anywhere but the root', () => {
+    expect(drivePage({ path: '/a b/c', items: [] })).toContain('<a href="/a%20b/">Up one folder</a>');
+    expect(drivePage({ path: '/a', items: [] })).toContain('<a href="/">Up one folder</a>');
+    expect(drivePage({ path: '/', items: [] })).not.toContain('Up one folder');
+  });
+
+  test('lets no name be markup', () => {
+    const name = '"><script>alert(1)</script>&\'';
+    const page = drivePage({ path: `/${name}`, items: [file(name)] });
+    expect(page).not.toContain('<script');
+    expect(page).not.toContain("'");
+  });
+
+  test('is styled by exactly the sheet that its policy allows', () => {
+    const [, style = ''] = /<style>([\s\S]*)<\/style>/.exec(drivePage({ path: '/', items: [] })) ?? [];
+    const hash = createHash('sha256').update(style).digest('base64');
+    expect(DRIVE_PAGE_POLICY).toContain(`style-src 'sha256-${hash}'`);
+  });
+
+  test('ends after ten thousand rows, and says so; says so too when there are none', () => {
+    const items = Array.from({ length: 10_001 }, (_, index) => file(`f${index}`));
+    const page = drivePage({ path: '/', items });
+    expect(page.match(/<tr class/g)).toHaveLength(10_000);
+    expect(page).toContain('Only 10000 of 10001 entries');
+    expect(drivePage({ path: '/', items: [] })).toContain('This folder is empty.');
+  });
+});

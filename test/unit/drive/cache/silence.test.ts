@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CallAvailability } from '../../../../src/api/availability.ts';
+import { ChangeFeed } from '../../../../src/drive/cache/change-feed.ts';
+import { momentNow } from '../../../../src/util/clock.ts';
+import { silentLog } from '../../../../src/util/log.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
+import { at, MemoryRemote } from '../../../support/memory-remote.ts';
+
+const HOUR_MS = 3_600_000;
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+beforeEach(async () => {
+  remote = new MemoryRemote();
+  drive = await MemoryDrive.open(remote);
+});
+
+afterEach(() => drive.close());
+
+test('after a machine has slept, what changed meanwhile is asked for, though the long poll still hangs', async () => {
+  remote.putFile(at('/a'), 'one');
+  await drive.untilAlive();
+  expect(await drive.text(at('/a'))).toBe('one');
+  remote.holdFeed();
+  remote.putFile(at('/a'), 'two');
+  remote.putFile(at('/b'));
+  await drive.clock.advance(HOUR_MS);
+  expect(await drive.text(at('/a'))).toBe('two');
+  expect(await drive.names(at('/'))).toEqual(['a', 'b']);
+});
+
+test('a feed that goes on saying that nothing has changed is believed for ever', async () => {
+  const clock = new ManualClock();
+  const feed = new ChangeFeed({
+    remote: {
+      availability: new CallAvailability(clock),
+      latestCursor: async () => 'c',
+      changesSince: async () => ({ changes: [], cursor: 'c', hasMore: false }),
+      async awaitChange(_cursor, timeoutMs, signal) {
+        await clock.sleep(timeoutMs, signal);
+        return false;
+      },
+    },
+    listener: { apply: async () => {}, reached() {}, reset() {} },
+    clock,
+    log: silentLog,
+    staleMs: 10_000,
+    everyMs: 0,
+  });
+  feed.start();
+  await turn(5);
+  const asked = momentNow(clock);
+  await clock.advance(HOUR_MS);
+  expect(feed.isFresh(asked)).toBe(true);
+  await feed.close();
+});
+
+test('a service whose long polls end at once is asked again only every few seconds', async () => {
+  const clock = new ManualClock();
+  let polls = 0;
+  const feed = new ChangeFeed({
+    remote: {
+      availability: new CallAvailability(clock),
+      latestCursor: async () => 'c',
+      changesSince: async () => ({ changes: [], cursor: 'c', hasMore: false }),
+      async awaitChange(_cursor, _timeoutMs, signal) {
+        await turn();
+        signal?.throwIfAborted();
+        polls++;
+        return false;
+      },
+    },
+    listener: { apply: async () => {}, reached() {}, reset() {} },
+    clock,
+    log: silentLog,
+    staleMs: 10_000,
+    everyMs: 0,
+  });
+  feed.start();
+  await turn(100);
+  expect(polls).toBe(1);
+  await feed.close();
+});
+
+test('a feed that tells changes without end is down, and asked again later', async () => {
+  const clock = new ManualClock();
+  const warnings: string[] = [];
+  let pages = 0;
+  let isPolled = false;
+  const feed = new ChangeFeed({
+    remote: {
+      availability: new CallAvailability(clock),
+      latestCursor: async () => 'c',
+      // A feed that reads on all the same has them all in the end, and the test fails instead of hanging.
+      changesSince: async () => ({ changes: [], cursor: `c${pages++}`, hasMore: pages < 1_000 }),
+      awaitChange() {
+        isPolled = true;
+        return new Promise(() => {});
+      },
+    },
+    listener: { apply: async () => {}, reached() {}, reset() {} },
+    clock,
+    log: { ...silentLog, warn: (event) => void warnings.push(event) },
+    staleMs: 10_000,
+    everyMs: 0,
+  });
+  feed.start();
+  while (warnings.length === 0 && !isPolled) await turn();
+  expect(warnings).toEqual(['the change feed is down']);
+  expect(feed.isAlive).toBe(false);
+  await clock.untilSleeping();
+  await feed.close();
+});

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { blockKey } from '../../../../src/drive/content/blocks.ts';
+import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { collect, type ReaderSetUp, setUpReader } from '../../../support/readers.ts';
+
+const BLOCKS = 3;
+const HOUR_MS = 3_600_000;
+const rangeOf = (index: number) => ({ start: index * BLOCK_BYTES, end: (index + 1) * BLOCK_BYTES });
+
+let setUp: ReaderSetUp;
+let bytes: Buffer;
+let entry: ReturnType<ReaderSetUp['file']>['entry'];
+beforeEach(async () => {
+  setUp = await setUpReader();
+  ({ bytes, entry } = setUp.file(BLOCKS * BLOCK_BYTES));
+});
+afterEach(() => setUp.close());
+
+/** Reads the file range by range, the first one damaged on its way. */
+async function readDamaged(): Promise<void> {
+  setUp.remote.faults = [{ flipAt: 1_000 }];
+  for (let index = 0; index < BLOCKS; index++) await setUp.read(entry, rangeOf(index));
+}
+
+test('a damaged range is right again once all blocks of its file are in the cache', async () => {
+  await readDamaged();
+  await eventually(async () => {
+    const read = await setUp.read(entry, rangeOf(0));
+    expect(read.equals(bytes.subarray(0, BLOCK_BYTES))).toBe(true);
+  });
+});
+
+test('a whole read with one damaged cached block is right, and is not cut', async () => {
+  await readDamaged();
+  expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+});
+
+test('a damaged range of a file that is never all in the cache is fetched again an hour after it was', async () => {
+  setUp.remote.faults = [{ flipAt: 1_000 }];
+  const right = bytes.subarray(0, BLOCK_BYTES);
+  expect((await setUp.read(entry, rangeOf(0))).equals(right)).toBe(false);
+  await setUp.clock.advance(HOUR_MS - 1);
+  await setUp.read(entry, rangeOf(0));
+  expect(setUp.asked()).toHaveLength(1);
+  await setUp.clock.advance(1);
+  expect((await setUp.read(entry, rangeOf(0))).equals(right)).toBe(true);
+  expect(setUp.asked()).toHaveLength(2);
+});
+
+test('a damaged block that an earlier run left in the cache is fetched again an hour after it was first read', async () => {
+  setUp.remote.faults = [{ flipAt: 1_000 }];
+  await setUp.read(entry, rangeOf(0));
+  const reader = await setUp.restart();
+  const read = () => collect(reader.read(entry, rangeOf(0), new AbortController().signal));
+  await read();
+  expect(setUp.asked()).toHaveLength(1);
+  await setUp.clock.advance(HOUR_MS);
+  expect((await read()).equals(bytes.subarray(0, BLOCK_BYTES))).toBe(true);
+});
+
+test('a block that comes into the cache after its file was checked has an hour of its own, and no longer', async () => {
+  expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+  await setUp.clock.advance(2 * HOUR_MS);
+  setUp.cache.forget(blockKey(entry, 1));
+  setUp.cache.forget(blockKey(entry, 2));
+  setUp.remote.faults = [{ flipAt: BLOCK_BYTES + 1_000 }];
+  const right = bytes.subarray(BLOCK_BYTES, 2 * BLOCK_BYTES);
+  expect((await setUp.read(entry, rangeOf(1))).equals(right)).toBe(false);
+  await setUp.clock.advance(HOUR_MS);
+  expect((await setUp.read(entry, rangeOf(1))).equals(right)).toBe(true);
+});
+
+test('cached blocks of a file that was checked are read for days without a call', async () => {
+  for (let index = 0; index < BLOCKS; index++) await setUp.read(entry, rangeOf(index));
+  expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+  const { length } = setUp.asked();
+  for (let day = 0; day < 3; day++) {
+    await setUp.clock.advance(24 * HOUR_MS);
+    await setUp.read(entry, rangeOf(1));
+  }
+  expect(setUp.asked()).toHaveLength(length);
+});
+
+test('a file without a content hash is fetched again an hour after it was, also when it is read whole', async () => {
+  const { contentHash: _, ...unhashed } = entry;
+  setUp.remote.faults = [{ flipAt: 1_000 }];
+  expect((await setUp.read(unhashed)).equals(bytes)).toBe(false);
+  await setUp.clock.advance(HOUR_MS);
+  expect((await setUp.read(unhashed)).equals(bytes)).toBe(true);
+});
+
+test('cached blocks that are right are not fetched again by the check', async () => {
+  for (let index = 0; index < BLOCKS; index++) await setUp.read(entry, rangeOf(index));
+  const { length } = setUp.asked();
+  expect((await setUp.read(entry)).equals(bytes)).toBe(true);
+  expect((await setUp.read(entry, rangeOf(1))).equals(bytes.subarray(BLOCK_BYTES, 2 * BLOCK_BYTES))).toBe(
+    true,
+  );
+  expect(setUp.asked()).toHaveLength(length);
+});

@@ -1,0 +1,64 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { FileEntry } from '../../../../src/drive/files.ts';
+import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
+import { pathOf } from '../../../../src/util/path.ts';
+import { pseudoRandomBytes } from '../../../support/bytes.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { type ReaderSetUp, setUpReader } from '../../../support/readers.ts';
+
+/** More blocks than are kept of any other read. */
+const BLOCKS = 20;
+const BYTES = pseudoRandomBytes(BLOCKS * BLOCK_BYTES, 1);
+
+let setUp: ReaderSetUp;
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await setUp.close();
+});
+
+/** A file of which the service sends no more than the disk takes, as one that is far away. */
+async function open(roomBytes: number): Promise<FileEntry> {
+  setUp = await setUpReader({ sizeBytesMax: roomBytes });
+  const { remote, blocksOnDisk } = setUp;
+  remote.pace = async () => {
+    const written = remote.downloadedBytes / BLOCK_BYTES - 1;
+    if (Number.isInteger(written) && written > 0)
+      await eventually(async () => expect(await blocksOnDisk()).toBeGreaterThanOrEqual(written), 1);
+  };
+  return remote.put(pathOf(['film.bin']), BYTES);
+}
+
+function keptBlocks({ contentHash, sizeBytes }: FileEntry): number[] {
+  const content = `${contentHash} ${sizeBytes}`;
+  return [...Array(BLOCKS).keys()].filter((index) =>
+    setUp.cache.has({ content, index, sizeBytes: BLOCK_BYTES }),
+  );
+}
+
+describe('a long file that was read as a whole', () => {
+  test('is kept, and not fetched again', async () => {
+    const entry = await open(4 * BYTES.length);
+    expect((await setUp.read(entry)).equals(BYTES)).toBe(true);
+    expect(keptBlocks(entry)).toEqual([...Array(BLOCKS).keys()]);
+    expect((await setUp.read(entry)).equals(BYTES)).toBe(true);
+    expect(setUp.remote.calls).toHaveLength(1);
+  });
+
+  test('is kept up to where the disk falls behind: the rest is one call', async () => {
+    const entry = await open(4 * BYTES.length);
+    const keep = setUp.cache.keep.bind(setUp.cache);
+    vi.spyOn(setUp.cache, 'keep').mockImplementation(
+      (block, bytes, options) => block.index !== 17 && keep(block, bytes, options),
+    );
+    setUp.remote.pace = async () => {};
+    await setUp.read(entry);
+    expect(Math.max(...keptBlocks(entry))).toBeLessThan(17);
+  });
+
+  test('is not kept when it would take more than a quarter of the room', async () => {
+    const entry = await open(4 * BYTES.length - 1);
+    setUp.remote.pace = async () => {};
+    await setUp.read(entry);
+    expect(keptBlocks(entry)).toEqual([]);
+  });
+});

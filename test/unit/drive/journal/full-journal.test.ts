@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Written } from '../../../../src/drive/files.ts';
+import { faultOf } from '../../../support/fault-of.ts';
+import { bodyOf, MemoryDrive, turn } from '../../../support/memory-drive.ts';
+import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
+
+let drive: MemoryDrive;
+let remote: MemoryRemote;
+
+beforeEach(async () => {
+  drive = await MemoryDrive.open(undefined, { writeBack: true });
+  ({ remote } = drive);
+});
+
+afterEach(() => drive.close());
+
+describe('a journal that is full', () => {
+  beforeEach(async () => {
+    await drive.close();
+    const journalLimits = { filesMax: 3, bytesMax: 100 };
+    drive = await MemoryDrive.open(remote, { writeBack: true, journalLimits });
+  });
+
+  test('what does not fit waits for the service', async () => {
+    const gate = remote.holdNext('upload', 'begin');
+    await drive.put(at('/a'), 'x'.repeat(80));
+    await gate.reached;
+    const large = drive.put(at('/b'), 'y'.repeat(80));
+    await turn(20);
+    expect(await drive.files.stat(at('/b'))).toBeUndefined();
+    gate.release();
+    await large;
+    expect(remote.text(at('/b'))).toBe('y'.repeat(80));
+    await drive.untilLanded();
+  });
+
+  test('it may replace what is pending, under its condition', async () => {
+    const { rev } = await drive.put(at('/a'), 'x');
+    expect(await faultOf(drive.put(at('/a'), 'y'.repeat(200), { if: 'rev', rev: 'other' }))).toBe('changed');
+    await drive.put(at('/a'), 'y'.repeat(200), { if: 'rev', rev });
+    expect(remote.text(at('/a'))).toBe('y'.repeat(200));
+    expect(await faultOf(drive.put(at('/a'), 'z'.repeat(200), { if: 'rev', rev }))).toBe('changed');
+  });
+
+  describe('while a body that does not fit comes slowly', () => {
+    let begun: Promise<void>;
+    let finish: () => void;
+    let large: Promise<Written>;
+    let leave: AbortController;
+
+    beforeEach(async () => {
+      await drive.files.createFolder(at('/f'));
+      let begin = (): void => undefined;
+      begun = new Promise((resolve) => {
+        begin = resolve;
+      });
+      const rest = new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      async function* slow() {
+        yield Buffer.alloc(100, 'x');
+        begin();
+        await rest;
+        yield Buffer.alloc(100, 'x');
+      }
+      leave = new AbortController();
+      const options = { mode: { if: 'any' }, sizeBytes: 200 } as const;
+      large = drive.files.write(at('/f/large'), slow(), options, leave.signal);
+      await begun;
+    });
+
+    test('writes beside it and to the same path are acknowledged, and the last that was whole stays', async () => {
+      await drive.put(at('/f/sibling'), 's');
+      await drive.put(at('/f/large'), 'small');
+      expect(await drive.text(at('/f/large'))).toBe('small');
+      finish();
+      await large;
+      await drive.untilLanded();
+      expect(remote.text(at('/f/large'))).toBe('x'.repeat(200));
+      expect(remote.text(at('/f/sibling'))).toBe('s');
+      expect(remote.paths.filter((path) => path.includes('conflicted copy'))).toEqual([]);
+    });
+
+    test('its folder can be moved, and the write is refused', async () => {
+      await drive.files.move(at('/f'), at('/g'), { overwrite: false });
+      finish();
+      expect(await faultOf(large)).toBe('parent-missing');
+      expect(remote.paths).toEqual(['/g']);
+    });
+
+    test('its client may leave while it waits for its turn, and the path is free', async () => {
+      const gate = remote.holdNext('upload', 'begin');
+      await drive.put(at('/f/large'), 'small');
+      await gate.reached;
+      finish();
+      await turn(20);
+      leave.abort(new Error('left'));
+      await expect(large).rejects.toThrow('left');
+      gate.release();
+      await drive.put(at('/f/large'), 'after');
+      await drive.untilLanded();
+      expect(remote.text(at('/f/large'))).toBe('after');
+    });
+  });
+
+  test('a body of unknown length that turns out too long is refused', async () => {
+    const body = bodyOf('x'.repeat(60), 'y'.repeat(60));
+    expect(await faultOf(drive.files.write(at('/a'), body, { mode: { if: 'any' } }))).toBe('no-space');
+    expect(await drive.files.stat(at('/a'))).toBeUndefined();
+    expect(drive.files.depth().files).toBe(0);
+  });
+});
+
+test('a journal that takes no more sends what is left in it', async () => {
+  for (let count = 0; count < 3; count++) remote.failNext('upload', 'offline');
+  await drive.put(at('/a'), 'left');
+  while (drive.warnings.length === 0) await turn();
+  await drive.end();
+  drive.use({ journalLimits: { filesMax: 0 } });
+  await drive.start();
+  expect(await drive.text(at('/a'))).toBe('left');
+  await drive.clock.during(drive.untilLanded());
+  await drive.put(at('/b'), 'through');
+  expect([remote.text(at('/a')), remote.text(at('/b'))]).toEqual(['left', 'through']);
+});
