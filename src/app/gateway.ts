@@ -21,7 +21,7 @@ import { LINKS_PATH, linkSite, type OpenSite } from '../http/link-site.ts';
 import { type Listener, startListener } from '../http/listener.ts';
 import { createMetrics, type DriveGauges, type Metrics } from '../http/metrics.ts';
 import { urlFromOutside } from '../http/node-server.ts';
-import { hashPassword } from '../http/passwords.ts';
+import { hashPassword, RANDOM_PASSWORD_COST } from '../http/passwords.ts';
 import { type EmbeddedService, startEmbeddedService } from '../service/embedded.ts';
 import type { Journal, Journals } from '../state/journal.ts';
 import { openSqliteJournals } from '../state/sqlite/journal/journals.ts';
@@ -362,9 +362,12 @@ async function loginsOf({ users: configured, dataDirectory }: Config): Promise<L
   let madeUp: MadeUpPassword | undefined;
   const users: User[] = [];
   for (const { name, drive, password, passwordHash } of configured ?? []) {
-    if (!password && !passwordHash) madeUp = await madeUpPassword(dataDirectory);
-    const hash = passwordHash ?? (await hashPassword(password ?? madeUp?.text ?? ''));
-    users.push({ name, drive, passwordHash: hash });
+    if (passwordHash) users.push({ name, drive, passwordHash });
+    else if (password) users.push({ name, drive, passwordHash: await hashPassword(password) });
+    else {
+      madeUp = await madeUpPassword(dataDirectory);
+      users.push({ name, drive, passwordHash: await hashPassword(madeUp.text, RANDOM_PASSWORD_COST) });
+    }
   }
   return { users: configured && users, madeUpPassword: madeUp };
 }

@@ -1,9 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type prometheus from 'prom-client';
 import { isLoopback } from '../config/address.ts';
 import type { Meter } from '../util/meter.ts';
 import { Traffic } from './traffic.ts';
+
+const load = createRequire(import.meta.url);
+// Each class by itself: the whole library brings OpenTelemetry's API along, which takes longer to load than all of ours.
+const Counter: typeof prometheus.Counter = load('prom-client/lib/counter.js');
+const Gauge: typeof prometheus.Gauge = load('prom-client/lib/gauge.js');
+const Histogram: typeof prometheus.Histogram = load('prom-client/lib/histogram.js');
+const Registry: typeof prometheus.Registry = load('prom-client/lib/registry.js');
 
 /** Where Prometheus asks. Beside the drive's files, not among them: a file `/metrics` stays a file. */
 export const METRICS_PATH = '/.davgate/metrics';
@@ -65,7 +73,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const traffic = new Traffic();
   const requests = requestMetrics(registry);
   readAtScrape(registry, options, traffic);
-  let withProcess = false;
+  let hasProcessMetrics = false;
   return {
     meter: createMeter(registry),
     answered(request, status, ms) {
@@ -76,12 +84,18 @@ export function createMetrics(options: MetricsOptions): Metrics {
     },
     connected: (socket) => traffic.add(socket),
     text() {
-      // What they watch with, a timer and an observer, lives as long as the process: only where somebody asks.
-      if (!withProcess) collectDefaultMetrics({ register: registry });
-      withProcess = true;
+      // Its timer and its observer live as long as the process, so they start with the first scrape.
+      if (!hasProcessMetrics) collectProcessMetrics(registry);
+      hasProcessMetrics = true;
       return registry.metrics();
     },
   };
+}
+
+/** Adds Node's own metrics: CPU, memory, event loop and collector. */
+function collectProcessMetrics(registry: prometheus.Registry): void {
+  const collect: typeof prometheus.collectDefaultMetrics = load('prom-client/lib/defaultMetrics.js');
+  collect({ register: registry });
 }
 
 const TRACES_OF_A_PROXY = [
@@ -108,7 +122,7 @@ export async function answerMetrics(response: ServerResponse, metrics: Metrics):
   response.end(body);
 }
 
-function requestMetrics(registry: Registry) {
+function requestMetrics(registry: prometheus.Registry) {
   const registers = [registry];
   return {
     total: new Counter({
@@ -128,7 +142,7 @@ function requestMetrics(registry: Registry) {
 }
 
 /** What the rooms below count. */
-function createMeter(registry: Registry): Meter {
+function createMeter(registry: prometheus.Registry): Meter {
   const registers = [registry];
   const calls = new Counter({
     name: 'davgate_api_calls_total',
@@ -173,7 +187,7 @@ function createMeter(registry: Registry): Meter {
   };
 }
 
-function cacheMetrics(registry: Registry): Pick<Meter, 'lookedUp' | 'blockRead' | 'blockKept'> {
+function cacheMetrics(registry: prometheus.Registry): Pick<Meter, 'lookedUp' | 'blockRead' | 'blockKept'> {
   const counter = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
     new Counter({ name, help, labelNames, registers: [registry] });
   const lookups = counter(
@@ -216,7 +230,7 @@ interface Reading {
 }
 
 function readAtScrape(
-  registry: Registry,
+  registry: prometheus.Registry,
   { drives, blockCacheBytes }: MetricsOptions,
   traffic: Traffic,
 ): void {
@@ -293,7 +307,7 @@ function readAtScrape(
   for (const scraped of all) registry.registerMetric(metricOf(scraped));
 }
 
-function metricOf({ readings, labelNames, ...about }: Scraped): Counter | Gauge {
+function metricOf({ readings, labelNames, ...about }: Scraped): prometheus.Counter | prometheus.Gauge {
   const Kind = about.name.endsWith('_total') ? Counter : Gauge;
   return new Kind({
     ...about,

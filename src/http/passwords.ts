@@ -10,6 +10,9 @@ export interface PasswordCost {
 /** One of the equally strong settings of OWASP's password storage cheat sheet: the one with 16 MiB of memory. */
 const COST: PasswordCost = { n: 2 ** 14, r: 8, p: 5 };
 
+/** For a password of 120 random bits, which nobody can guess from its hash, however fast that is computed. */
+export const RANDOM_PASSWORD_COST: PasswordCost = { n: 2, r: 1, p: 1 };
+
 /** A hash in a configuration may ask for this much memory and no more. */
 const MEMORY_BYTES_MAX = 256 * 1024 * 1024;
 

@@ -13,7 +13,14 @@ interface Highlighter {
   ): { readonly value: string };
 }
 
-const highlighter: Highlighter = createRequire(import.meta.url)('highlight.js/lib/common');
+const load = createRequire(import.meta.url);
+
+/** Looked for when davgate starts, so that a missing library is told then, and loaded for the first text: it takes 10 MB. */
+const HIGHLIGHTER_FILE = load.resolve('highlight.js/lib/common');
+
+function highlighter(): Highlighter {
+  return load(HIGHLIGHTER_FILE);
+}
 
 /** Names without an ending that say what is written in them. */
 const LANGUAGE_OF_NAME: Readonly<Record<string, string>> = {
@@ -30,7 +37,7 @@ export function languageOf(name: string): string | undefined {
   if (Object.hasOwn(LANGUAGE_OF_NAME, lower)) return LANGUAGE_OF_NAME[lower];
   const ending = lower.includes('.') ? lower.slice(lower.lastIndexOf('.') + 1) : '';
   const isPlain = ending === '' || ending === 'txt' || ending === 'text';
-  return !isPlain && highlighter.getLanguage(ending) ? ending : undefined;
+  return !isPlain && highlighter().getLanguage(ending) ? ending : undefined;
 }
 
 /** Code in numbered lines, coloured unless that takes longer than `limitMs`. */
@@ -47,7 +54,7 @@ const HIGHLIGHT_MAX_MS = 2_000;
 /** Markup for the text, which the highlighter escapes; `undefined` where it would take longer than `limitMs`. */
 export function highlighted(text: string, language: string, limitMs = HIGHLIGHT_MAX_MS): Html | undefined {
   if (text.split('\n').some((line) => line.length > LINE_MAX_CHARACTERS)) return undefined;
-  const result = withinTime(() => highlighter.highlight(text, { language, ignoreIllegals: true }), limitMs);
+  const result = withinTime(() => highlighter().highlight(text, { language, ignoreIllegals: true }), limitMs);
   return result && { markup: result.value };
 }
 

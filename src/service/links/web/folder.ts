@@ -20,14 +20,16 @@ export interface FolderItem {
 export function folderItems(items: readonly FolderItem[], view: FolderView): Html {
   if (items.length === 0) return html`<div class="sheet"><p class="empty">This folder is empty.</p></div>`;
   return html`<div class="sheet"><ul class="items ${view}">
-${[...items].sort(inOrder).map(item)}</ul></div>`;
+${[...items].sort(folderOrder()).map(item)}</ul></div>`;
 }
 
-const names = new Intl.Collator('en', { numeric: true });
-
-function inOrder(one: FolderItem, other: FolderItem): number {
-  if (one.kind !== other.kind) return one.kind === 'folder' ? -1 : 1;
-  return names.compare(one.name, other.name);
+/** Its collator is made for each listing: at the start of davgate the first one takes 20 ms, to load its rules. */
+function folderOrder(): (one: FolderItem, other: FolderItem) => number {
+  const names = new Intl.Collator('en', { numeric: true });
+  return (one, other) => {
+    if (one.kind !== other.kind) return one.kind === 'folder' ? -1 : 1;
+    return names.compare(one.name, other.name);
+  };
 }
 
 function item({ kind, name, url, sizeBytes, modifiedMs, thumbnailUrl }: FolderItem): Html {
