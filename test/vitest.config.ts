@@ -22,7 +22,12 @@ export default defineConfig({
         test: {
           name: 'integration',
           globalSetup: ['test/support/build.ts'],
-          include: ['test/service/**/*.test.ts', 'test/gateway/**/*.test.ts', 'test/faults/**/*.test.ts'],
+          include: [
+            'test/service/**/*.test.ts',
+            'test/gateway/**/*.test.ts',
+            'test/faults/**/*.test.ts',
+            'test/docs/**/*.test.ts',
+          ],
         },
       },
       {

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { FaultSettingError, parseFaults, SWITCHES } from '../../src/service/faults/switches.ts';
+import { FaultSettingError, parseFaults } from '../../src/service/faults/switches.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { addApp, addPerson, tokenByConsent } from '../support/consent.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -374,11 +373,5 @@ describe('settings', () => {
     service.service.setFaults({ 'error-metadata-share': 1 });
     expect(() => service.service.setFaults({ 'cut-share': 7 })).toThrow(FaultSettingError);
     expect((await metadataOf('/file')).status).toBeGreaterThanOrEqual(500);
-  });
-
-  test('the README tells of each', () => {
-    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-    for (const [name, { help }] of Object.entries(SWITCHES))
-      expect(readme).toContain(`| \`${name}\` | ${help} |`);
   });
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const README = new URL('../../src/service/README.md', import.meta.url);
+const PAGE = new URL('../../docs/service/api.md', import.meta.url);
 
 const CALLERS: Record<Route['auth'], string> = {
   user: 'a user',
@@ -27,8 +27,8 @@ function rowOf({ name, style, auth, scope }: Route): string {
   return `| \`${name}\` | ${style} | ${CALLERS[auth]} | ${scope === undefined ? '' : `\`${scope}\``} |`;
 }
 
-test('the table in src/service/README.md is the one that the service works by', () => {
-  const rows = readFileSync(README, 'utf8')
+test('the table in docs/service/api.md has every function with its style, caller and scope', () => {
+  const rows = readFileSync(PAGE, 'utf8')
     .split('\n')
     .filter((line) => /^\| `[a-z_]+\//.test(line));
   const routes = Array.from(ROUTES.values()).sort((one, other) => (one.name < other.name ? -1 : 1));

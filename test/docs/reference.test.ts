@@ -1,0 +1,111 @@
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { OPTIONS } from '../../src/config/settings.ts';
+import { createMetrics } from '../../src/http/metrics.ts';
+import { SWITCHES } from '../../src/service/faults/switches.ts';
+import { PROJECT_ROOT } from '../support/build.ts';
+
+/** The pages are written by `npm run docs`, which runs this file with `--update`. */
+const page = (name: string) => `../../docs/${name}.md`;
+
+// A bar would end the cell.
+const cell = (text: string) => text.replaceAll('|', '\\|');
+const code = (text: string) => (text === '' ? '' : `\`${cell(text)}\``);
+const row = (...cells: string[]) => `| ${cells.join(' | ')} |`;
+
+const COMMANDS = [
+  [],
+  ['login'],
+  ['doctor'],
+  ['locks'],
+  ['journal'],
+  ['hash-password'],
+  ['service'],
+  ['service', 'check'],
+  ['service', 'account'],
+  ['service', 'app'],
+  ['service', 'token'],
+];
+
+test('docs/reference/cli.md has the help of every command as the built program prints it', async () => {
+  const sections = COMMANDS.map((words) => {
+    const program = `${PROJECT_ROOT}/dist/cli/main.js`;
+    const help = execFileSync(process.execPath, [program, ...words, '--help'], { encoding: 'utf8' });
+    return `## ${['davgate', ...words].join(' ')}\n\n\`\`\`\n${help.trim()}\n\`\`\``;
+  });
+  const text = `# Command line
+
+What each command prints with \`--help\`. Exit codes: 0 success, 1 failure, 2 settings or arguments that cannot be used. The
+settings of \`davgate serve\` are explained in [settings](config.md).
+
+${sections.join('\n\n')}
+`;
+  await expect(text).toMatchFileSnapshot(page('reference/cli'));
+});
+
+test('docs/reference/config.md lists every setting with its flag, variable and key', async () => {
+  const rows = OPTIONS.map((option) => {
+    const value = 'value' in option ? ` ${option.value}` : '';
+    const flag = 'flag' in option ? '' : `--${option.name}${value}`;
+    return row(code(option.name), code(flag), code(option.variable), cell(option.help));
+  });
+  const text = `# Settings
+
+A flag takes precedence over its variable, a variable over the configuration file (\`--config\`, JSON with the names below as
+keys). An invalid or empty value ends davgate with exit code 2 and one line that names the setting and how to fix it. A setting
+without a flag is a secret: command lines are public.
+
+${row('name', 'flag', 'variable', 'meaning')}
+| --- | --- | --- | --- |
+${rows.join('\n')}
+
+A configuration file may also have \`drives\` and \`users\`: [users and drives](../users-and-drives.md).
+`;
+  await expect(text).toMatchFileSnapshot(page('reference/config'));
+});
+
+test('docs/reference/metrics.md lists every metric of davgate', async () => {
+  const metrics = createMetrics({ familyOf: () => '', drives: () => [], blockCacheBytes: () => 0 });
+  const lines = (await metrics.text()).split('\n');
+  const types = new Map(
+    lines.flatMap((line) => {
+      const [, name = '', type = ''] = /^# TYPE (\S+) (\S+)/.exec(line) ?? [];
+      return name ? [[name, type] as const] : [];
+    }),
+  );
+  const rows = lines.flatMap((line) => {
+    const [, name = '', help = ''] = /^# HELP (davgate_\S+) (.*)/.exec(line) ?? [];
+    return name ? [row(code(name), types.get(name) ?? '', cell(help))] : [];
+  });
+  const text = `# Metrics
+
+\`GET /.davgate/metrics\` answers in the text format of Prometheus ([who may read it](../monitoring.md#metrics)).
+
+${row('metric', 'type', 'meaning')}
+| --- | --- | --- |
+${rows.sort().join('\n')}
+
+\`process_*\` and \`nodejs_*\` tell memory, processor time and the event loop's delay.
+`;
+  await expect(text).toMatchFileSnapshot(page('reference/metrics'));
+});
+
+test('docs/service/faults.md lists every fault', async () => {
+  const rows = Object.entries(SWITCHES).map(([name, { help }]) => row(code(name), cell(help)));
+  const text = `# Faults
+
+Test your own client of the storage API against failures:
+
+\`\`\`sh
+davgate service --fault error-write-share=0.05 --fault latency-read-ms=50
+\`\`\`
+
+Each fault is a number, and 0 (off) by default. Shares go from 0 to 1. A call that downloads is a read, a call that changes
+something is a write, every other call is metadata.
+
+${row('fault', 'effect')}
+| --- | --- |
+${rows.join('\n')}
+`;
+  await expect(text).toMatchFileSnapshot(page('service/faults'));
+});
