@@ -8,7 +8,8 @@ import {
   laterOf,
   remainingMs,
 } from '../util/clock.ts';
-import { linkedSignal } from '../util/linked-signal.ts';
+import { onAbort } from '../util/on-abort.ts';
+import { Alarm } from '../util/wait.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure } from './failure.ts';
 import { type CommitFlight, SideBySide } from './write/commit-concurrency.ts';
@@ -94,11 +95,12 @@ export class CallQueue {
   #nextShrink: Instant = LONG_AGO;
   #lastSuccess: Instant = LONG_AGO;
   #paused = false;
-  #woken = new AbortController();
+  readonly #pauseOver: Alarm;
 
   readonly #sideBySide: SideBySide;
 
   constructor(private readonly world: QueueWorld) {
+    this.#pauseOver = new Alarm(world.clock);
     this.#sideBySide = new SideBySide(world.clock);
   }
 
@@ -116,8 +118,7 @@ export class CallQueue {
     if (this.#isTrialDue) return this.#tryOut(job);
     this.#refuseLongPause();
     const waiting = new AbortController();
-    const stop = () => waiting.abort(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
+    const removeListener = onAbort(signal, (reason) => waiting.abort(reason));
     this.#waiting.set(waiting, this.world.clock.instant());
     const depth = this.#depths[lane];
     let place: keyof LaneDepth = 'waiting';
@@ -134,7 +135,7 @@ export class CallQueue {
     } finally {
       depth[place] -= 1;
       this.#waiting.delete(waiting);
-      signal.removeEventListener('abort', stop);
+      removeListener();
     }
   }
 
@@ -236,20 +237,14 @@ export class CallQueue {
 
   #endPause(): void {
     this.#pausedUntil = LONG_AGO;
-    this.#woken.abort();
+    this.#pauseOver.ring();
   }
 
   async #resume(): Promise<void> {
-    const { clock, signal } = this.world;
-    this.#woken = new AbortController();
-    const woken = linkedSignal(signal, this.#woken.signal);
-    try {
-      for (let leftMs = this.#leftMs(); leftMs > 0; leftMs = this.#leftMs())
-        await clock.sleep(leftMs, woken.signal);
-    } catch {
-      // The pause was ended early, or the client is closed: calls that start now fail by themselves.
-    }
-    woken.release();
+    const { signal } = this.world;
+    // Calls that start after the client was closed fail by themselves.
+    for (let leftMs = this.#leftMs(); leftMs > 0 && !signal.aborted; leftMs = this.#leftMs())
+      await this.#pauseOver.sleep(leftMs, signal);
     this.#nextTrial = undefined;
     this.#paused = false;
     this.#metadata.queue.start();

@@ -11,6 +11,7 @@ import type { State } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import { type Log, silentLog } from '../util/log.ts';
 import { ROOT } from '../util/path.ts';
+import { waitAtMost } from '../util/wait.ts';
 
 /** How long a start waits for each answer of the service, in ms: one that is away must not keep davgate from starting. */
 const ASK_MS = 3_000;
@@ -170,12 +171,8 @@ async function answerOf<T>(
 ): Promise<T | undefined> {
   const remote = createRemote({ ...service, clock, log: silentLog, deadlineMs: ASK_MS });
   const over = new AbortController();
-  const late = clock.sleep(ASK_MS, over.signal).then(
-    () => undefined,
-    () => undefined,
-  );
   try {
-    return await Promise.race([call(remote, over.signal), late]);
+    return await waitAtMost(clock, ASK_MS, call(remote, over.signal), () => undefined);
   } finally {
     over.abort();
     await remote.close();

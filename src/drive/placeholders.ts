@@ -4,6 +4,7 @@ import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../u
 import { smallest } from '../util/extremes.ts';
 import type { Log } from '../util/log.ts';
 import { keyOf, nameOf, type Path, ROOT, relocate } from '../util/path.ts';
+import { Alarm, retryPauseMs } from '../util/wait.ts';
 import type { FileEntry } from './files.ts';
 
 export interface HeldFilesParts {
@@ -15,7 +16,7 @@ export interface HeldFilesParts {
 }
 
 /** After a commit that failed, until the next try; doubled each time. */
-const RETRY_MS = { first: 5_000, max: 600_000 };
+const RETRY_PAUSES = { firstMs: 5_000, maxMs: 600_000 };
 
 /** The longest wait that is believed of another gateway's hold: its clock and ours may differ. */
 const FOREIGN_HOLD_MS_MAX = 3_600_000;
@@ -39,10 +40,12 @@ export class HeldFiles {
   readonly #taken = new Map<string, number>();
   readonly #commits = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
-  #alarm = new AbortController();
+  readonly #alarm: Alarm;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(private readonly parts: HeldFilesParts) {}
+  constructor(private readonly parts: HeldFilesParts) {
+    this.#alarm = new Alarm(parts.clock);
+  }
 
   get count(): number {
     return this.#due.size;
@@ -71,7 +74,7 @@ export class HeldFiles {
     const until = instantIn(clock, holdMs);
     await store.put({ ...hold, untilMs: clock.now() + holdMs });
     this.#due.set(keyOf(hold.path), { path: hold.path, until });
-    this.#alarm.abort();
+    this.#alarm.ring();
     return heldEntry(hold);
   }
 
@@ -105,7 +108,7 @@ export class HeldFiles {
       return await work();
     } finally {
       for (const key of keys) this.#release(key);
-      this.#alarm.abort();
+      this.#alarm.ring();
     }
   }
 
@@ -133,7 +136,6 @@ export class HeldFiles {
   /** Commits all that is held; what cannot be committed now is when davgate starts again. */
   async close(): Promise<void> {
     this.#stop.abort();
-    this.#alarm.abort();
     await this.#running;
     await Promise.allSettled([...this.#due.values()].map(({ path }) => this.settle(path)));
   }
@@ -155,8 +157,11 @@ export class HeldFiles {
     } catch (error) {
       this.parts.log.warn('an empty file that was held back is not committed yet', { reason: String(error) });
       const failures = (due?.failures ?? 0) + 1;
-      const waitMs = Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (failures - 1));
-      this.#due.set(key, { path, until: instantIn(this.parts.clock, waitMs), failures });
+      this.#due.set(key, {
+        path,
+        until: instantIn(this.parts.clock, retryPauseMs(RETRY_PAUSES, failures)),
+        failures,
+      });
       throw error;
     }
   }
@@ -164,7 +169,6 @@ export class HeldFiles {
   async #run(stop: AbortSignal): Promise<void> {
     const { clock } = this.parts;
     while (!stop.aborted) {
-      this.#alarm = new AbortController();
       const waiting = [...this.#due].filter(([key]) => !this.#taken.has(key)).map(([, due]) => due);
       const due = waiting.filter(({ until }) => until <= clock.instant());
       if (due.length > 0) {
@@ -172,14 +176,8 @@ export class HeldFiles {
         continue;
       }
       const leftMs = smallest(waiting.map(({ until }) => remainingMs(clock, until)));
-      await this.#sleep(leftMs, this.#alarm.signal);
+      await this.#alarm.sleep(leftMs, stop);
     }
-  }
-
-  /** Infinity: until the alarm. */
-  async #sleep(ms: number, alarm: AbortSignal): Promise<void> {
-    if (ms !== Number.POSITIVE_INFINITY) return this.parts.clock.sleep(ms, alarm).catch(() => {});
-    await new Promise<void>((resolve) => alarm.addEventListener('abort', () => resolve(), { once: true }));
   }
 }
 

@@ -2,6 +2,7 @@ import type { Remote } from '../api/remote.ts';
 import type { DriveState } from '../state/state.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import { Alarm } from '../util/wait.ts';
 
 export interface StateCollectorParts {
   readonly remote: Pick<Remote, 'locate'>;
@@ -37,10 +38,12 @@ export class StateCollector {
   #swept: string[] = [];
   #quick = 0;
   readonly #stop = new AbortController();
-  #alarm = new AbortController();
+  readonly #alarm: Alarm;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(private readonly parts: StateCollectorParts) {}
+  constructor(private readonly parts: StateCollectorParts) {
+    this.#alarm = new Alarm(parts.clock);
+  }
 
   start(): void {
     this.#running = this.#run(this.#stop.signal);
@@ -48,7 +51,6 @@ export class StateCollector {
 
   async close(): Promise<void> {
     this.#stop.abort();
-    this.#alarm.abort();
     await this.#running;
   }
 
@@ -58,7 +60,7 @@ export class StateCollector {
     const asked = ids.filter(isServiceId);
     const kept = [...(await properties.of(asked)).keys(), ...(await times.of(asked)).keys()];
     for (const id of kept) if (this.#suspects.size < SUSPECTS_MAX) this.#suspects.add(id);
-    if (kept.length > 0) this.#alarm.abort();
+    if (kept.length > 0) this.#alarm.ring();
   }
 
   /** Files have gone whose ids are not known. */
@@ -68,7 +70,7 @@ export class StateCollector {
     // What waits already is asked for first: else many doubts would keep some from ever having their turn.
     this.#swept = [...kept.filter((id) => !waiting.has(id)), ...this.#swept];
     this.#quick = QUICK_MAX;
-    this.#alarm.abort();
+    this.#alarm.ring();
   }
 
   async #run(stop: AbortSignal): Promise<void> {
@@ -116,9 +118,8 @@ export class StateCollector {
   }
 
   /** Ends early when there is something to do. */
-  async #sleep(ms: number): Promise<void> {
-    this.#alarm = new AbortController();
-    if (!this.#stop.signal.aborted) await this.parts.clock.sleep(ms, this.#alarm.signal).catch(() => {});
+  #sleep(ms: number): Promise<void> {
+    return this.#alarm.sleep(ms, this.#stop.signal);
   }
 }
 

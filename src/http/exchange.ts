@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, Instant } from '../util/clock.ts';
+import { onAbort } from '../util/on-abort.ts';
 import { type Answer, type Content, isContent } from './answer.ts';
 import { pathOfTarget, queryOfTarget } from './target.ts';
 import { isBodySmall, swallow } from './unread-body.ts';
@@ -169,13 +170,11 @@ export class Exchange {
   /** Resolves when the system has taken `bytes`, or nobody is there to take them: they may change then. */
   #written(bytes: Uint8Array): Promise<void> {
     return new Promise((resolve) => {
-      const go = () => {
-        this.signal.removeEventListener('abort', go);
+      const removeListener = onAbort(this.signal, () => resolve());
+      this.response.write(bytes, () => {
+        removeListener();
         resolve();
-      };
-      this.signal.addEventListener('abort', go, { once: true });
-      this.response.write(bytes, go);
-      if (this.signal.aborted) go();
+      });
     });
   }
 

@@ -2,6 +2,7 @@ import { type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
+import { Alarm } from '../util/wait.ts';
 import type { Connections } from './connections.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -134,8 +135,8 @@ async function answer(
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`);
   socket.resume();
-  const done = new AbortController();
-  for (const event of ['end', 'close', 'error']) socket.once(event, () => done.abort());
-  await clock.sleep(LINGER_MS, done.signal).catch(() => undefined);
+  const done = new Alarm(clock);
+  for (const event of ['end', 'close', 'error']) socket.once(event, () => done.ring());
+  await done.sleep(LINGER_MS);
   socket.destroy();
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../util/clock.ts';
+import { Alarm } from '../util/wait.ts';
 
 /** A body that nobody wants is read to its end up to this size, so that the connection can be used again. */
 export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
@@ -21,8 +22,8 @@ export function isBodySmall({ headers }: IncomingMessage): boolean {
 export async function swallow(request: IncomingMessage, clock: Clock): Promise<void> {
   if (request.destroyed || request.readableEnded) return;
   if (request.complete && request.readableLength === 0) return;
-  const done = new AbortController();
-  const stop = () => done.abort();
+  const done = new Alarm(clock);
+  const stop = () => done.ring();
   let sizeBytes = 0;
   request.on('data', (chunk: Buffer) => {
     sizeBytes += chunk.length;
@@ -30,5 +31,5 @@ export async function swallow(request: IncomingMessage, clock: Clock): Promise<v
   });
   for (const event of ['end', 'close', 'error']) request.once(event, stop);
   request.resume();
-  await clock.sleep(LINGER_MS, done.signal).catch(() => undefined);
+  await done.sleep(LINGER_MS);
 }

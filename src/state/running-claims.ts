@@ -1,11 +1,12 @@
 import { isWithin, keyOf, type Path } from '../util/path.ts';
+import { Condition } from '../util/wait.ts';
 import type { Claim, RunningClaim } from './locks.ts';
 
 /** The claims of the requests that run in this process, by their id. */
 export class RunningClaims {
   readonly #claims = new Map<string, readonly Claim[]>();
-  /** Those who wait for the end of a request's claims. */
-  readonly #watchers = new Map<string, Set<() => void>>();
+  /** By id, the end of claims that somebody waits for. */
+  readonly #ends = new Map<string, Condition>();
 
   add(id: string, claims: readonly Claim[]): void {
     this.#claims.set(id, claims);
@@ -13,9 +14,8 @@ export class RunningClaims {
 
   end(id: string): void {
     this.#claims.delete(id);
-    const watchers = this.#watchers.get(id) ?? [];
-    this.#watchers.delete(id);
-    for (const wake of watchers) wake();
+    this.#ends.get(id)?.notify();
+    this.#ends.delete(id);
   }
 
   get size(): number {
@@ -44,23 +44,12 @@ export class RunningClaims {
   }
 
   /** Resolves when there are no claims of this id; rejects with the signal's reason when that is aborted first. */
-  ended(id: string, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      if (!this.#claims.has(id)) return resolve();
-      const watchers = this.#watchers.get(id) ?? new Set();
-      this.#watchers.set(id, watchers);
-      const wake = () => {
-        signal.removeEventListener('abort', stop);
-        resolve();
-      };
-      const stop = () => {
-        watchers.delete(wake);
-        reject(signal.reason);
-      };
-      watchers.add(wake);
-      signal.addEventListener('abort', stop, { once: true });
-    });
+  async ended(id: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (!this.#claims.has(id)) return;
+    const end = this.#ends.get(id) ?? new Condition();
+    this.#ends.set(id, end);
+    await end.wait(signal);
   }
 }
 

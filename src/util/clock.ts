@@ -1,3 +1,5 @@
+import { onAbort } from './on-abort.ts';
+
 declare const instant: unique symbol;
 
 /**
@@ -37,15 +39,14 @@ export const systemClock: Clock = {
 function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    const stop = () => {
-      clearTimeout(timeout);
-      reject(signal?.reason);
-    };
     const timeout = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
+      removeListener();
       resolve();
     }, ms);
-    signal?.addEventListener('abort', stop, { once: true });
+    const removeListener = onAbort(signal, (reason) => {
+      clearTimeout(timeout);
+      reject(reason);
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
+import { onAbort } from './on-abort.ts';
 
 /**
  * How long an orderly end may take, in ms: `work` for what is under way, and `all` with the closing of files after it.
@@ -32,15 +33,13 @@ export async function withinGrace(
 
 /** Waits for `work`, but not longer than until `over`. Whether it came to its end; rejects as `work` does. */
 export async function endsBefore(over: AbortSignal, work: Promise<unknown>): Promise<boolean> {
-  let stop = (): void => undefined;
+  let removeListener = (): void => {};
   const isOver = new Promise<false>((resolve) => {
-    stop = () => resolve(false);
-    if (over.aborted) stop();
-    over.addEventListener('abort', stop, { once: true });
+    removeListener = onAbort(over, () => resolve(false));
   });
   try {
     return await Promise.race([work.then(() => true), isOver]);
   } finally {
-    over.removeEventListener('abort', stop);
+    removeListener();
   }
 }

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { onAbort } from './on-abort.ts';
 
 export interface LinkedSignal {
   readonly signal: AbortSignal;
@@ -21,12 +22,11 @@ export function linkedSignal(...sources: readonly AbortSignal[]): LinkedSignal {
     if (linked.signal.aborted) break;
     // Many pieces of work may hang on one signal: that is no leak, as each lets go when it ends.
     setMaxListeners(0, source);
-    const stop = () => {
-      linked.abort(source.reason);
+    const unlink = onAbort(source, (reason) => {
+      linked.abort(reason);
       release();
-    };
-    source.addEventListener('abort', stop, { once: true });
-    links.push(() => source.removeEventListener('abort', stop));
+    });
+    links.push(unlink);
   }
   if (linked.signal.aborted) release();
   return { signal: linked.signal, release };

@@ -1,3 +1,5 @@
+import { onAbort } from './on-abort.ts';
+
 interface Flight<Value> {
   readonly outcome: Promise<Value>;
   readonly controller: AbortController;
@@ -17,14 +19,12 @@ export class SingleFlight<Key, Value> {
     const flight = this.#flights.get(key) ?? this.#start(key, work);
     flight.callers++;
     return new Promise((resolve, reject) => {
-      const leave = () => {
+      const removeListener = onAbort(signal, (reason) => {
         flight.callers--;
-        if (flight.callers === 0) this.#abandon(key, flight, signal?.reason);
-        reject(signal?.reason);
-      };
-      const stay = () => signal?.removeEventListener('abort', leave);
-      signal?.addEventListener('abort', leave, { once: true });
-      flight.outcome.then(resolve, reject).finally(stay);
+        if (flight.callers === 0) this.#abandon(key, flight, reason);
+        reject(reason);
+      });
+      flight.outcome.then(resolve, reject).finally(removeListener);
     });
   }
 

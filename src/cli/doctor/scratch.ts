@@ -3,6 +3,7 @@ import { ApiError } from '../../api/errors.ts';
 import type { FileEntry, Remote } from '../../api/remote.ts';
 import type { DeletePolicy } from '../../config/drive-config.ts';
 import { type Clock, elapsedMs } from '../../util/clock.ts';
+import { linkedSignal } from '../../util/linked-signal.ts';
 import { join, type Path, pathOf } from '../../util/path.ts';
 import { attempt, type Report } from './report.ts';
 
@@ -60,16 +61,14 @@ async function checkFeed({ remote, report, clock, signal }: ScratchNeeds, folder
   const told = await attempt(report, about, { scope: 'files.metadata.read' }, async () => {
     const cursor = await remote.latestCursor(signal);
     const over = new AbortController();
-    const stop = () => over.abort(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
+    const listening = linkedSignal(signal, over.signal);
     try {
-      const change = remote.awaitChange(cursor, FEED_WAIT_MS, over.signal);
+      const change = remote.awaitChange(cursor, FEED_WAIT_MS, listening.signal);
       change.catch(() => undefined);
       await remote.createFolder(join(folder, 'change'), signal);
       const made = clock.instant();
       return (await change) ? Math.round(elapsedMs(clock, made)) : undefined;
     } finally {
-      signal.removeEventListener('abort', stop);
       over.abort(new Error('the check is over'));
     }
   });

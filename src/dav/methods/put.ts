@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Entry, FileEntry, WriteMode, Written } from '../../drive/files.ts';
 import { endedBy } from '../../util/ended-by.ts';
+import { onAbort } from '../../util/on-abort.ts';
 import { notAllowed } from '../allow.ts';
 import { answerEmpty } from '../answers/answer.ts';
 import { entityTagOf } from '../conditions/conditions.ts';
@@ -24,7 +25,7 @@ const EMPTY_HOLD_MS = 60_000;
 export async function put(context: Context): Promise<void> {
   const { principal, path, failedPuts, signal } = context;
   const note = () => failedPuts.note(principal, path);
-  signal.addEventListener('abort', note, { once: true });
+  onAbort(signal, note);
   try {
     await store(context);
     if (!signal.aborted) failedPuts.forget(principal, path);
@@ -96,11 +97,9 @@ async function write(
 /** A client that has gone before its body was whole ends the write; one that has sent all gets it stored. */
 function bodySignal({ request, signal }: Context): AbortSignal {
   const controller = new AbortController();
-  const stop = () => {
-    if (!request.complete) controller.abort(signal.reason);
-  };
-  if (signal.aborted) stop();
-  else signal.addEventListener('abort', stop, { once: true });
+  onAbort(signal, (reason) => {
+    if (!request.complete) controller.abort(reason);
+  });
   return controller.signal;
 }
 

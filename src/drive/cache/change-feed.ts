@@ -1,7 +1,7 @@
 import type { Change, Remote } from '../../api/remote.ts';
 import { ageMs, type Clock, elapsedMs, type Instant, type Moment, momentNow } from '../../util/clock.ts';
-import { linkedSignal } from '../../util/linked-signal.ts';
 import type { Log } from '../../util/log.ts';
+import { Alarm, retryPauseMs } from '../../util/wait.ts';
 import { isApiFailure } from '../errors.ts';
 
 /** Who is told what changed. */
@@ -46,7 +46,7 @@ const PAGES_MAX = 10_000;
 /** Pages in a row without a single change that are not the last. */
 const EMPTY_PAGES_MAX = 100;
 
-const RETRY_MS = { first: 1_000, max: 60_000 };
+const RETRY_PAUSES = { firstMs: 1_000, maxMs: 60_000 };
 
 /** The service's feed of changes: what keeps all that is remembered true, whoever changes it. */
 export class ChangeFeed {
@@ -182,15 +182,9 @@ export class ChangeFeed {
   /** Until the next try: at once when another call shows that the service answers again. */
   async #rest(signal: AbortSignal): Promise<void> {
     const { remote, clock } = this.parts;
-    const back = new AbortController();
-    const stopListening = remote.availability.onBack(() => back.abort());
-    const over = linkedSignal(signal, back.signal);
-    await clock.sleep(this.#retryMs(), over.signal).catch(() => {});
-    over.release();
+    const alarm = new Alarm(clock);
+    const stopListening = remote.availability.onBack(() => alarm.ring());
+    await alarm.sleep(retryPauseMs(RETRY_PAUSES, this.#failures), signal);
     stopListening();
-  }
-
-  #retryMs(): number {
-    return Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (this.#failures - 1));
   }
 }

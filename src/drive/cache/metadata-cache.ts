@@ -3,6 +3,7 @@ import type { Change, Entry } from '../../api/remote.ts';
 import type { Instant } from '../../util/clock.ts';
 import type { Meter } from '../../util/meter.ts';
 import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import { waitAtMost } from '../../util/wait.ts';
 import { FileError } from '../errors.ts';
 import type { Listing } from '../files.ts';
 import type { CachedFolder, Known } from './folder-cache.ts';
@@ -115,12 +116,10 @@ export class Metadata {
   async refresh(path: Path): Promise<void> {
     const { outage, clock } = this.#parts;
     if (path === ROOT || outage.isOn) return;
-    const over = new AbortController();
     const asked = this.#inquiries.entry(path, undefined).catch((error) => {
       if (!isOutage(error)) throw error;
     });
-    await Promise.race([asked, clock.sleep(REFRESH_MS_MAX, over.signal).catch(() => {})]);
-    over.abort();
+    await waitAtMost(clock, REFRESH_MS_MAX, asked, () => undefined);
   }
 
   /** Whether a listing of `path` would cost a question. */

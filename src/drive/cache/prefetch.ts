@@ -1,7 +1,7 @@
 import type { Change, Entry, FolderEntry, Page } from '../../api/remote.ts';
 import { elapsedMs, type Instant, instantIn, type Moment, momentNow, msBetween } from '../../util/clock.ts';
-import { linkedSignal } from '../../util/linked-signal.ts';
 import { keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
+import { Alarm } from '../../util/wait.ts';
 import { isApiFailure } from '../errors.ts';
 import { CachedFolder } from './folder-cache.ts';
 import { type Fetch, takeChanges } from './in-flight.ts';
@@ -119,11 +119,9 @@ export class Subtrees {
     if (!this.#ahead || !this.isComing(folder.path)) return false;
     const leftMs = AHEAD_MS - elapsedMs(clock, this.#ahead.since);
     if (leftMs <= 0) return false;
-    const over = new AbortController();
-    const stop = linkedSignal(over.signal, ...(signal ? [signal] : []));
-    await Promise.race([this.#ahead.done, clock.sleep(leftMs, stop.signal).catch(() => {})]);
-    over.abort();
-    stop.release();
+    const alarm = new Alarm(clock);
+    void this.#ahead.done.then(() => alarm.ring());
+    await alarm.sleep(leftMs, signal);
     signal?.throwIfAborted();
     return true;
   }

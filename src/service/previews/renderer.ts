@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import PQueue from 'p-queue';
 import type { Clock } from '../../util/clock.ts';
+import { waitAtMost } from '../../util/wait.ts';
 import type { Renderings, RenderKind, RenderRequest } from './render-process.ts';
 
 /** How long one task may take, in ms. A document or an image that takes longer was made to. */
@@ -65,7 +66,10 @@ export class Renderer {
     const child = this.#child ?? this.#start();
     const ended = new AbortController();
     try {
-      return await Promise.race([this.#answer(child, request, ended.signal), this.#tooLate(ended.signal)]);
+      const answer = this.#answer(child, request, ended.signal);
+      return await waitAtMost(this.clock, TASK_MAX_MS, answer, () => {
+        throw new Error('the task took too long');
+      });
     } catch {
       this.#endProcess();
       return 'failed';
@@ -81,11 +85,6 @@ export class Renderer {
     child.send(request);
     const [result] = await Promise.race([answered, gone]);
     return result;
-  }
-
-  async #tooLate(signal: AbortSignal): Promise<never> {
-    await this.clock.sleep(TASK_MAX_MS, signal);
-    throw new Error('the task took too long');
   }
 
   #start(): ChildProcess {

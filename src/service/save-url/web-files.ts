@@ -6,6 +6,7 @@ import type { Clock } from '../../util/clock.ts';
 import { linkedSignal } from '../../util/linked-signal.ts';
 import type { Log } from '../../util/log.ts';
 import { Networks } from '../../util/networks.ts';
+import { waitAtMost } from '../../util/wait.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /** How long all of it may take, in ms: as at the real service. */
@@ -165,16 +166,10 @@ export class WebFiles {
     if (!answer.complete) throw new DownloadFailed('the connection ended before its bytes');
   }
 
-  async #inTime<T>(ms: number, work: Promise<T>): Promise<T> {
-    const over = new AbortController();
-    const tooLate = this.clock.sleep(ms, over.signal).then(() => {
+  #inTime<T>(ms: number, work: Promise<T>): Promise<T> {
+    return waitAtMost(this.clock, ms, work, () => {
       throw new DownloadFailed(`its host was silent for ${ms} ms`);
     });
-    try {
-      return await Promise.race([work, tooLate]);
-    } finally {
-      over.abort();
-    }
   }
 }
 

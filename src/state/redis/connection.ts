@@ -1,6 +1,7 @@
 import { createClient, RESP_TYPES } from '@redis/client';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
+import { waitAtMost } from '../../util/wait.ts';
 import { StateUnavailable } from '../errors.ts';
 import { asStateError, redacted } from './failure.ts';
 
@@ -92,25 +93,20 @@ export class Connection {
 
   async #inTime<T>(work: (late: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new Error('the state is closed');
-    const answered = new AbortController();
     const late = new AbortController();
     try {
-      return await Promise.race([work(late.signal), this.#deadline(answered.signal)]);
+      return await waitAtMost(this.#clock, ANSWER_MS_MAX, work(late.signal), () => {
+        throw new StateUnavailable(
+          this.shownUrl,
+          `no answer within ${ANSWER_MS_MAX / 1000} s; check that Redis runs and is reachable`,
+        );
+      });
     } catch (error) {
       throw asStateError(error, this.shownUrl);
     } finally {
-      answered.abort();
       // What was not sent by then must not be done after its failure was told.
       late.abort();
     }
-  }
-
-  async #deadline(answered: AbortSignal): Promise<never> {
-    await this.#clock.sleep(ANSWER_MS_MAX, answered);
-    throw new StateUnavailable(
-      this.shownUrl,
-      `no answer within ${ANSWER_MS_MAX / 1000} s; check that Redis runs and is reachable`,
-    );
   }
 
   #lost(error: unknown): void {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../util/clock.ts';
-import { linkedSignal } from '../../../util/linked-signal.ts';
 import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import { Alarm } from '../../../util/wait.ts';
 import { notFound } from '../errors.ts';
 import { type CursorState, type Cursors, ownerDigest, refused } from '../feed/cursors.ts';
 import { Feed, type FeedRow, isDeletion } from '../feed/feed.ts';
@@ -76,21 +76,15 @@ export class Listings {
     const { state } = this.#decode(cursor);
     signal.throwIfAborted();
     if (this.#isBehind(cursor, state)) return true;
-    const done = new AbortController();
+    const alarm = new Alarm(this.clock);
     let woken: boolean | undefined;
     const forget = this.watchers.add(state, (changed) => {
       woken ??= changed;
-      done.abort();
+      alarm.ring();
     });
-    const stop = linkedSignal(signal, done.signal);
-    try {
-      await this.clock.sleep(timeoutMs, stop.signal);
-    } catch (failure) {
-      if (woken === undefined) throw failure;
-    } finally {
-      stop.release();
-      forget();
-    }
+    await alarm.sleep(timeoutMs, signal);
+    forget();
+    if (woken === undefined) signal.throwIfAborted();
     return woken ?? false;
   }
 

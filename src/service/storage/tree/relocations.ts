@@ -1,5 +1,6 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
 import type { Clock } from '../../../util/clock.ts';
+import { waitAtMost } from '../../../util/wait.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Committer, Transaction } from '../committer.ts';
 import type { NumberRange, Ticks } from '../feed/ticks.ts';
@@ -114,15 +115,9 @@ export class Relocations {
 
   /** Waits for a turn, but no longer than `TURN_WAIT_MS_MAX`. */
   async #within(turn: Promise<unknown>): Promise<void> {
-    const over = new AbortController();
-    const late = this.clock.sleep(TURN_WAIT_MS_MAX, over.signal).then(() => {
+    await waitAtMost(this.clock, TURN_WAIT_MS_MAX, turn, () => {
       throw tooBusy();
     });
-    try {
-      await Promise.race([turn, late]);
-    } finally {
-      over.abort();
-    }
   }
 
   async #large(ns: number, pairs: readonly Pair[], options: RelocationOptions): Promise<EntryRow[]> {
