@@ -6,8 +6,8 @@ import { type DriveConfig, embeddedDrives, type RemoteService } from '../config/
 import { type MadeUpPassword, madeUpPassword } from '../config/password-file.ts';
 import { ConfigError } from '../config/settings.ts';
 import { clientOf } from '../dav/clients.ts';
+import type { Drive } from '../dav/context.ts';
 import { createDavHandler } from '../dav/handler.ts';
-import type { Drive } from '../dav/method.ts';
 import { type BlockCache, openBlockCache } from '../drive/content/block-cache.ts';
 import { meteredCache } from '../drive/content/metered-cache.ts';
 import { type DriveOptions, type OpenDrive, openDrive } from '../drive/drive.ts';

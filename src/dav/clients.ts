@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What we know of a client program: rows of data, so that no method asks who is calling. */
+/** What a client program needs. Methods read these fields and never the program's name. */
 export interface Client {
   readonly name: string;
   readonly agent: RegExp;
-  /** What "the service is busy or away" must be called so that this client waits instead of giving up the file. */
+  /** The status for "the service is busy or unreachable" on which this client waits and tries again. */
   readonly statusWhenBusy: 423 | 503 | 504;
-  /** What "the service makes no sense" and our own mistakes must be called so that no file is taken for gone. */
+  /** The status for internal errors that does not make this client believe that the file is gone. */
   readonly statusWhenBroken: 423 | 500;
-  /** Newer Finders wait 90 s at mount time if the server tells its quota. */
+  /** Whether quota properties are shown. Newer Finders take 90 s longer to mount when they are. */
   readonly reportsQuota: boolean;
-  /** Explorer shows a folder only up to 1,000,000 bytes of properties. */
+  /** Which properties `allprop` includes. Explorer opens no folder with more than 1,000,000 bytes of them. */
   readonly allprop: 'full' | 'lean';
-  /** An empty PUT is the first half of a create: the content follows in a second one, mostly under a lock. */
+  /** Whether the client creates a file with an empty PUT and sends its content in a second one, often under a lock. */
   readonly createsEmptyFirst: boolean;
 }
 
@@ -27,8 +27,8 @@ const ORDINARY: Client = {
 };
 
 /**
- * webdavfs takes each 5xx except 507 for "no such file" and drops the file and all below it from its cache
- * (`translate_status_to_error`); 423 is "in use", which people try again.
+ * webdavfs treats every 5xx except 507 as "no such file" and drops the file, or the whole folder, from its cache
+ * (`translate_status_to_error`). 423 means "in use", and users try again.
  */
 const FINDER: Client = {
   ...ORDINARY,
@@ -39,9 +39,9 @@ const FINDER: Client = {
   createsEmptyFirst: true,
 };
 
-/** The first row whose `agent` fits. */
+/** The first row whose `agent` matches applies. */
 const CLIENTS: readonly Client[] = [
-  // Built on neon, but with "WebDAVFS" in its name.
+  // Built on neon, although its User-Agent contains "WebDAVFS".
   { ...ORDINARY, name: 'Transmit', agent: /Transmit/ },
   // macOS 15.4 is Darwin 24.4.
   {
@@ -59,11 +59,11 @@ const CLIENTS: readonly Client[] = [
     createsEmptyFirst: true,
   },
   { ...ORDINARY, name: 'Microsoft Office', agent: /^(Microsoft Office|Microsoft Data Access|MSOffice)/ },
-  // 408 and 504 are EAGAIN and tried again for minutes; 503 is EIO (`get_ne_error`).
+  // davfs2 maps 408 and 504 to EAGAIN and retries for minutes, but 503 to EIO (`get_ne_error`).
   { ...ORDINARY, name: 'davfs2', agent: /^davfs2\//, statusWhenBusy: 504 },
 ];
 
-/** Who is calling, by the `User-Agent`. */
+/** Returns the client program that the `User-Agent` names. */
 export function clientOf({ headers }: Pick<IncomingMessage, 'headers'>): Client {
   const agent = headers['user-agent'] ?? '';
   return CLIENTS.find((client) => client.agent.test(agent)) ?? ORDINARY;

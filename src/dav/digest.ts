@@ -3,15 +3,15 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { FileError } from '../drive/errors.ts';
 import { DavError } from './errors.ts';
 
-/** What a client says a body's checksum is. */
+/** A checksum that the client gave for the body. */
 interface Digest {
-  /** As it was called in the header. */
-  readonly name: string;
+  /** The header's name. */
+  readonly header: string;
   readonly algorithm: string;
   readonly expected: Buffer;
 }
 
-/** Those we check, by what headers call them; others (Adler-32, CRC-32) are no concern of ours. */
+/** The algorithms that are checked, by their names in headers; others (Adler-32, CRC-32) are ignored. */
 const ALGORITHMS: Readonly<Record<string, { readonly algorithm: string; readonly sizeBytes: number }>> = {
   MD5: { algorithm: 'md5', sizeBytes: 16 },
   SHA: { algorithm: 'sha1', sizeBytes: 20 },
@@ -23,8 +23,8 @@ const ALGORITHMS: Readonly<Record<string, { readonly algorithm: string; readonly
 };
 
 /**
- * The checksums of a request's body: `OC-Checksum` (`SHA1:hex`, rclone), `Content-MD5`, `Digest` (RFC 3230),
- * `Content-Digest` and `Repr-Digest` (RFC 9530). Throws `DavError` 400 for one that cannot be any body's.
+ * Returns the checksums in the headers of a request: `OC-Checksum` (`SHA1:hex`, rclone), `Content-MD5`, `Digest`
+ * (RFC 3230), `Content-Digest` and `Repr-Digest` (RFC 9530). Throws `DavError` 400 for one of a wrong length.
  */
 export function digestsIn(headers: IncomingHttpHeaders): Digest[] {
   return [
@@ -36,7 +36,7 @@ export function digestsIn(headers: IncomingHttpHeaders): Digest[] {
   ].filter((digest) => digest !== undefined);
 }
 
-/** Each as `SHA1:da39…`. */
+/** Returns the checksums in `OC-Checksum`, each as `SHA1:da39…`. */
 export function ocChecksums(headers: IncomingHttpHeaders): string[] {
   return String(headers['oc-checksum'] ?? '')
     .split(/[\s,]+/)
@@ -44,17 +44,17 @@ export function ocChecksums(headers: IncomingHttpHeaders): string[] {
 }
 
 /**
- * `body`, followed by an error when it has not these checksums: a write ends only with its body, so nothing
- * comes of it.
+ * Returns `body`, whose stream ends with a `FileError` when a checksum does not match. Nothing is committed then, because
+ * a commit waits for the end of the stream.
  */
-export function verified(
+export function verifiedBody(
   body: AsyncIterable<Uint8Array>,
   digests: readonly Digest[],
 ): AsyncIterable<Uint8Array> {
-  return digests.length === 0 ? body : checked(body, digests);
+  return digests.length === 0 ? body : verify(body, digests);
 }
 
-async function* checked(
+async function* verify(
   body: AsyncIterable<Uint8Array>,
   digests: readonly Digest[],
 ): AsyncGenerator<Uint8Array> {
@@ -68,7 +68,7 @@ async function* checked(
   if (wrong)
     throw new FileError(
       'checksum',
-      `the body does not have the checksum in ${wrong.name}; nothing was written, send it again`,
+      `the body does not match the checksum in ${wrong.header}; nothing was written, send it again`,
     );
 }
 
@@ -79,21 +79,21 @@ function list(header: string | string[] | undefined): string[] {
     .filter(Boolean);
 }
 
-/** `undefined` for an algorithm that we do not check. */
+/** Returns `undefined` for an algorithm that is not checked. */
 function digestOf(
-  name: string,
+  header: string,
   pair: string,
   separator: string,
   encoding: 'hex' | 'base64',
 ): Digest | undefined {
   const at = pair.indexOf(separator);
-  const called = pair.slice(0, Math.max(0, at)).trim().toUpperCase();
-  const known = Object.hasOwn(ALGORITHMS, called) ? ALGORITHMS[called] : undefined;
+  const name = pair.slice(0, Math.max(0, at)).trim().toUpperCase();
+  const known = Object.hasOwn(ALGORITHMS, name) ? ALGORITHMS[name] : undefined;
   if (!known) return undefined;
-  // RFC 9530 puts a colon on either side.
+  // RFC 9530 puts the value between colons.
   const value = pair.slice(at + 1).replace(/^:|:$/g, '');
   const expected = Buffer.from(value, encoding);
   if (expected.length !== known.sizeBytes)
-    throw new DavError(400, `${name} does not hold a checksum of the kind ${called}`);
-  return { name, algorithm: known.algorithm, expected };
+    throw new DavError(400, `the ${header} header does not contain a valid ${name} checksum`);
+  return { header, algorithm: known.algorithm, expected };
 }

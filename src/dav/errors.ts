@@ -1,16 +1,16 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import type { Entry } from '../drive/files.ts';
 
-/** What a refusal says beside its status and its sentence. */
 export interface DavErrorDetails {
-  /** Local name of the `DAV:` element that names the broken condition (RFC 4918 §16): `no-conflicting-lock`. */
+  /** Local name of the `DAV:` element for the violated precondition (RFC 4918 §16), as in `no-conflicting-lock`. */
   readonly precondition?: string;
-  /** The resources that the condition is about, as `DAV:href`s inside its element. */
+  /** The resources that violate the precondition, sent as `DAV:href`s inside its element. */
   readonly hrefs?: readonly string[];
   readonly headers?: OutgoingHttpHeaders;
   readonly cause?: unknown;
 }
 
-/** A refusal in the words of the protocol; `message` tells the person who asked what was wrong and what to do. */
+/** A request refused with an HTTP status; `message` tells the client's user what is wrong and what to do. */
 export class DavError extends Error {
   override readonly name = 'DavError';
   readonly precondition: string | undefined;
@@ -27,4 +27,21 @@ export class DavError extends Error {
     this.hrefs = details.hrefs ?? [];
     this.headers = details.headers ?? {};
   }
+}
+
+const ALLOWED_ALWAYS = 'OPTIONS, LOCK';
+const ALLOWED_ON_FOLDER = `${ALLOWED_ALWAYS}, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK`;
+
+/** `Allow` for a resource in an unknown state. */
+export const ALLOWED_SOMEWHERE = `${ALLOWED_ON_FOLDER}, PUT, MKCOL`;
+
+/** Returns `Allow` for the resource `entry`, or for an unmapped URL (RFC 9110 §10.2.1). */
+export function allowedMethods(entry: Entry | undefined): string {
+  if (!entry) return `${ALLOWED_ALWAYS}, PUT, MKCOL`;
+  return entry.kind === 'file' ? `${ALLOWED_ON_FOLDER}, PUT` : ALLOWED_ON_FOLDER;
+}
+
+/** Returns a 405 that lists the methods allowed on `entry`. */
+export function methodNotAllowed(message: string, entry: Entry | undefined): DavError {
+  return new DavError(405, message, { headers: { Allow: allowedMethods(entry) } });
 }

@@ -1,21 +1,24 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
-/** A request and its answer, as the HTTP server hands them over. */
+/** One HTTP request and its answer, as far as the protocol needs them. The HTTP server owns both. */
 export interface Exchange {
   readonly request: IncomingMessage;
+  /** Answers that are made while they are sent are written here; all others go through `answer`. */
   readonly response: ServerResponse;
-  /** The hosts that the client asked for, as a trusted proxy says; `undefined` where it came through none. */
+  /** Identifies the request in the log and in answers about internal errors. */
+  readonly requestId: string;
+  /** The hosts that the client asked for, according to a trusted proxy; `undefined` without such a proxy. */
   readonly forwardedHosts: readonly string[] | undefined;
-  /** Aborted when the client has gone before it had its answer. */
+  /** Aborts when the client goes away before it has its answer. */
   readonly signal: AbortSignal;
-  /** The request's body, to be read once; a client that awaits leave to send it gets that with the first piece. */
+  /** Streams the request's body, once. The first read sends `100 Continue` to a client that waits for it. */
   body(): AsyncIterable<Uint8Array>;
-  /** Answers whole, also when the body has not been read. */
+  /** Sends a complete answer and adds its length. The request's body may still be unread. */
   answer(answer: {
     readonly status: number;
     readonly headers: Readonly<OutgoingHttpHeaders>;
-    readonly body: string | undefined;
+    readonly body: string | Uint8Array | undefined;
   }): Promise<void>;
-  /** Cuts the connection, so that half an answer does not end as if it were whole. */
+  /** Closes the connection in the middle of an answer, so that the client sees that it is incomplete. */
   drop(): void;
 }

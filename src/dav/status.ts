@@ -4,13 +4,13 @@ import type { Client } from './clients.ts';
 import { DavError } from './errors.ts';
 
 /**
- * Each fault's status. Clients take a status for an errno: 404, 410 and, for Finder, most of 5xx mean that
- * the file is gone, and 401 asks for another password. So none of these is used for anything else.
+ * The status of each fault. Clients map statuses to errno: 404, 410 and, for Finder, most of 5xx mean that the file is
+ * gone; 401 asks for another password. These are therefore used for nothing else.
  */
 const STATUS: Readonly<Record<Fault, number | 'busy' | 'broken'>> = {
   'not-found': 404,
   'parent-missing': 409,
-  // MKCOL (RFC 4918 §9.3.1). COPY and MOVE, which call it 412, say so themselves.
+  // For MKCOL (RFC 4918 §9.3.1); COPY and MOVE map it to 412 themselves.
   exists: 405,
   'not-a-folder': 409,
   'is-a-folder': 405,
@@ -27,27 +27,28 @@ const STATUS: Readonly<Record<Fault, number | 'busy' | 'broken'>> = {
   busy: 'busy',
   offline: 'busy',
   intercepted: 'busy',
-  // Our own token is refused: not the client's fault, and nothing that its password could mend.
+  // The service refuses davgate's token: no other password of the client would help.
   unauthorized: 'busy',
   unsupported: 403,
   broken: 'broken',
 };
 
-/** In seconds; for a service that is away and did not say for how long. */
+/** `Retry-After` when the service is unavailable and named no time, in seconds. */
 const RETRY_AFTER_SECONDS = 10;
 
-/** Whether it is the service that fails, and not the request. */
-export function isTrouble(fault: Fault): boolean {
+/** Whether the fault is a failure of the service, not of the request. */
+export function isServiceFailure(fault: Fault): boolean {
   return typeof STATUS[fault] === 'string';
 }
 
+/** Returns the status by which `client` understands the fault. */
 export function statusOf({ fault }: { readonly fault: Fault }, client: Client): number {
   const status = STATUS[fault];
   if (status === 'busy') return client.statusWhenBusy;
   return status === 'broken' ? client.statusWhenBroken : status;
 }
 
-/** A failure of the drive in the words of the protocol. */
+/** Returns the refusal for a failure of the drive. */
 export function refusalOf(error: FileError, client: Client): DavError {
   const status = statusOf(error, client);
   const headers: OutgoingHttpHeaders = {};

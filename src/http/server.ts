@@ -83,7 +83,11 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     try {
       await (wrong ? refuse(exchange, wrong) : options.handle(exchange));
     } catch (error) {
-      log.error('a request failed unexpectedly', { error: String(error), method: request.method });
+      log.error('a request failed unexpectedly', {
+        requestId: exchange.requestId,
+        error: String(error),
+        method: request.method,
+      });
       await answerFailure(exchange, headers);
     }
     await exchange.ended;

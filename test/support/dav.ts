@@ -2,8 +2,8 @@ import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request, type Serve
 import { connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import type { Drive } from '../../src/dav/context.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
-import type { Drive } from '../../src/dav/method.ts';
 import { startListener } from '../../src/http/listener.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { type Log, type LogFields, silentLog } from '../../src/util/log.ts';

@@ -1,5 +1,5 @@
-import { childrenOf, davChild, isDav, textOf, type XmlElement } from '../../src/dav/xml/element.ts';
-import { XmlReader } from '../../src/dav/xml/read.ts';
+import { childrenOf, davChild, isDav, textOf, type XmlElement } from '../../src/dav/xml/xml-element.ts';
+import { XmlReader } from '../../src/dav/xml/xml-reader.ts';
 
 interface ShownProperty {
   readonly status: string;

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { Drive } from '../../src/dav/method.ts';
+import type { Drive } from '../../src/dav/context.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { startDav } from './dav.ts';
 import type { ManualClock } from './manual-clock.ts';

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { type Html, html } from '../../util/html.ts';
 import { sizeText } from '../../util/size-text.ts';
 
-/** A folder of a drive, for a person who opened it in a browser. */
+/** The content of a folder's page in a browser. */
 export interface DrivePage {
-  /** As people read it: `/Photos/2026`. */
+  /** Decoded: `/Photos/2026`. */
   readonly path: string;
   readonly items: readonly DrivePageItem[];
 }
@@ -14,13 +14,13 @@ interface DrivePageItem {
   readonly name: string;
   /** Percent-encoded. */
   readonly url: string;
-  /** Of files. */
+  /** For files. */
   readonly sizeBytes?: number;
   /** Milliseconds since 1970. */
   readonly modifiedMs?: number;
 }
 
-/** Nobody reads further, and each row costs some 200 bytes. */
+/** Maximum number of rows; each takes about 200 bytes. */
 const ITEMS_MAX = 10_000;
 
 const STYLE = `
@@ -34,7 +34,7 @@ td + td, th + th { white-space: nowrap; text-align: right; }
 tr.folder a { font-weight: 600; }
 `;
 
-/** What a browser may do with the page: show it. No script runs, whatever a name may contain. */
+/** Content-Security-Policy of the page: no scripts, no resources, and the one style sheet. */
 export const DRIVE_PAGE_POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
@@ -43,12 +43,12 @@ export const DRIVE_PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Folders first, then files, each in the order of their names. */
+/** Renders the page: folders first, then files, each ordered by name. */
 export function drivePage({ path, items }: DrivePage): string {
   const sorted = [...items].sort(inOrder);
   const rows = sorted.slice(0, ITEMS_MAX).map(row);
   const isCut = sorted.length > ITEMS_MAX;
-  // The style sheet is ours, without a character to escape; its hash in the policy must be of these bytes.
+  // The style sheet needs no escaping, and the policy's hash must match these very bytes.
   const style = { markup: `<style>${STYLE}</style>` };
   return html`<!doctype html>
 <html lang="en">
@@ -65,7 +65,7 @@ ${path === '/' ? undefined : html`<p><a href="${parentUrl(path)}">Up one folder<
 <tr><th scope="col">Name</th><th scope="col">Size</th><th scope="col">Changed</th></tr>
 ${rows}</table>
 ${rows.length === 0 ? html`<p>This folder is empty.</p>` : undefined}
-${isCut ? html`<p>Only ${ITEMS_MAX} of ${items.length} entries are shown here; mount the drive to see all.</p>` : undefined}
+${isCut ? html`<p>Showing ${ITEMS_MAX} of ${items.length} entries; mount the drive to see all of them.</p>` : undefined}
 </body>
 </html>
 `.markup;
@@ -84,7 +84,7 @@ function row({ kind, name, url, sizeBytes, modifiedMs }: DrivePageItem): Html {
 `;
 }
 
-/** Of a page whose address may lack the slash at its end, so not a relative one. */
+/** Returns an absolute path, because the page's own URL may lack the trailing slash that `..` needs. */
 function parentUrl(path: string): string {
   const names = path.split('/').slice(1, -1);
   return `/${names.map((name) => `${encodeURIComponent(name)}/`).join('')}`;

@@ -1,28 +1,31 @@
 import { once } from 'node:events';
-import { type ServerResponse, STATUS_CODES } from 'node:http';
-import { escapeText } from '../xml/write.ts';
-import { XML_TYPE } from './answer.ts';
+import { STATUS_CODES } from 'node:http';
+import type { Exchange } from '../exchange.ts';
+import { escapeText } from '../xml/xml-writer.ts';
 
-const HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<D:multistatus xmlns:D="DAV:">';
+export const XML_TYPE = 'application/xml; charset="utf-8"';
+export const XML_DECLARATION = '<?xml version="1.0" encoding="utf-8"?>\n';
+
+const HEAD = `${XML_DECLARATION}<D:multistatus xmlns:D="DAV:">`;
 const TAIL = '</D:multistatus>';
 
-/** A streamed answer goes out in pieces of about this size. */
+/** Size of the pieces of a streamed answer, in characters. */
 const PIECE_LENGTH = 64 * 1024;
 
-/** `HTTP/1.1 200 OK`: always 1.1, whatever the connection speaks; Kodi compares it by letter. */
+/** Returns `HTTP/1.1 200 OK`: always 1.1, whatever the connection's version, because Kodi compares the text. */
 export function statusLine(status: number): string {
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`.trimEnd();
 }
 
-/** `props` are whole property elements; `condition` is the name of a `DAV:` element (RFC 4918 §16). */
-export function propstatXml(status: number, props: string, reason?: string, condition?: string): string {
-  const error = condition ? `<D:error><D:${condition}/></D:error>` : '';
+/** Renders a `DAV:propstat`. `props` is XML; `precondition` is the local name of a `DAV:` element (RFC 4918 §16). */
+export function propstatXml(status: number, props: string, reason?: string, precondition?: string): string {
+  const error = precondition ? `<D:error><D:${precondition}/></D:error>` : '';
   const description = reason ? `<D:responsedescription>${escapeText(reason)}</D:responsedescription>` : '';
   const prop = props === '' ? '<D:prop/>' : `<D:prop>${props}</D:prop>`;
   return `<D:propstat>${prop}<D:status>${statusLine(status)}</D:status>${error}${description}</D:propstat>`;
 }
 
-/** One row: the resource at `href`, which is percent-encoded but not yet XML. */
+/** Renders a `DAV:response`: one row. `href` is percent-encoded and not yet escaped for XML. */
 export function responseXml(href: string, propstats: string): string {
   return responseStart(href) + responseEnd(propstats);
 }
@@ -35,33 +38,35 @@ export function responseEnd(propstats: string): string {
   return `</D:href>${propstats}</D:response>`;
 }
 
-/** A whole multistatus of a few rows. */
-export function multistatusBody(rows: readonly string[]): Buffer {
-  return Buffer.from(HEAD + rows.join('') + TAIL);
+/** Answers 207 with a few rows. */
+export function answerMultistatus(
+  exchange: Pick<Exchange, 'answer'>,
+  rows: readonly string[],
+): Promise<void> {
+  return answerMultistatusBody(exchange, Buffer.from(HEAD + rows.join('') + TAIL));
 }
 
-/** Answers with a body made before. */
-export function answerMultistatus(response: ServerResponse, body: Buffer): void {
-  response.writeHead(207, { 'Content-Type': XML_TYPE, 'Content-Length': body.length });
-  response.end(body);
+/** Answers 207 with a body rendered before. */
+export function answerMultistatusBody(exchange: Pick<Exchange, 'answer'>, body: Buffer): Promise<void> {
+  return exchange.answer({ status: 207, headers: { 'Content-Type': XML_TYPE }, body });
 }
 
 /**
- * Answers with these rows, group by group. What has up to `wholeLength` characters goes out in one piece with
- * its length, and is returned; more is streamed no faster than the client reads. When a group throws, the
- * answer is left as it is: not begun, or to be broken off.
+ * Answers 207 with rows that arrive in groups. Sends up to `wholeLength` characters at once, with a Content-Length, and
+ * returns the body; streams more, at the client's pace. When a group throws, the answer is not begun, or incomplete.
  */
 export async function sendMultistatus(
-  response: ServerResponse,
+  exchange: Pick<Exchange, 'answer' | 'response' | 'signal'>,
   groups: Iterable<Iterable<string>> | AsyncIterable<Iterable<string>>,
-  options: { readonly wholeLength: number; readonly signal: AbortSignal },
+  { wholeLength }: { readonly wholeLength: number },
 ): Promise<Buffer | undefined> {
+  const { response } = exchange;
   let text = HEAD;
   for await (const rows of groups) {
     for (const row of rows) {
       text += row;
-      if (text.length < (response.headersSent ? PIECE_LENGTH : options.wholeLength)) continue;
-      await write(response, text, options.signal);
+      if (text.length < (response.headersSent ? PIECE_LENGTH : wholeLength)) continue;
+      await writePiece(exchange, text);
       text = '';
     }
   }
@@ -71,11 +76,14 @@ export async function sendMultistatus(
     return undefined;
   }
   const body = Buffer.from(text);
-  answerMultistatus(response, body);
+  await answerMultistatusBody(exchange, body);
   return body;
 }
 
-async function write(response: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
+async function writePiece(
+  { response, signal }: Pick<Exchange, 'response' | 'signal'>,
+  text: string,
+): Promise<void> {
   signal.throwIfAborted();
   if (!response.headersSent) response.writeHead(207, { 'Content-Type': XML_TYPE });
   if (!response.write(text)) await once(response, 'drain', { signal });

@@ -3,26 +3,27 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { FileError } from '../../drive/errors.ts';
 import type { FileEntry } from '../../drive/files.ts';
 import type { ByteRange } from '../../util/ranges.ts';
-import type { Context } from '../method.ts';
+import type { Context } from '../context.ts';
 
-/** Bytes that may wait for the client while the next ones are fetched. */
+/** How much may be buffered for a slow client while the next piece is fetched, in bytes. */
 const AHEAD_BYTES = 512 * 1024;
 
-/** Answers with all of `file`, with one run of its bytes, or with several as `multipart/byteranges`. */
+/** Answers with the whole `file`, one range of it, or several as `multipart/byteranges` (RFC 9110 §14). */
 export async function sendFile(
   context: Context,
   file: FileEntry,
   ranges: readonly ByteRange[] | undefined,
   headers: OutgoingHttpHeaders & { readonly 'Content-Type': string },
 ): Promise<void> {
+  const { response } = context.exchange;
   const [range, ...more] = ranges ?? [];
   if (range && more.length > 0) return sendParts(context, file, [range, ...more], headers);
   const length = range ? range.end - range.start : file.sizeBytes;
   const rangeHeader = range && { 'Content-Range': contentRange(range, file) };
   await sendBytes(context, file, range, () =>
-    context.response.writeHead(range ? 206 : 200, { ...headers, ...rangeHeader, 'Content-Length': length }),
+    response.writeHead(range ? 206 : 200, { ...headers, ...rangeHeader, 'Content-Length': length }),
   );
-  context.response.end();
+  response.end();
 }
 
 function contentRange({ start, end }: ByteRange, { sizeBytes }: FileEntry): string {
@@ -35,7 +36,7 @@ async function sendParts(
   ranges: readonly ByteRange[],
   headers: OutgoingHttpHeaders & { readonly 'Content-Type': string },
 ): Promise<void> {
-  const { response } = context;
+  const { response } = context.exchange;
   const boundary = context.randomUuid();
   const heads = ranges.map((range) =>
     Buffer.from(
@@ -61,11 +62,11 @@ async function sendParts(
 }
 
 /**
- * No faster than the client reads; ends the download when the client has gone. `begin` is called once the
- * first bytes are there: until then a failure can still be told by its status.
+ * Streams the bytes at the client's pace, and stops when the client goes away. Calls `begin` with the first bytes: until
+ * then a failure can still be answered with its own status.
  */
 async function sendBytes(
-  { drive, response, signal }: Context,
+  { drive, exchange: { response }, signal }: Context,
   file: FileEntry,
   range: ByteRange | undefined,
   begin: () => void,
@@ -81,6 +82,10 @@ async function sendBytes(
     if (!response.write(piece) && response.writableLength >= AHEAD_BYTES)
       await once(response, 'drain', { signal });
   }
-  // What was announced cannot be taken back: the connection breaks off, and nobody takes it for the whole.
-  if (sent !== length) throw new FileError('broken', `${file.path} is not as long as it is said to be`);
+  // The Content-Length is out: the error closes the connection, so that the client sees an incomplete answer.
+  if (sent !== length)
+    throw new FileError(
+      'broken',
+      `the content of ${file.path} is not ${file.sizeBytes} bytes long as announced`,
+    );
 }

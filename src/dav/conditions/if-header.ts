@@ -1,68 +1,65 @@
 import { DavError } from '../errors.ts';
 
-/** One thing that is to hold, or with `not` is not to hold, of a resource. */
+/** One condition on the state of a resource, negated by `not`. */
 export interface Condition {
   readonly not: boolean;
-  /**
-   * `token`: a state token without its angle brackets. `tag`: an entity tag as it stands in `ETag`, `''` for
-   * what is none.
-   */
+  /** `token`: a state token without its angle brackets. `tag`: an entity tag as in `ETag`, `''` if unreadable. */
   readonly kind: 'token' | 'tag';
   readonly value: string;
 }
 
-/** Conditions that are to hold together. */
+/** Conditions that must all be met. */
 export interface IfList {
-  /** The resource's URL; `undefined` for the one that the request names. */
+  /** The URL of a tagged list; `undefined` for an untagged one, which is about the Request-URI. */
   readonly resource: string | undefined;
   readonly conditions: readonly Condition[];
 }
 
-/** One list has to hold. */
+/** Matches when one of its lists does. */
 export type IfHeader = readonly IfList[];
 
-/** Each condition costs a comparison; the longest real headers have a dozen. */
+/** Maximum number of conditions. Each costs a comparison; the longest real headers have a dozen. */
 const CONDITIONS_MAX = 500;
 
-/** What stands at the start of the rest of the header: one of RFC 4918 §10.4.2's pieces. */
-const PIECES = {
-  /** Several header lines reach us joined by a comma. */
+/** The lexical elements of the header (RFC 4918 §10.4.2). */
+const LEXEMES = {
+  /** Node joins several header lines with a comma. */
   space: /[\s,]+/y,
   open: /\(\s*/y,
   close: /\s*\)/y,
   not: /not(?=[\s<[])\s*/iy,
   url: /<([^<>\s]+)>\s*/y,
   tag: /\[\s*((?:W\/)?"[^"]*")\s*\]\s*/y,
-  /** A tag without its quotes is no error, and nobody's. */
+  /** An unquoted tag is no error, but matches nothing. */
   junk: /\[[^\][]*\]\s*/y,
 };
 
 /**
- * The complete `If` header (RFC 4918 §10.4). Tagged and untagged lists may follow each other, as when two
- * lines were joined. Throws `DavError` 400 and says where it ends to be understood.
+ * Parses an `If` header (RFC 4918 §10.4). Accepts untagged lists before tagged ones, as when two lines were joined.
+ * Throws `DavError` 400 with the position of the error.
  */
 export function parseIfHeader(text: string): IfHeader {
-  const reader = new Reader(text);
+  const scanner = new Scanner(text);
   const lists: IfList[] = [];
   let resource: string | undefined;
   let count = 0;
-  for (reader.take('space'); !reader.atEnd; reader.take('space')) {
-    const url = reader.take('url');
+  for (scanner.take('space'); !scanner.atEnd; scanner.take('space')) {
+    const url = scanner.take('url');
     if (url !== undefined) {
       resource = url;
-      reader.take('space');
+      scanner.take('space');
     }
-    const conditions = readList(reader);
+    const conditions = readList(scanner);
     count += conditions.length;
     if (count > CONDITIONS_MAX)
-      throw new DavError(400, `the header If has more than ${CONDITIONS_MAX} conditions`);
+      throw new DavError(400, `the If header has more than ${CONDITIONS_MAX} conditions`);
     lists.push({ resource, conditions });
   }
-  if (lists.length === 0) throw new DavError(400, 'the header If is empty');
+  if (lists.length === 0) throw new DavError(400, 'the If header is empty');
   return lists;
 }
 
-/** All state tokens in `header`: a lock's token is submitted wherever it stands (§10.4.1). */
+/** Returns all state tokens in `header`: each submits its lock token, wherever it stands (§10.4.1). */
 export function tokensIn(header: IfHeader): Set<string> {
   return new Set(
     header.flatMap(({ conditions }) =>
@@ -71,24 +68,24 @@ export function tokensIn(header: IfHeader): Set<string> {
   );
 }
 
-function readList(reader: Reader): Condition[] {
-  if (reader.take('open') === undefined) throw reader.error('a "(" is missing');
+function readList(scanner: Scanner): Condition[] {
+  if (scanner.take('open') === undefined) throw scanner.error('a "(" is missing');
   const conditions: Condition[] = [];
-  while (reader.take('close') === undefined) conditions.push(readCondition(reader));
-  if (conditions.length === 0) throw reader.error('a list is empty');
+  while (scanner.take('close') === undefined) conditions.push(readCondition(scanner));
+  if (conditions.length === 0) throw scanner.error('a list is empty');
   return conditions;
 }
 
-function readCondition(reader: Reader): Condition {
-  const not = reader.take('not') !== undefined;
-  const token = reader.take('url');
+function readCondition(scanner: Scanner): Condition {
+  const not = scanner.take('not') !== undefined;
+  const token = scanner.take('url');
   if (token !== undefined) return { not, kind: 'token', value: token };
-  const tag = reader.take('tag') ?? reader.take('junk');
+  const tag = scanner.take('tag') ?? scanner.take('junk');
   if (tag !== undefined) return { not, kind: 'tag', value: tag };
-  throw reader.error('a <token> or an ["entity tag"] is missing');
+  throw scanner.error('a <token> or an ["entity tag"] is missing');
 }
 
-class Reader {
+class Scanner {
   #at = 0;
 
   constructor(private readonly text: string) {}
@@ -97,9 +94,9 @@ class Reader {
     return this.#at >= this.text.length;
   }
 
-  /** Goes past a piece and returns what it holds; `undefined` when something else comes here. */
-  take(piece: keyof typeof PIECES): string | undefined {
-    const pattern = PIECES[piece];
+  /** Consumes a lexeme and returns its content; `undefined` when something else comes next. */
+  take(lexeme: keyof typeof LEXEMES): string | undefined {
+    const pattern = LEXEMES[lexeme];
     pattern.lastIndex = this.#at;
     const match = pattern.exec(this.text);
     if (!match) return undefined;
@@ -108,6 +105,6 @@ class Reader {
   }
 
   error(problem: string): DavError {
-    return new DavError(400, `the header If cannot be read: ${problem} at character ${this.#at + 1}`);
+    return new DavError(400, `the If header is malformed: ${problem} at character ${this.#at + 1}`);
   }
 }

@@ -1,56 +1,54 @@
+import { FileError } from '../../drive/errors.ts';
 import type { Entry } from '../../drive/files.ts';
-import { keyOf, type Path } from '../../util/path.ts';
+import { keyOf, type Path, parentOf } from '../../util/path.ts';
+import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import type { Context } from '../method.ts';
-import { parseTarget } from '../target.ts';
-import { evaluate, matches, type Validators, validatorsOf } from './conditions.ts';
+import { parseResourceUrl } from '../resource-url.ts';
 import { type Condition, type IfHeader, type IfList, parseIfHeader, tokensIn } from './if-header.ts';
+import { evaluateConditions, matchesEntityTag, type Validators, validatorsOf } from './validators.ts';
 
-/** What a request's conditions came to, once they hold. */
-export interface Conditions {
+/** What the conditions of a request, once met, mean for the write. */
+export interface MetConditions {
   /** The lock tokens that the request submits. */
   readonly tokens: ReadonlySet<string>;
-  /** It depends on the content that is there now: a write must replace exactly that revision. */
+  /** The request depends on the current content: the write must replace exactly that revision. */
   readonly pinsRevision: boolean;
-  /** Likewise of what is at the destination of COPY and MOVE. */
+  /** The same for the destination of COPY and MOVE. */
   readonly pinsDestination: boolean;
 }
 
-/** Where COPY and MOVE go, and what is there now. */
+/** The destination of COPY and MOVE, and what is there now. */
 export interface Destination {
   readonly path: Path;
   readonly entry: Entry | undefined;
 }
 
-/** Each costs a question to the drive; the longest real headers name a dozen. */
+/** Maximum number of resources in an `If` header. Each costs a lookup; the longest real headers name a dozen. */
 const RESOURCES_MAX = 64;
 
 /**
- * Holds the `If` header (RFC 4918 §10.4) and the conditional headers of HTTP against what is at the request's
- * path now, `entry`. `destination`: of COPY and MOVE. Throws `DavError` 400 for an `If` that cannot be read, 412 when a
- * condition does not hold.
+ * Evaluates the `If` header (RFC 4918 §10.4) and HTTP's conditional headers against `entry`, the resource at the
+ * request's path. Throws `DavError` 400 for an unreadable `If`, 412 when a condition is not met.
  */
 export async function checkConditions(
   context: Context,
   entry: Entry | undefined,
   destination?: Destination,
-): Promise<Conditions> {
+): Promise<MetConditions> {
   const { headers } = context.request;
-  const parsed = await checkIfHeader(context, entry, destination);
-  if (evaluate(headers, entry && validators(entry), false) === 'failed')
-    throw new DavError(412, 'it has changed, or is not as the conditional headers of the request say');
-  const pinsHere = ['if-match', 'if-unmodified-since'].some((name) => isNarrow(headers[name]));
+  const ifHeader = await checkIfHeader(context, entry, destination);
+  if (evaluateConditions(headers, entry && validatorsIn(entry), { isRead: false }) === 'failed')
+    throw conditionsFailed();
+  const pinsByHttp = ['if-match', 'if-unmodified-since'].some((name) => isSpecific(headers[name]));
+  const pins = (path: Path) => ifHeader !== undefined && namesTag(context, ifHeader, destination, path);
   return {
-    tokens: parsed ? tokensIn(parsed) : new Set(),
-    pinsRevision: pinsHere || (parsed !== undefined && namesTag(context, parsed, destination, context.path)),
-    pinsDestination:
-      parsed !== undefined &&
-      destination !== undefined &&
-      namesTag(context, parsed, destination, destination.path),
+    tokens: ifHeader ? tokensIn(ifHeader) : new Set(),
+    pinsRevision: pinsByHttp || pins(context.path),
+    pinsDestination: destination !== undefined && pins(destination.path),
   };
 }
 
-/** The `If` header alone. Throws `DavError` 400 or 412. */
+/** Evaluates the `If` header alone. Throws `DavError` 400 or 412. */
 export async function checkIfHeader(
   context: Context,
   entry: Entry | undefined,
@@ -59,16 +57,34 @@ export async function checkIfHeader(
   const header = context.request.headers['if'];
   if (typeof header !== 'string') return undefined;
   const parsed = parseIfHeader(header);
-  if (await ifHeaderHolds(context, parsed, entry, destination)) return parsed;
-  throw new DavError(412, 'the If header does not hold: no list of it is true of the resource as it is now');
+  if (await matchesIfHeader(context, parsed, entry, destination)) return parsed;
+  throw new DavError(
+    412,
+    'none of the lists in the If header matches the current state; fetch it and try again',
+  );
 }
 
-/** `*` holds for each revision. */
-function isNarrow(header: string | string[] | undefined): boolean {
+export function conditionsFailed(): DavError {
+  return new DavError(
+    412,
+    "the resource does not meet the request's conditional headers; it may have changed: fetch it and try again",
+  );
+}
+
+/** Throws `FileError` `parent-missing` (409) unless the parent of `path` is a folder. */
+export async function requireParent({ drive, signal }: Context, path: Path): Promise<void> {
+  const folder = parentOf(path);
+  const parent = await drive.files.stat(folder, signal);
+  if (parent?.kind !== 'folder')
+    throw new FileError('parent-missing', `there is no folder ${folder}; create it first`);
+}
+
+/** `*` matches every revision. */
+function isSpecific(header: string | string[] | undefined): boolean {
   return header !== undefined && String(header).trim() !== '*';
 }
 
-/** Whether a list about `path` names an entity tag. */
+/** Whether a list about `path` contains an entity tag. */
 function namesTag(
   context: Context,
   header: IfHeader,
@@ -81,17 +97,17 @@ function namesTag(
   return header.some((list) => hasTag(list) && isAbout(list));
 }
 
-function validators(entry: Entry): Validators {
+function validatorsIn(entry: Entry): Validators {
   return entry.kind === 'file' ? validatorsOf(entry) : {};
 }
 
-/** What conditions are held against. */
+/** The state of a resource that the conditions of an `If` list are compared with. */
 interface ResourceState {
   readonly tokens: ReadonlySet<string>;
   readonly validators: Validators | undefined;
 }
 
-async function ifHeaderHolds(
+async function matchesIfHeader(
   context: Context,
   header: IfHeader,
   entry: Entry | undefined,
@@ -100,25 +116,25 @@ async function ifHeaderHolds(
   const states = new Map<string, Promise<ResourceState>>();
   const stateOf = (path: Path): Promise<ResourceState> => {
     const key = keyOf(path);
-    const known = states.get(key) ?? askState(context, path, entry, destination);
+    const known = states.get(key) ?? loadState(context, path, entry, destination);
     if (states.size >= RESOURCES_MAX)
-      throw new DavError(400, `the header If names more than ${RESOURCES_MAX} resources`);
+      throw new DavError(400, `the If header names more than ${RESOURCES_MAX} resources`);
     states.set(key, known);
     return known;
   };
   for (const list of header) {
     const paths = pathsOf(list, context.path, destination);
-    for (const path of paths) if (holds(list.conditions, await stateOf(path))) return true;
-    if (paths.length === 0 && holds(list.conditions, NOWHERE)) return true;
+    for (const path of paths) if (conditionsMet(list.conditions, await stateOf(path))) return true;
+    if (paths.length === 0 && conditionsMet(list.conditions, UNMAPPED)) return true;
   }
   return false;
 }
 
-const NOWHERE: ResourceState = { tokens: new Set(), validators: undefined };
+const UNMAPPED: ResourceState = { tokens: new Set(), validators: undefined };
 
 /**
- * The resources that a list is about. Without a tag that is the Request-URI's alone (RFC 4918 §10.4.2); but Finder puts
- * the token of its lock on the destination into an untagged list, so a list of tokens may be true of the destination too.
+ * Returns the resources that a list applies to. An untagged list applies to the Request-URI (RFC 4918 §10.4.2), but
+ * Finder puts the token of its lock on the destination there: a list of tokens may match the destination too.
  */
 function pathsOf(
   { resource, conditions }: IfList,
@@ -126,38 +142,38 @@ function pathsOf(
   destination: Destination | undefined,
 ): readonly Path[] {
   if (resource === undefined) {
-    const isOfTokens = conditions.every(({ kind, not }) => kind === 'token' && !not);
-    return destination !== undefined && isOfTokens ? [own, destination.path] : [own];
+    const isTokenList = conditions.every(({ kind, not }) => kind === 'token' && !not);
+    return destination !== undefined && isTokenList ? [own, destination.path] : [own];
   }
   try {
-    return [parseTarget(resource).path];
+    return [parseResourceUrl(resource).path];
   } catch (error) {
-    // Whatever it names, it is not here: no lock and no tag of it matches.
+    // Not a URL of this drive: none of its locks and tags match.
     if (error instanceof DavError) return [];
     throw error;
   }
 }
 
-async function askState(
+async function loadState(
   context: Context,
   path: Path,
   entry: Entry | undefined,
   destination: Destination | undefined,
 ): Promise<ResourceState> {
   const { drive, clock, signal } = context;
-  const looked = [{ path: context.path, entry }, ...(destination ? [destination] : [])];
-  const known = looked.find((one) => keyOf(one.path) === keyOf(path));
-  const found = known ? known.entry : await drive.files.stat(path, signal);
+  const loaded = [{ path: context.path, entry }, ...(destination ? [destination] : [])];
+  const known = loaded.find((one) => keyOf(one.path) === keyOf(path));
+  const current = known ? known.entry : await drive.files.stat(path, signal);
   const locks = await drive.state.locks.covering(clock.now(), path);
   return {
     tokens: new Set(locks.map(({ token }) => token)),
-    validators: found && validators(found),
+    validators: current && validatorsIn(current),
   };
 }
 
-function holds(conditions: readonly Condition[], state: ResourceState): boolean {
+function conditionsMet(conditions: readonly Condition[], state: ResourceState): boolean {
   return conditions.every(({ not, kind, value }) => {
-    const isSo = kind === 'token' ? state.tokens.has(value) : matches(value, state.validators);
-    return isSo !== not;
+    const isMatch = kind === 'token' ? state.tokens.has(value) : matchesEntityTag(value, state.validators);
+    return isMatch !== not;
   });
 }

@@ -1,54 +1,54 @@
 import type { Claim, Claimed, Lock } from '../../state/locks.ts';
 import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { hrefOf } from '../href.ts';
-import type { Context } from '../method.ts';
+import { hrefOf } from '../resource-url.ts';
 
-/** A resource that a request is about to change. */
+/** A change that a request is about to make. */
 export interface Change {
   readonly path: Path;
-  /** With all below it. */
+  /** Includes everything below `path`. */
   readonly tree?: boolean;
-  /** Its name appears in its folder or disappears, which a lock on that folder forbids too (RFC 4918 §7.4). */
+  /** Adds or removes a member of the parent collection, which a lock on that collection forbids (RFC 4918 §7.4). */
   readonly membership?: boolean;
 }
 
 export interface LockCheckOptions {
   /**
-   * The user who took a lock need not name it: Office sends its PROPPATCH without the token of its own lock,
-   * and takes a refusal for a failed save.
+   * The lock's owner need not submit its token. Office sends its PROPPATCH without the token of its own lock and treats
+   * a refusal as a failed save.
    */
   readonly ownerMayOmitToken?: boolean;
-  /** The locks that the request needs a token for; all unless given. */
+  /** Selects the locks whose token the request must submit; all by default. */
   readonly concerns?: (lock: Lock) => boolean;
 }
 
-/** The locks on what a request changes, while it holds its request lock: none is added meanwhile. */
+/** The locks on the resources that a request changes. No lock is added while the request lock is held. */
 export interface RequestLock {
   /**
-   * To be awaited before what took long is committed. Throws `DavError` 503 when locks may have been granted meanwhile
-   * in spite of this one.
+   * Call before committing a change that took long. Throws `DavError` 503 if the request lock may have been lost, so that
+   * another lock may have been granted.
    */
   requireUnbroken(): Promise<void>;
-  /** Ends the locks at `path` and below, as what was there is gone (RFC 4918 §7.5, §9.6.1). */
+  /** Ends the locks at and below `path`, whose resource was removed (RFC 4918 §7.5, §9.6.1). */
   endWithin(path: Path): Promise<void>;
-  /** Ends the locks below `path`, as something else took its place: a lock on `path` itself stays (§7.5). */
+  /** Ends the locks below `path`, whose resource was replaced; a lock on `path` itself stays (§7.5). */
   endBelow(path: Path): Promise<void>;
 }
 
 /**
- * Runs `work`, which makes `changes`, under a request lock: from the check of the locks until `work` has ended, in
- * whatever way, no LOCK of what it changes is granted, even if the request's own lock runs out meanwhile. Running
- * requests do not exclude each other. Answer the request afterwards: a client that has its answer may lock at once.
+ * Runs `work`, which makes `changes`, under a request lock: until `work` settles, no LOCK is granted on what it changes,
+ * even if the request's own lock expires. Request locks do not exclude each other. Answer the request afterwards,
+ * because a client that has its answer may lock at once.
  *
- * Throws `DavError` 423 unless the request holds, with `tokens`, a lock wherever one protects what it changes. Of
- * shared locks on one resource one is enough (§6.2); a lock counts only for the user who took it (§6.4).
+ * Throws `DavError` 423 unless `tokens` contains a token for every locked resource that the request changes. One of
+ * several shared locks suffices (RFC 4918 §6.2); a token is valid only for the user who took the lock (§6.4).
  */
 export async function withRequestLock<T>(
   context: Context,
   { tokens }: { readonly tokens: ReadonlySet<string> },
   changes: readonly Change[],
-  work: (held: RequestLock) => Promise<T>,
+  work: (lock: RequestLock) => Promise<T>,
   options: LockCheckOptions = {},
 ): Promise<T> {
   const { locks } = context.drive.state;
@@ -62,13 +62,13 @@ export async function withRequestLock<T>(
   }
 }
 
-/** The address of what is locked; that of a folder ends with a slash (§5.2). */
-export async function lockedHref({ drive, signal }: Context, root: Path): Promise<string> {
+/** Returns the href of a lock's root. */
+export async function lockRootHref({ drive, signal }: Context, root: Path): Promise<string> {
   const entry = await drive.files.stat(root, signal);
   return hrefOf(root, entry?.kind === 'folder');
 }
 
-/** A change of a folder's members is one of the folder itself, but of nothing else below it. */
+/** A change of membership claims the parent collection itself, but nothing else below it. */
 function claimsOf({ path, tree = false, membership = false }: Change): Claim[] {
   const own: Claim = { root: path, depth: tree ? 'infinity' : '0' };
   return membership && path !== ROOT ? [own, { root: parentOf(path), depth: '0' }] : [own];
@@ -102,10 +102,10 @@ function byRoot(locks: readonly Lock[]): Iterable<Lock[]> {
 async function locked(context: Context, { root }: Lock): Promise<DavError> {
   return new DavError(
     423,
-    `${root} is locked; send the token of its lock, or try again when the lock has ended`,
+    `${root} is locked; submit the lock's token in the If header, or try again once the lock has ended`,
     {
       precondition: 'lock-token-submitted',
-      hrefs: [await lockedHref(context, root)],
+      hrefs: [await lockRootHref(context, root)],
     },
   );
 }
@@ -127,7 +127,7 @@ function requestLock(
       if (!(await drive.state.locks.claimsHold(id)))
         throw new DavError(
           503,
-          'the lock state could not be reached while the file came, and somebody may have locked it; send it again',
+          'the lock store was unreachable during the upload, so another user may have locked the file; send it again',
           { headers: { 'Retry-After': '1' } },
         );
     },

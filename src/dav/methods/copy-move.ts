@@ -2,90 +2,94 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { FileError } from '../../drive/errors.ts';
 import type { Entry, RelocateOptions, Written } from '../../drive/files.ts';
 import { keyOf, type Path, ROOT } from '../../util/path.ts';
-import { answerEmpty } from '../answers/answer.ts';
-import { type Conditions, checkConditions } from '../conditions/preconditions.ts';
+import { checkConditions, type MetConditions, requireParent } from '../conditions/preconditions.ts';
+import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { depthOf, destinationOf, mtimeOf, overwriteOf } from '../headers.ts';
-import { hrefOf } from '../href.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import type { Context } from '../method.ts';
-import { requireParent } from '../parent-folder.ts';
+import { depthOf, destinationOf, mtimeOf, overwriteOf } from '../request-headers.ts';
+import { hrefOf } from '../resource-url.ts';
 
-/** RFC 4918 §9.8. */
+/** COPY (RFC 4918 §9.8). */
 export async function copy(context: Context): Promise<void> {
   const { drive, path } = context;
   const { to, overwrite, source, target } = await prepare(context);
   const depth =
     source.kind === 'folder' ? depthOf(context.request.headers, ['0', 'infinity'], 'infinity') : '0';
-  if (keyOf(path) === keyOf(to)) throw new DavError(403, 'Destination is the resource itself');
+  if (keyOf(path) === keyOf(to)) throw sameResource();
   const conditions = await checkConditions(context, source, { path: to, entry: target });
   await checkTarget(context, to, target, overwrite);
   const shallow = source.kind === 'folder' && depth === '0';
-  const options = { overwrite, shallow, ...pinned(conditions, source, target) };
+  const options = { overwrite, shallow, ...pinnedRevisions(conditions, source, target) };
   const changes = [{ path: to, tree: true, membership: !target }];
-  const done = await withRequestLock(context, conditions, changes, async (held) => {
-    const written = await orExists(drive.files.copy(path, to, options));
-    await held.endBelow(to);
-    return finish(context, to, written);
+  const answer = await withRequestLock(context, conditions, changes, async (lock) => {
+    const written = await failsIfExists(drive.files.copy(path, to, options));
+    await lock.endBelow(to);
+    return answerFor(context, to, written);
   });
-  answerEmpty(context.response, done.status, done.headers);
+  await context.exchange.answer(answer);
 }
 
-/** RFC 4918 §9.9. */
+/** MOVE (RFC 4918 §9.9). */
 export async function move(context: Context): Promise<void> {
   const { drive, path } = context;
-  if (path === ROOT) throw new DavError(403, 'the drive itself cannot be moved');
+  if (path === ROOT) throw new DavError(403, 'the root of the drive cannot be moved');
   const { to, overwrite, source, target: found } = await prepare(context);
   if (source.kind === 'folder') depthOf(context.request.headers, ['infinity'], 'infinity');
-  if (path === to && source.path === to) throw new DavError(403, 'Destination is the resource itself');
+  if (path === to && source.path === to) throw sameResource();
   const isRename = keyOf(path) === keyOf(to);
   const conditions = await checkConditions(context, source, { path: to, entry: found });
   const target = isRename ? undefined : found;
   if (!isRename) await checkTarget(context, to, target, overwrite);
-  const options = { overwrite, ...pinned(conditions, source, target) };
+  const options = { overwrite, ...pinnedRevisions(conditions, source, target) };
   const changes = [
     { path, tree: true, membership: true },
     ...(isRename ? [] : [{ path: to, tree: true, membership: !target }]),
   ];
-  const done = await withRequestLock(context, conditions, changes, async (held) => {
-    const written = await orExists(drive.files.move(path, to, options));
-    // Locks do not travel (§7.5); those of a name that only changed its letter case stay where they are.
-    if (!isRename) await Promise.all([held.endWithin(path), held.endBelow(to)]);
-    return finish(context, to, written);
+  const answer = await withRequestLock(context, conditions, changes, async (lock) => {
+    const written = await failsIfExists(drive.files.move(path, to, options));
+    // A lock does not move with its resource (§7.5); after a change of letter case it stays in place.
+    if (!isRename) await Promise.all([lock.endWithin(path), lock.endBelow(to)]);
+    return answerFor(context, to, written);
   });
-  answerEmpty(context.response, done.status, done.headers);
+  await context.exchange.answer(answer);
 }
 
 async function prepare(context: Context): Promise<{
   readonly to: Path;
   readonly overwrite: boolean;
   readonly source: Entry;
-  /** What is at `to` now. */
+  /** The resource at `to`, if there is one. */
   readonly target: Entry | undefined;
 }> {
   const { request, drive, path, signal } = context;
-  const { path: to } = destinationOf(context);
+  const { path: to } = destinationOf(context.exchange);
   const overwrite = overwriteOf(request.headers);
   const source = await drive.files.stat(path, signal);
-  if (!source) throw new DavError(404, `there is nothing at ${path}`);
-  if (to === ROOT) throw new DavError(403, 'the drive itself cannot be replaced');
+  if (!source) throw new DavError(404, `${path} does not exist`);
+  if (to === ROOT)
+    throw new DavError(403, 'the root of the drive cannot be replaced; name a path below it in Destination');
   return { to, overwrite, source, target: await drive.files.stat(to, signal) };
 }
 
-/** What may not be replaced, or has no folder to be in, is refused before locks are looked at. */
+function sameResource(): DavError {
+  return new DavError(403, 'Destination is the resource itself; name another path');
+}
+
+/** Checks Overwrite and the parent before any locks, so that these errors take precedence. */
 async function checkTarget(
   context: Context,
   to: Path,
   target: Entry | undefined,
   overwrite: boolean,
 ): Promise<void> {
-  if (target && !overwrite) throw existsAt(to);
+  if (target && !overwrite)
+    throw new DavError(412, `${to} already exists, and Overwrite is F; send Overwrite: T to replace it`);
   if (!target) await requireParent(context, to);
 }
 
-/** The conditions held a moment ago; the drive holds these revisions against what is there when it does the work. */
-function pinned(
-  { pinsRevision, pinsDestination }: Conditions,
+/** Returns the revisions that the drive checks again when it copies or moves: the conditions were met a moment ago. */
+function pinnedRevisions(
+  { pinsRevision, pinsDestination }: MetConditions,
   source: Entry,
   target: Entry | undefined,
 ): Pick<RelocateOptions, 'rev' | 'targetRev'> {
@@ -95,12 +99,8 @@ function pinned(
   };
 }
 
-function existsAt(to: Path): DavError {
-  return new DavError(412, `there is something at ${to} already, and Overwrite is F`);
-}
-
-/** Somebody may have been quicker than our look. */
-async function orExists(outcome: Promise<Written>): Promise<Written> {
+/** Maps `exists` to 412: another client created the destination after the check. */
+async function failsIfExists(outcome: Promise<Written>): Promise<Written> {
   try {
     return await outcome;
   } catch (error) {
@@ -109,19 +109,20 @@ async function orExists(outcome: Promise<Written>): Promise<Written> {
   }
 }
 
-interface Done {
+interface Answer {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
+  readonly body: undefined;
 }
 
-/** What is left to do when the copy is there, and how it is answered. */
-async function finish(context: Context, to: Path, { entry, created }: Written): Promise<Done> {
+/** Sets the modification time that the request asks for, and returns the answer. */
+async function answerFor(context: Context, to: Path, { entry, created }: Written): Promise<Answer> {
   const headers: OutgoingHttpHeaders = { ...(await setTime(context, entry)) };
   if (created) headers['Location'] = hrefOf(to, entry.kind === 'folder');
-  return { status: created ? 201 : 204, headers };
+  return { status: created ? 201 : 204, headers, body: undefined };
 }
 
-/** rclone sends the source's time along, and sets it in another request unless the answer says `accepted`. */
+/** rclone sends the source's time, and sets it with another request unless the answer says `accepted`. */
 async function setTime(context: Context, entry: Entry): Promise<OutgoingHttpHeaders> {
   const modifiedMs = mtimeOf(context.request.headers);
   if (modifiedMs === undefined || entry.kind !== 'file') return {};
@@ -129,8 +130,8 @@ async function setTime(context: Context, entry: Entry): Promise<OutgoingHttpHead
     await context.drive.files.setModified(entry.path, modifiedMs);
     return { 'X-OC-Mtime': 'accepted' };
   } catch (error) {
-    // The copy itself is done, and this may be asked for again.
-    context.log.warn('the time of a copy could not be set', { reason: String(error) });
+    // The copy exists, and the client can set the time again.
+    context.log.warn('cannot set the modification time of a copy', { reason: String(error) });
     return {};
   }
 }

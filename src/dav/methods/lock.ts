@@ -7,46 +7,58 @@ import {
   type LocksFull,
   type RunningClaim,
 } from '../../state/locks.ts';
+import { type LinkedSignal, linkedSignal } from '../../util/linked-signal.ts';
 import { isWithin, keyOf, parentOf } from '../../util/path.ts';
-import { answerXml } from '../answers/answer.ts';
-import { answerMultistatus, multistatusBody, responseXml, statusLine } from '../answers/multistatus.ts';
-import { checkConditions } from '../conditions/preconditions.ts';
+import {
+  answerMultistatus,
+  responseXml,
+  statusLine,
+  XML_DECLARATION,
+  XML_TYPE,
+} from '../answers/multistatus.ts';
+import { checkConditions, requireParent } from '../conditions/preconditions.ts';
+import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { depthOf, lockTimeoutSeconds } from '../headers.ts';
-import { hrefOf } from '../href.ts';
-import { ClaimWait } from '../locks/claim-wait.ts';
-import { lockedHref, withRequestLock } from '../locks/request-lock.ts';
-import { lockDiscoveryXml, parseLockInfo } from '../locks/xml.ts';
-import type { Context } from '../method.ts';
-import { requireParent } from '../parent-folder.ts';
-import type { XmlElement } from '../xml/element.ts';
+import { lockDiscoveryXml, parseLockInfo } from '../locks/lock-xml.ts';
+import { lockRootHref, withRequestLock } from '../locks/request-lock.ts';
+import { depthOf, lockTimeoutSeconds } from '../request-headers.ts';
+import { hrefOf } from '../resource-url.ts';
+import type { XmlElement } from '../xml/xml-element.ts';
 
-/** RFC 4918 §9.10: takes a lock, or with an empty body refreshes one. */
+/** How long LOCK waits for running requests that change the resource, in ms. Most of them are about to commit. */
+const CLAIM_WAIT_MS = 2_000;
+
+/** LOCK (RFC 4918 §9.10): creates a lock, or refreshes one if the body is empty. */
 export async function lock(context: Context): Promise<void> {
   const root = await context.xml.read(context.body);
-  if (root) await take(context, root);
+  if (root) await create(context, root);
   else await refresh(context);
 }
 
 type Attempt =
-  | { readonly taken: Lock; readonly created: boolean }
+  | { readonly lock: Lock; readonly isFileCreated: boolean }
   | { readonly conflict: Lock }
   | { readonly claim: RunningClaim };
 
-/** A request that is changing the resource is waited for; then all is looked at again, as it may be another now. */
-async function take(context: Context, root: XmlElement): Promise<void> {
+/** Waits for running requests that change the resource, and checks everything again after each of them. */
+async function create(context: Context, root: XmlElement): Promise<void> {
   const wanted = wantedLock(context, root);
   const wait = new ClaimWait(context);
   try {
     for (;;) {
-      // A lock of a new name writes an empty file there.
+      // A lock on an unmapped URL creates an empty file there (§7.3).
       const entry = await context.drive.files.statForWrite(context.path, { isPinned: false }, context.signal);
       const attempt = await attemptAt(context, entry, wanted);
-      if ('taken' in attempt)
-        return await answerLocks(context, attempt.created ? 201 : 200, attempt.taken, entry);
-      if ('conflict' in attempt) return await refuse(context, entry, attempt.conflict, 'is locked already');
+      if ('lock' in attempt)
+        return await answerLocks(context, attempt.isFileCreated ? 201 : 200, attempt.lock, entry);
+      if ('conflict' in attempt) return await refuse(context, entry, attempt.conflict, 'is already locked');
       if (!(await wait.until(attempt.claim.id)))
-        return await refuse(context, entry, attempt.claim, 'is being changed by a request; try again later');
+        return await refuse(
+          context,
+          entry,
+          attempt.claim,
+          'is being changed by another request; try again later',
+        );
     }
   } finally {
     wait.end();
@@ -64,46 +76,52 @@ function wantedLock({ path, principal, request, clock, randomUuid }: Context, bo
 
 async function attemptAt(context: Context, entry: Entry | undefined, wanted: Lock): Promise<Attempt> {
   const conditions = await checkConditions(context, entry);
-  if (entry) return create(context, entry, wanted);
-  const { path, namesCollection } = context;
-  if (namesCollection)
+  if (entry) return createLock(context, entry, wanted);
+  const { path, hasTrailingSlash } = context;
+  if (hasTrailingSlash)
     throw new DavError(
       409,
-      'LOCK makes a file where nothing is, and this name ends with a slash; use MKCOL first',
+      'the URL ends with a slash and does not exist; create the folder with MKCOL, or LOCK without the slash',
     );
   await requireParent(context, path);
-  // Where nothing is, an empty file will be (§7.3): that changes its folder. An exclusive lock that covers the new
-  // name as well is the conflict that `create` will find.
+  // The empty file becomes a member of its collection, whose locks apply. `createLock` itself finds a conflict with an
+  // exclusive lock that covers the new member too.
   const changes = [{ path: parentOf(path) }];
   const concerns = ({ depth, scope }: Lock) => depth === '0' || scope === 'shared';
-  return withRequestLock(context, conditions, changes, () => create(context, entry, wanted), { concerns });
+  return withRequestLock(context, conditions, changes, () => createLock(context, entry, wanted), {
+    concerns,
+  });
 }
 
-async function create(context: Context, entry: Entry | undefined, wanted: Lock): Promise<Attempt> {
+async function createLock(context: Context, entry: Entry | undefined, wanted: Lock): Promise<Attempt> {
   const { drive, clock } = context;
-  const taken = await drive.state.locks.create(clock.now(), wanted);
-  if ('full' in taken) throw tooMany(context, taken.full);
-  if (!('token' in taken)) return taken;
-  return { taken, created: await makeFile(context, entry, taken) };
+  const created = await drive.state.locks.create(clock.now(), wanted);
+  if ('full' in created) throw tooManyLocks(context, created.full);
+  if (!('token' in created)) return created;
+  return { lock: created, isFileCreated: await createPlaceholder(context, entry, created) };
 }
 
-/** 507 and not 423: no other lock is in the way, and none of those that are there would let this one in. */
-function tooMany({ path }: Context, full: LocksFull): DavError {
+/** Answers 507 and not 423, because the client cannot resolve it by submitting a token. */
+function tooManyLocks({ path }: Context, full: LocksFull): DavError {
   return new DavError(
     507,
     full === 'resource'
-      ? `${path} has ${LOCKS_ON_RESOURCE_MAX} locks, which is the most it may have; wait until one ends`
-      : `you hold ${LOCKS_OF_USER_MAX} locks, which is the most a user may have; release some`,
+      ? `${path} has ${LOCKS_ON_RESOURCE_MAX} locks, the maximum; wait until one of them ends`
+      : `you have ${LOCKS_OF_USER_MAX} locks, the maximum for a user; release some of them`,
   );
 }
 
-/** An empty file is kept back for as long as it is locked; whether it was made now. */
-async function makeFile({ drive, path }: Context, entry: Entry | undefined, taken: Lock): Promise<boolean> {
+/** Keeps an empty file as a placeholder while it is locked. Returns whether the file is new. */
+async function createPlaceholder(
+  { drive, path }: Context,
+  entry: Entry | undefined,
+  lock: Lock,
+): Promise<boolean> {
   if (entry && !isEmptyFile(entry)) return false;
   try {
-    return (await drive.files.hold(path, taken.timeoutSeconds * 1000)).created;
+    return (await drive.files.hold(path, lock.timeoutSeconds * 1000)).created;
   } catch (error) {
-    await drive.state.locks.release(taken.token);
+    await drive.state.locks.release(lock.token);
     throw error;
   }
 }
@@ -116,7 +134,7 @@ async function refresh(context: Context): Promise<void> {
   const { drive, path, principal, request, clock, signal } = context;
   const entry = await drive.files.stat(path, signal);
   if (request.headers['if'] === undefined)
-    throw new DavError(400, 'a LOCK without a body refreshes a lock, and needs its token in the header If');
+    throw new DavError(400, 'a LOCK without a body refreshes a lock; submit its token in the If header');
   const { tokens } = await checkConditions(context, entry);
   const covering = await drive.state.locks.covering(clock.now(), path);
   const old = covering.find((one) => tokens.has(one.token) && one.principal === principal);
@@ -125,16 +143,16 @@ async function refresh(context: Context): Promise<void> {
   const renewed =
     old && (await drive.state.locks.refresh(clock.now(), old.token, { timeoutSeconds, expiresMs }));
   if (!renewed)
-    throw new DavError(412, `no lock of yours on ${path} has this token; it may have run out`, {
+    throw new DavError(412, `none of your locks on ${path} has this token; it may have expired`, {
       precondition: 'lock-token-matches-request-uri',
     });
   if (entry && isEmptyFile(entry)) await drive.files.hold(entry.path, timeoutSeconds * 1000);
   await answerLocks(context, 200, renewed, entry, { isRefresh: true });
 }
 
-/** The lock in question comes first: some clients look no further. */
+/** Renders all locks that cover the resource. `first` comes first, because some clients read only one. */
 async function answerLocks(
-  { response, drive, clock, path }: Context,
+  { exchange, drive, clock, path }: Context,
   status: number,
   first: Lock,
   entry: Entry | undefined,
@@ -144,27 +162,59 @@ async function answerLocks(
   const locks = [first, ...covering.filter(({ token }) => token !== first.token)];
   const href = ({ root }: Lock) =>
     hrefOf(root, keyOf(root) === keyOf(path) ? entry?.kind === 'folder' : true);
-  const xml = `<D:prop xmlns:D="DAV:"><D:lockdiscovery>${lockDiscoveryXml(locks, href, clock.now())}</D:lockdiscovery></D:prop>`;
-  // A refreshed lock keeps its token, and the header is for new ones (§10.5).
-  answerXml(response, status, xml, isRefresh ? {} : { 'Lock-Token': `<${first.token}>` });
+  const discovery = `<D:lockdiscovery>${lockDiscoveryXml(locks, href, clock.now())}</D:lockdiscovery>`;
+  // The header is for new locks only (§10.5).
+  const lockToken = isRefresh ? {} : { 'Lock-Token': `<${first.token}>` };
+  await exchange.answer({
+    status,
+    headers: { ...lockToken, 'Content-Type': XML_TYPE },
+    body: `${XML_DECLARATION}<D:prop xmlns:D="DAV:">${discovery}</D:prop>`,
+  });
 }
 
-/** What is further down stops a lock of a whole tree: then it is told which, and that the rest depends on it (§9.10.9). */
+/** Answers 423; or 207 with 423 for the conflict and 424 for the request's path, if the conflict is below it (§9.10.9). */
 async function refuse(
   context: Context,
   entry: Entry | undefined,
   { root }: Lock | Claim,
   reason: string,
 ): Promise<void> {
-  const { path, response } = context;
-  const condition = '<D:no-conflicting-lock/>';
-  const href = await lockedHref(context, root);
+  const { path, exchange } = context;
+  const href = await lockRootHref(context, root);
   if (keyOf(root) === keyOf(path) || !isWithin(root, path))
     throw new DavError(423, `${root} ${reason}`, { precondition: 'no-conflicting-lock', hrefs: [href] });
   const statusXml = (status: number) => `<D:status>${statusLine(status)}</D:status>`;
   const rows = [
-    responseXml(href, `${statusXml(423)}<D:error>${condition}</D:error>`),
+    responseXml(href, `${statusXml(423)}<D:error><D:no-conflicting-lock/></D:error>`),
     responseXml(hrefOf(path, entry?.kind === 'folder'), statusXml(424)),
   ];
-  answerMultistatus(response, multistatusBody(rows));
+  await answerMultistatus(exchange, rows);
+}
+
+/** The wait of one LOCK for the running requests in its way. */
+class ClaimWait {
+  readonly #context: Context;
+  readonly #over = new AbortController();
+  readonly #linked: LinkedSignal;
+  #timeout: Promise<boolean> | undefined;
+
+  constructor(context: Context) {
+    this.#context = context;
+    this.#linked = linkedSignal(context.signal, this.#over.signal);
+  }
+
+  /** Returns whether the request with the claims `id` ends in time. Rejects when the client goes away. */
+  until(id: string): Promise<boolean> {
+    const { clock, drive } = this.#context;
+    const { signal } = this.#linked;
+    this.#timeout ??= clock.sleep(CLAIM_WAIT_MS, signal).then(() => false);
+    const ended = drive.state.locks.claimsEnd(id, signal).then(() => true);
+    return Promise.race([ended, this.#timeout]);
+  }
+
+  /** Stops waiting. */
+  end(): void {
+    this.#over.abort();
+    this.#linked.release();
+  }
 }

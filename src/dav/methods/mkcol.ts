@@ -1,21 +1,23 @@
-import { notAllowed } from '../allow.ts';
-import { answerEmpty } from '../answers/answer.ts';
-import { checkConditions } from '../conditions/preconditions.ts';
-import { hrefOf } from '../href.ts';
+import { checkConditions, requireParent } from '../conditions/preconditions.ts';
+import type { Context } from '../context.ts';
+import { methodNotAllowed } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import type { Context } from '../method.ts';
-import { requireParent } from '../parent-folder.ts';
+import { hrefOf } from '../resource-url.ts';
 
-/** RFC 4918 §9.3. rclone sends one before each write, so "there already" costs no call of the service. */
+/** MKCOL (RFC 4918 §9.3). rclone sends one before each upload, so an existing folder costs no call of the service. */
 export async function mkcol(context: Context): Promise<void> {
   const { drive, path, signal } = context;
   await context.body.refuse();
   const entry = await drive.files.stat(path, signal);
-  if (entry) throw notAllowed(`there is a ${entry.kind} at ${path} already`, entry);
+  if (entry) throw methodNotAllowed(`${path} already exists: it is a ${entry.kind}`, entry);
   const conditions = await checkConditions(context, entry);
   await withRequestLock(context, conditions, [{ path, membership: true }], async () => {
     await requireParent(context, path);
     await drive.files.createFolder(path);
   });
-  answerEmpty(context.response, 201, { Location: hrefOf(path, true) });
+  await context.exchange.answer({
+    status: 201,
+    headers: { Location: hrefOf(path, true) },
+    body: undefined,
+  });
 }

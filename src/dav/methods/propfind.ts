@@ -1,86 +1,88 @@
-import { LRUCache } from 'lru-cache';
 import { FileError } from '../../drive/errors.ts';
 import type { Entry, FolderEntry, Listing } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
 import { namesOf } from '../../util/path.ts';
 import {
-  answerMultistatus,
+  answerMultistatusBody,
   responseEnd,
   responseStart,
   responseXml,
   sendMultistatus,
 } from '../answers/multistatus.ts';
-import { MultistatusCache } from '../answers/multistatus-cache.ts';
+import type { PropfindCache } from '../answers/propfind-cache.ts';
+import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
-import { depthOf } from '../headers.ts';
-import { encodeSegment } from '../href.ts';
-import type { Context } from '../method.ts';
-import { type Facts, NO_FACTS } from '../properties/live.ts';
-import { factsOf } from '../properties/propfind-facts.ts';
-import { propertyRequestOf } from '../properties/request.ts';
-import { PropertySet } from '../properties/set.ts';
-import { requestHref } from '../request-href.ts';
-import { readXmlBytes, type XmlLimits } from '../xml/read.ts';
-import { escapeText } from '../xml/write.ts';
+import { type LiveState, NO_LIVE_STATE } from '../properties/live-properties.ts';
+import { loadLiveState } from '../properties/live-state.ts';
+import { PropertySelection, parsePropfind } from '../properties/property-selection.ts';
+import { depthOf } from '../request-headers.ts';
+import { encodeSegment, requestHref } from '../resource-url.ts';
+import { readXmlBytes, type XmlLimits } from '../xml/xml-reader.ts';
+import { escapeText } from '../xml/xml-writer.ts';
 
-/** Real requests have under 4 KiB and 30 elements. */
-const LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };
-/** An answer of up to this many characters is made in one piece and kept: some 15,000 rows. */
+/** Limits of the request body. Real ones have under 4 KiB and 30 elements. */
+const BODY_LIMITS: XmlLimits = { sizeBytes: 64 * 1024, nodes: 1_000 };
+/** Maximum length of an answer that is sent at once and cached, in characters: about 15,000 rows. */
 const WHOLE_LENGTH = 8 * 1024 * 1024;
-/** With depth infinity each client asks for another tree: little is held. */
-const WALK_WHOLE_LENGTH = 256 * 1024;
-/** Programs ask in few ways, and each of them in the same few again and again. */
-const PROPERTY_SETS_MAX = 64;
+/** The same with depth infinity, whose answers are not cached: streaming starts early. */
+const TREE_WHOLE_LENGTH = 256 * 1024;
 
-const propertySets = new LRUCache<string, PropertySet>({ max: PROPERTY_SETS_MAX });
-const cache = new MultistatusCache();
-
-const NO_DEAD: ReadonlyMap<string, readonly DeadProperty[]> = new Map();
 const NO_BYTES = Buffer.alloc(0);
+
+/** Dead properties by the id of their entry. */
+type DeadProperties = ReadonlyMap<string, readonly DeadProperty[]>;
+
+const NO_DEAD: DeadProperties = new Map();
 const NONE: readonly DeadProperty[] = [];
 
-/** RFC 4918 §9.1. Once the listing is there, no row waits for anything. */
+/** What all rows of one answer are rendered from, besides their entries. */
+interface RowContext {
+  readonly selection: PropertySelection;
+  readonly state: LiveState;
+  readonly cache: PropfindCache;
+}
+
+/** PROPFIND (RFC 4918 §9.1). Loads everything before the first row, so that no row waits. */
 export async function propfind(context: Context): Promise<void> {
   const depth = depthOf(context.request.headers, ['0', '1', 'infinity'], 'infinity');
-  const set = await propertySetOf(context);
-  const listing = depth === '1' && context.namesCollection ? await listingAt(context) : undefined;
-  if (listing) return answerListing(context, set, listing);
+  const selection = await selectionOf(context);
+  const listing = depth === '1' && context.hasTrailingSlash ? await listingHere(context) : undefined;
+  if (listing) return answerListing(context, selection, listing);
   const entry = await context.drive.files.stat(context.path, context.signal);
-  if (!entry) throw new DavError(404, `there is nothing at ${context.path}`);
-  if (entry.kind === 'file' || depth === '0') await answerOne(context, set, entry);
+  if (!entry) throw new DavError(404, `${context.path} does not exist`);
+  if (entry.kind === 'file' || depth === '0') await answerResource(context, selection, entry);
   else if (depth === '1')
-    await answerListing(context, set, await context.drive.files.list(context.path, context.signal));
-  else await answerTree(context, set, entry);
+    await answerListing(context, selection, await context.drive.files.list(context.path, context.signal));
+  else await answerTree(context, selection, entry);
 }
 
-async function propertySetOf(context: Context): Promise<PropertySet> {
-  const { request, response, client, body } = context;
-  const bytes = body.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(body, LIMITS);
-  const prefers = /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(
+async function selectionOf(context: Context): Promise<PropertySelection> {
+  const { exchange, request, client, body, xml, propfindCache } = context;
+  const bytes = body.announcedBytes === 0 ? NO_BYTES : await readXmlBytes(body, BODY_LIMITS);
+  const prefersMinimal = /(^|,)\s*return\s*=\s*"?minimal"?\s*([,;]|$)/i.test(
     String(request.headers['prefer'] ?? ''),
   );
-  const minimal = prefers || /^\s*t\s*$/i.test(String(request.headers['brief'] ?? ''));
-  if (prefers) response.setHeader('Preference-Applied', 'return=minimal');
+  const minimal = prefersMinimal || /^\s*t\s*$/i.test(String(request.headers['brief'] ?? ''));
+  if (prefersMinimal) exchange.response.setHeader('Preference-Applied', 'return=minimal');
   const key = `${client.allprop} ${client.reportsQuota} ${minimal} ${bytes.toString('latin1')}`;
-  const known = propertySets.get(key);
-  if (known) return known;
-  const set = new PropertySet(propertyRequestOf(await context.xml.read(bytes, LIMITS)), { client, minimal });
-  propertySets.set(key, set);
-  return set;
+  return propfindCache.selection(key, async () => {
+    const root = await xml.read(bytes, BODY_LIMITS);
+    return new PropertySelection(parsePropfind(root), { client, minimal });
+  });
 }
 
-async function answerOne(context: Context, set: PropertySet, entry: Entry): Promise<void> {
-  const facts = await factsOf(context, set, [entry]);
-  const dead = await deadOf(context, set, [entry]);
-  const row = ownRow(context, set, entry, dead, facts);
-  await sendMultistatus(context.response, [[row]], { wholeLength: WHOLE_LENGTH, signal: context.signal });
+async function answerResource(context: Context, selection: PropertySelection, entry: Entry): Promise<void> {
+  const state = await loadLiveState(context, selection, [entry]);
+  const dead = await deadPropertiesOf(context, selection, [entry]);
+  const row = ownRow(context, selection, entry, dead, state);
+  await sendMultistatus(context.exchange, [[row]], { wholeLength: WHOLE_LENGTH });
 }
 
 /**
- * What is in the folder that a client names with a slash at the end: asked for first, since the drive can find out at
- * the same time whether it is one. `undefined`: it is none.
+ * Returns the listing of a folder whose URL ends with a slash; `undefined` if it is none. Asking for the listing first
+ * saves a lookup, because the drive learns at the same time whether it is a folder.
  */
-async function listingAt({ drive, path, signal }: Context): Promise<Listing | undefined> {
+async function listingHere({ drive, path, signal }: Context): Promise<Listing | undefined> {
   try {
     return await drive.files.list(path, signal);
   } catch (error) {
@@ -90,89 +92,102 @@ async function listingAt({ drive, path, signal }: Context): Promise<Listing | un
   }
 }
 
-async function answerListing(context: Context, set: PropertySet, listing: Listing): Promise<void> {
-  const { drive, response, signal } = context;
-  const facts = await factsOf(context, set, [listing.folder, ...listing.children]);
-  // Asked for before the properties themselves: a change in between only makes the kept answer look old.
-  const version = set.needsDead ? await drive.state.properties.version() : undefined;
+async function answerListing(
+  context: Context,
+  selection: PropertySelection,
+  listing: Listing,
+): Promise<void> {
+  const { drive, exchange, propfindCache: cache } = context;
+  const state = await loadLiveState(context, selection, [listing.folder, ...listing.children]);
+  // Read before the properties themselves: a change in between makes the cached answer stale, never wrong.
+  const version = selection.needsDead ? await drive.state.properties.version() : undefined;
   const href = ownHref(context, listing.folder);
-  const key = cache.key(listing, set, href, version);
-  const isPlain = facts === NO_FACTS;
-  const known = isPlain ? cache.answer(key) : undefined;
-  if (known) return answerMultistatus(response, known);
-  const dead = await deadOf(context, set, [listing.folder, ...listing.children]);
+  const key = cache.answerKey(listing, selection, href, version);
+  const isCacheable = state === NO_LIVE_STATE;
+  const cached = isCacheable ? cache.answer(key) : undefined;
+  if (cached) return answerMultistatusBody(exchange, cached);
+  const dead = await deadPropertiesOf(context, selection, [listing.folder, ...listing.children]);
   const rows = [
-    [ownRow(context, set, listing.folder, dead, facts)],
-    childRows(set, href, listing, dead, facts),
+    [ownRow(context, selection, listing.folder, dead, state)],
+    childRows({ selection, state, cache }, href, listing, dead),
   ];
-  const body = await sendMultistatus(response, rows, { wholeLength: WHOLE_LENGTH, signal });
-  if (body && isPlain) cache.keepAnswer(key, body);
+  const body = await sendMultistatus(exchange, rows, { wholeLength: WHOLE_LENGTH });
+  if (body && isCacheable) cache.keepAnswer(key, body);
 }
 
-async function answerTree(context: Context, set: PropertySet, folder: FolderEntry): Promise<void> {
-  const { response, signal } = context;
-  const facts = await factsOf(context, set, undefined);
-  const groups = treeRows(context, set, folder, facts);
-  await sendMultistatus(response, groups, { wholeLength: WALK_WHOLE_LENGTH, signal });
+async function answerTree(
+  context: Context,
+  selection: PropertySelection,
+  folder: FolderEntry,
+): Promise<void> {
+  const state = await loadLiveState(context, selection, undefined);
+  const groups = treeRows(context, { selection, state, cache: context.propfindCache }, folder);
+  await sendMultistatus(context.exchange, groups, { wholeLength: TREE_WHOLE_LENGTH });
 }
 
 async function* treeRows(
   context: Context,
-  set: PropertySet,
+  rows: RowContext,
   folder: FolderEntry,
-  facts: Facts,
 ): AsyncIterable<Iterable<string>> {
+  const { selection, state } = rows;
   const top = ownHref(context, folder);
   const depth = namesOf(context.path).length;
-  yield [ownRow(context, set, folder, await deadOf(context, set, [folder]), facts)];
+  const dead = await deadPropertiesOf(context, selection, [folder]);
+  yield [ownRow(context, selection, folder, dead, state)];
   for await (const listing of context.drive.files.walk(context.path, context.signal)) {
     const below = namesOf(listing.folder.path).slice(depth);
     const href = top + below.map((name) => `${encodeSegment(name)}/`).join('');
-    yield childRows(set, href, listing, await deadOf(context, set, listing.children), facts);
+    yield childRows(rows, href, listing, await deadPropertiesOf(context, selection, listing.children));
   }
 }
 
-/** `href` is the folder's and ends with a slash. */
+/** Renders the rows of a folder's members. `href` is the folder's and ends with a slash. */
 function* childRows(
-  set: PropertySet,
+  { selection, state, cache }: RowContext,
   href: string,
   { children }: Listing,
-  dead: ReadonlyMap<string, readonly DeadProperty[]>,
-  facts: Facts,
+  dead: DeadProperties,
 ): Iterable<string> {
   const start = responseStart(href);
   for (const entry of children) {
     const own = dead.get(entry.id);
-    if (own || !facts.isPlain(entry)) yield start + rowEnd(set, entry, own ?? NONE, facts);
-    else yield start + cache.row(set, entry, () => rowEnd(set, entry, NONE, NO_FACTS));
+    if (own || !state.isEmptyFor(entry)) yield start + rowEnd(selection, entry, own ?? NONE, state);
+    else yield start + cache.row(selection, entry, () => rowEnd(selection, entry, NONE, NO_LIVE_STATE));
   }
 }
 
-/** A row from the entry's name on: what is before that is where the client says the folder is. */
-function rowEnd(set: PropertySet, entry: Entry, dead: readonly DeadProperty[], facts: Facts): string {
+/** Renders a row from the entry's name on, which is the same whatever spelling of the folder's path a client uses. */
+function rowEnd(
+  selection: PropertySelection,
+  entry: Entry,
+  dead: readonly DeadProperty[],
+  state: LiveState,
+): string {
   const slash = entry.kind === 'folder' ? '/' : '';
-  return escapeText(encodeSegment(entry.name)) + slash + responseEnd(set.propstats(entry, dead, facts));
+  return escapeText(encodeSegment(entry.name)) + slash + responseEnd(selection.propstats(entry, dead, state));
 }
 
-/** The row of what the request names. */
+/** Renders the row of the resource at the request's path. */
 function ownRow(
   context: Context,
-  set: PropertySet,
+  selection: PropertySelection,
   entry: Entry,
-  dead: ReadonlyMap<string, readonly DeadProperty[]>,
-  facts: Facts,
+  dead: DeadProperties,
+  state: LiveState,
 ): string {
-  return responseXml(ownHref(context, entry), set.propstats(entry, dead.get(entry.id) ?? NONE, facts));
+  const propstats = selection.propstats(entry, dead.get(entry.id) ?? NONE, state);
+  return responseXml(ownHref(context, entry), propstats);
 }
 
 function ownHref({ request, path }: Context, entry: Entry): string {
   return requestHref(request.url ?? '', path, entry.kind === 'folder');
 }
 
-async function deadOf(
+async function deadPropertiesOf(
   { drive }: Context,
-  set: PropertySet,
+  selection: PropertySelection,
   entries: readonly Entry[],
-): Promise<ReadonlyMap<string, readonly DeadProperty[]>> {
-  return set.needsDead ? drive.state.properties.of(entries.map((entry) => entry.id)) : NO_DEAD;
+): Promise<DeadProperties> {
+  return selection.needsDead ? drive.state.properties.of(entries.map((entry) => entry.id)) : NO_DEAD;
 }

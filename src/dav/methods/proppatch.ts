@@ -1,56 +1,67 @@
 import { FileError } from '../../drive/errors.ts';
 import type { Entry } from '../../drive/files.ts';
 import { type DeadProperty, PropertiesFull, type PropertyChange } from '../../state/properties.ts';
-import { answerMultistatus, multistatusBody, propstatXml, responseXml } from '../answers/multistatus.ts';
+import { answerMultistatus, propstatXml, responseXml } from '../answers/multistatus.ts';
 import { checkConditions } from '../conditions/preconditions.ts';
+import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { withRequestLock } from '../locks/request-lock.ts';
-import type { Context } from '../method.ts';
-import { emptyProperty, MICROSOFT_NAMESPACE, type PropertyName, propertyKey } from '../properties/names.ts';
-import { type Refusal, type Step, stepOf } from '../properties/step.ts';
-import { type Instruction, instructionsOf, nameOfProperty } from '../properties/update.ts';
-import { requestHref } from '../request-href.ts';
+import {
+  emptyProperty,
+  MICROSOFT_NAMESPACE,
+  type PropertyName,
+  propertyKey,
+} from '../properties/property-names.ts';
+import {
+  type Instruction,
+  type PlannedChange,
+  parsePropertyUpdate,
+  planChange,
+  propertyNameOf,
+  type RefusedChange,
+} from '../properties/property-update.ts';
+import { requestHref } from '../resource-url.ts';
 import { statusOf } from '../status.ts';
 
-interface Planned {
+interface NamedChange {
   readonly name: PropertyName;
-  readonly step: Step;
+  readonly change: PlannedChange;
 }
 
-/** RFC 4918 §9.2: all instructions in document order, or none. */
+/** PROPPATCH (RFC 4918 §9.2): carries out all instructions in document order, or none. */
 export async function proppatch(context: Context): Promise<void> {
-  const { request, response, drive, path, signal } = context;
-  const instructions = instructionsOf(await context.xml.read(context.body));
+  const { exchange, request, drive, path, signal } = context;
+  const instructions = parsePropertyUpdate(await context.xml.read(context.body));
   const entry = await drive.files.stat(path, signal);
-  if (!entry) throw new DavError(404, `there is nothing at ${path}`);
+  if (!entry) throw new DavError(404, `${path} does not exist`);
   const conditions = await checkConditions(context, entry);
   const planned = instructions.map((instruction) => ({
-    name: nameOfProperty(instruction),
-    step: stepOf(instruction, entry, context.clock.now()),
+    name: propertyNameOf(instruction),
+    change: planChange(instruction, entry, context.clock.now()),
   }));
-  const refused = planned.some(({ step }) => step.kind === 'refused');
+  const isRefused = planned.some(({ change }) => change.kind === 'refused');
   const outcome = await withRequestLock(
     context,
     conditions,
     [{ path }],
-    async () => (refused ? planned : carryOut(context, entry, planned)),
+    async () => (isRefused ? planned : carryOut(context, entry, planned)),
     { ownerMayOmitToken: instructions.every(isMicrosofts) },
   );
   const href = requestHref(request.url ?? '', path, entry.kind === 'folder');
-  answerMultistatus(response, multistatusBody([responseXml(href, propstatsOf(outcome))]));
+  await answerMultistatus(exchange, [responseXml(href, propstatsOf(outcome))]);
 }
 
-/** Office sets these without the token of its own lock, and takes a refusal for a failed save. */
+/** Office sets its properties without the token of its own lock, and treats a refusal as a failed save. */
 function isMicrosofts({ element }: Instruction): boolean {
   return element.namespace === MICROSOFT_NAMESPACE;
 }
 
-/** Each part undoes the ones before it when it fails; the service, which cannot be undone, comes last. */
+/** Undoes the parts already done when one fails. The shared link comes last, because it cannot be undone. */
 async function carryOut(
   context: Context,
   entry: Entry,
-  planned: readonly Planned[],
-): Promise<readonly Planned[]> {
+  planned: readonly NamedChange[],
+): Promise<readonly NamedChange[]> {
   const undo: (() => Promise<unknown>)[] = [];
   for (const part of [changeDead, changeTime, changeLink]) {
     try {
@@ -58,28 +69,34 @@ async function carryOut(
         await part.run(
           context,
           entry,
-          planned.map(({ step }) => step),
+          planned.map(({ change }) => change),
         ),
       );
     } catch (error) {
-      for (const back of undo.reverse()) await back();
+      for (const revert of undo.reverse()) await revert();
       const refusal = refusalOf(error, context);
-      return planned.map((one) => (one.step.kind === part.kind ? { name: one.name, step: refusal } : one));
+      return planned.map((one) =>
+        one.change.kind === part.kind ? { name: one.name, change: refusal } : one,
+      );
     }
   }
   return planned;
 }
 
 interface Part {
-  readonly kind: Step['kind'];
-  /** Does it, and returns how to undo it. */
-  readonly run: (context: Context, entry: Entry, steps: readonly Step[]) => Promise<() => Promise<unknown>>;
+  readonly kind: PlannedChange['kind'];
+  /** Makes the changes of this kind, and returns a function that undoes them. */
+  readonly run: (
+    context: Context,
+    entry: Entry,
+    planned: readonly PlannedChange[],
+  ) => Promise<() => Promise<unknown>>;
 }
 
 const changeDead: Part = {
   kind: 'dead',
-  run: async ({ drive }, { id }, steps) => {
-    const changes = steps.filter((step) => step.kind === 'dead').map((step) => step.change);
+  run: async ({ drive }, { id }, planned) => {
+    const changes = planned.filter((one) => one.kind === 'dead').map((one) => one.change);
     if (changes.length === 0) return async () => {};
     const before = (await drive.state.properties.of([id])).get(id) ?? [];
     await drive.state.properties.change(id, changes);
@@ -93,8 +110,8 @@ const changeDead: Part = {
 
 const changeTime: Part = {
   kind: 'modified',
-  run: async ({ drive, path }, { modifiedMs }, steps) => {
-    const ms = steps.filter((step) => step.kind === 'modified').at(-1)?.ms;
+  run: async ({ drive, path }, { modifiedMs }, planned) => {
+    const ms = planned.filter((one) => one.kind === 'modified').at(-1)?.ms;
     if (ms === undefined) return async () => {};
     await drive.files.setModified(path, ms);
     return async () => modifiedMs !== undefined && drive.files.setModified(path, modifiedMs);
@@ -103,8 +120,8 @@ const changeTime: Part = {
 
 const changeLink: Part = {
   kind: 'link',
-  run: async ({ drive, path }, _, steps) => {
-    const last = steps.filter((step) => step.kind === 'link').at(-1);
+  run: async ({ drive, path }, _, planned) => {
+    const last = planned.filter((one) => one.kind === 'link').at(-1);
     if (last?.settings) await drive.files.shareLink(path, last.settings);
     else if (last) await drive.files.unshareLink(path);
     return async () => {};
@@ -117,18 +134,19 @@ function inverse(change: PropertyChange, before: readonly DeadProperty[]): Prope
   return old ? { set: old } : { remove: { namespace, name } };
 }
 
-function refusalOf(error: unknown, { client }: Context): Refusal {
+function refusalOf(error: unknown, { client }: Context): RefusedChange {
   if (error instanceof PropertiesFull) return { kind: 'refused', status: 507, reason: error.message };
   if (error instanceof FileError)
     return { kind: 'refused', status: statusOf(error, client), reason: error.message };
   throw error;
 }
 
-/** Success for all, or what was wrong with some and 424 for the rest (§9.2.1). Each name stands once. */
-function propstatsOf(outcome: readonly Planned[]): string {
-  const refusals = new Map<string, Refusal>();
-  for (const { name, step } of outcome)
-    if (step.kind === 'refused' && !refusals.has(propertyKey(name))) refusals.set(propertyKey(name), step);
+/** Renders 200 for all properties, or the refused ones and 424 for the others (§9.2.1). Each name appears once. */
+function propstatsOf(outcome: readonly NamedChange[]): string {
+  const refusals = new Map<string, RefusedChange>();
+  for (const { name, change } of outcome)
+    if (change.kind === 'refused' && !refusals.has(propertyKey(name)))
+      refusals.set(propertyKey(name), change);
   const names = [...new Map(outcome.map(({ name }) => [propertyKey(name), name])).values()];
   const rest = names.filter((name) => !refusals.has(propertyKey(name)));
   const xmlOf = (some: readonly PropertyName[]) => some.map(emptyProperty).join('');
@@ -136,7 +154,7 @@ function propstatsOf(outcome: readonly Planned[]): string {
   const refused = names.flatMap((name) => {
     const refusal = refusals.get(propertyKey(name));
     return refusal
-      ? [propstatXml(refusal.status, emptyProperty(name), refusal.reason, refusal.condition)]
+      ? [propstatXml(refusal.status, emptyProperty(name), refusal.reason, refusal.precondition)]
       : [];
   });
   return refused.join('') + (rest.length > 0 ? propstatXml(424, xmlOf(rest)) : '');

@@ -1,9 +1,9 @@
 import type { FileEntry } from '../../drive/files.ts';
 import type { DeadProperty } from '../../state/properties.ts';
-import { escapeAttribute } from '../xml/write.ts';
-import { DAVGATE_NAMESPACE, OWNCLOUD_NAMESPACE, type PropertyName } from './names.ts';
+import { escapeAttribute } from '../xml/xml-writer.ts';
+import { DAVGATE_NAMESPACE, OWNCLOUD_NAMESPACE, type PropertyName } from './property-names.ts';
 
-/** As in `OC-Checksum`: `SHA1:da39…`. */
+/** One checksum as in `OC-Checksum`: `SHA1:da39…`. */
 const CHECKSUM = /^[A-Z0-9-]{2,16}:[0-9a-zA-Z+/=]{1,128}$/i;
 const CHECKSUMS_MAX = 8;
 
@@ -14,17 +14,17 @@ export function isChecksums({ namespace, name }: PropertyName): boolean {
 }
 
 /**
- * What a client said of a file's content (`SHA1:…`), to be kept among its dead properties and shown as
- * `oc:checksums` for as long as the file has this content. `undefined` when the words are no checksums.
+ * Returns the dead property that stores a client's checksums of the file's current content (`SHA1:…`); `undefined`
+ * unless all of them are checksums. It is shown as `oc:checksums` as long as the content stays the same.
  */
 export function checksumsProperty(file: FileEntry, checksums: readonly string[]): DeadProperty | undefined {
   if (checksums.length === 0 || checksums.length > CHECKSUMS_MAX) return undefined;
   if (!checksums.every((checksum) => CHECKSUM.test(checksum))) return undefined;
-  // Each is of letters that need no escape.
+  // CHECKSUM allows only characters that need no escaping.
   return { ...NAME, xml: `${start(file)}<checksum>${checksums.join(' ')}</checksum></checksums>` };
 }
 
-/** The inside of `oc:checksums`: what was said of the content that `file` has now. */
+/** Returns the content of `oc:checksums`; `undefined` when the stored checksums are of other content. */
 export function checksumsOf(file: FileEntry, dead: readonly DeadProperty[]): string | undefined {
   const xml = dead.find(isChecksums)?.xml;
   const head = start(file);

@@ -1,7 +1,7 @@
 import type { LinkSettings } from '../../drive/files.ts';
 import { DavError } from '../errors.ts';
-import { childrenOf, textOf, type XmlElement } from '../xml/element.ts';
-import { DAVGATE_NAMESPACE, type PropertyName } from './names.ts';
+import { childrenOf, textOf, type XmlElement } from '../xml/xml-element.ts';
+import { DAVGATE_NAMESPACE, type PropertyName } from './property-names.ts';
 
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
 
@@ -12,7 +12,8 @@ export function isSharedLink({ namespace, name }: PropertyName): boolean {
 }
 
 /**
- * The settings in a `shared-link` that is being set. Empty means the service's defaults; else any of
+ * Parses the settings in a `shared-link` that a PROPPATCH sets. An empty one means the service's defaults; otherwise it
+ * contains any of
  *
  *     <shared-link xmlns="https://davgate.dev/ns">
  *       <visibility>public</visibility>          or password
@@ -20,23 +21,24 @@ export function isSharedLink({ namespace, name }: PropertyName): boolean {
  *       <expires>2030-01-31T12:00:00Z</expires>
  *     </shared-link>
  *
- * A visibility may also be the property's plain text. Throws `DavError` 409, never with the password in it.
+ * The visibility may also be the property's plain text. Throws `DavError` 409, never with the password in its message.
  */
 export function linkSettingsOf(element: XmlElement, nowMs: number): LinkSettings {
   const children = childrenOf(element);
   const unknown = children.find(
     (child) => child.namespace !== DAVGATE_NAMESPACE || !SETTINGS.some((name) => name === child.name),
   );
-  if (unknown) throw new DavError(409, `a shared-link has ${SETTINGS.join(', ')}, but no ${unknown.name}`);
+  if (unknown)
+    throw new DavError(409, `shared-link has no setting ${unknown.name}; it has ${SETTINGS.join(', ')}`);
   if (new Set(children.map((child) => child.name)).size < children.length)
-    throw new DavError(409, 'a setting of the shared-link is given twice');
+    throw new DavError(409, 'shared-link contains a setting twice');
   const settingOf = (name: (typeof SETTINGS)[number]) => {
     const child = children.find((one) => one.name === name);
     return child && textOf(child).trim();
   };
   const password = settingOf('password');
-  const said = children.length === 0 ? textOf(element).trim() || undefined : settingOf('visibility');
-  const visibility = visibilityOf(said, password);
+  const requested = children.length === 0 ? textOf(element).trim() || undefined : settingOf('visibility');
+  const visibility = visibilityOf(requested, password);
   const expires = settingOf('expires');
   return {
     ...(visibility && { visibility }),
@@ -45,15 +47,18 @@ export function linkSettingsOf(element: XmlElement, nowMs: number): LinkSettings
   };
 }
 
-function visibilityOf(said: string | undefined, password: string | undefined): LinkSettings['visibility'] {
-  if (said !== undefined && said !== 'public' && said !== 'password')
-    throw new DavError(409, 'the visibility of a shared-link is public or password');
-  if (password === '') throw new DavError(409, 'the password of a shared-link may not be empty');
-  if (said === 'public' && password !== undefined)
+function visibilityOf(
+  requested: string | undefined,
+  password: string | undefined,
+): LinkSettings['visibility'] {
+  if (requested !== undefined && requested !== 'public' && requested !== 'password')
+    throw new DavError(409, 'the visibility of a shared-link must be public or password');
+  if (password === '') throw new DavError(409, 'the password of a shared-link must not be empty');
+  if (requested === 'public' && password !== undefined)
     throw new DavError(409, 'a shared-link with a password cannot have the visibility public');
-  if (said === 'password' && password === undefined)
+  if (requested === 'password' && password === undefined)
     throw new DavError(409, 'a shared-link with the visibility password needs a password');
-  return password === undefined ? said : 'password';
+  return password === undefined ? requested : 'password';
 }
 
 function expiresMsOf(text: string, nowMs: number): number {

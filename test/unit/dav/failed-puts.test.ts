@@ -6,9 +6,9 @@ import { path } from '../../support/paths.ts';
 test('a failed PUT is remembered for its user and path, for a quarter of an hour after the last one', async () => {
   const clock = new ManualClock();
   const failed = new FailedPuts(clock);
-  failed.note('ann', path('/a'));
+  failed.add('ann', path('/a'));
   await clock.advance(10 * 60_000);
-  failed.note('ann', path('/a'));
+  failed.add('ann', path('/a'));
   await clock.advance(10 * 60_000);
   expect(failed.has('ann', path('/A'))).toBe(true);
   expect(failed.has('ben', path('/a'))).toBe(false);
@@ -19,9 +19,9 @@ test('a failed PUT is remembered for its user and path, for a quarter of an hour
 
 test('many failures take no more memory: the oldest are forgotten', () => {
   const failed = new FailedPuts(new ManualClock());
-  for (let index = 0; index < 10_000; index++) failed.note('ann', path(`/${index}`));
-  failed.note('ann', path('/0'));
-  failed.note('ann', path('/more'));
+  for (let index = 0; index < 10_000; index++) failed.add('ann', path(`/${index}`));
+  failed.add('ann', path('/0'));
+  failed.add('ann', path('/more'));
   expect(failed.has('ann', path('/0'))).toBe(true);
   expect(failed.has('ann', path('/1'))).toBe(false);
   expect(failed.has('ann', path('/2'))).toBe(true);

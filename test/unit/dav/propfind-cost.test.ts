@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
-import type { Drive } from '../../../src/dav/method.ts';
+import type { Drive } from '../../../src/dav/context.ts';
 import { FileError } from '../../../src/drive/errors.ts';
 import type { Listing } from '../../../src/drive/files.ts';
 import { pathOf, ROOT } from '../../../src/util/path.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DAV_NAMESPACE } from '../../../src/dav/xml/element.ts';
+import { DAV_NAMESPACE } from '../../../src/dav/xml/xml-element.ts';
 import type { Lock } from '../../../src/state/locks.ts';
 import { pathOf, ROOT } from '../../../src/util/path.ts';
 import type { Row } from '../../support/multistatus.ts';
@@ -221,7 +221,7 @@ describe('which properties', () => {
     [
       'too many names',
       propBody(Array.from({ length: 300 }, (_, i) => `<p${i}/>`).join('')),
-      '256 properties',
+      'names 300 properties; at most 256',
     ],
   ])('%s is refused', async (_, body, reason) => {
     const server = await startPropertyServer();

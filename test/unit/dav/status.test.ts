@@ -45,19 +45,22 @@ describe.each(FAULTS)('the fault %s', (fault) => {
     [WINDOWS, 0],
     [FINDER, 1],
     [DAVFS2, 2],
-  ] as const)('for %s', async (agent, column) => {
-    dav.files.failNext('write', new FileError(fault, `what went wrong: ${fault}`));
-    const answer = await dav.send('PUT', '/a', { body: 'new', agent });
-    expect(answer.status).toBe(STATUS[fault][column]);
-    expect(answer.text).toBe(`what went wrong: ${fault}\n`);
-    const isBusy = ['busy', 'offline', 'intercepted', 'unauthorized'].includes(fault);
-    expect(answer.headers['retry-after']).toBe(isBusy ? '10' : undefined);
-    expect(dav.content('/a')).toBe('old');
-  });
+  ] as const)(
+    `a PUT that fails with ${fault} answers %s with the status it understands, and keeps the old content`,
+    async (agent, column) => {
+      dav.files.failNext('write', new FileError(fault, `what went wrong: ${fault}`));
+      const answer = await dav.send('PUT', '/a', { body: 'new', agent });
+      expect(answer.status).toBe(STATUS[fault][column]);
+      expect(answer.text).toBe(`what went wrong: ${fault}\n`);
+      const isBusy = ['busy', 'offline', 'intercepted', 'unauthorized'].includes(fault);
+      expect(answer.headers['retry-after']).toBe(isBusy ? '10' : undefined);
+      expect(dav.content('/a')).toBe('old');
+    },
+  );
 });
 
-describe('what nobody foresaw', () => {
-  test('is told without its details, which are in the log', async () => {
+describe('internal errors', () => {
+  test('an internal error answers without its details, and with the request id of its log line', async () => {
     for (const [agent, status] of [
       [WINDOWS, 500],
       [FINDER, 423],
@@ -66,20 +69,25 @@ describe('what nobody foresaw', () => {
       const answer = await dav.send('GET', '/a', { agent });
       expect(answer.status).toBe(status);
       expect(answer.text).not.toContain('secret');
+      const { requestId } = dav.errors.at(-1) ?? {};
+      expect(requestId).toMatch(/^[0-9a-f]{32}$/);
+      expect(answer.text).toBe(`internal error; see davgate's log (request ${requestId})\n`);
     }
     expect(dav.errors).toHaveLength(2);
     expect(dav.errors[0]).toMatchObject({ method: 'GET', status: 500 });
+    expect(dav.errors[0]?.['requestId']).not.toBe(dav.errors[1]?.['requestId']);
     expect(String(dav.errors[0]?.['reason'])).toContain('secret of line 17');
   });
 
-  test('a state that cannot be written is no room left, and its directory is nobody’s business', async () => {
+  test('a state store on a full disk answers 507 without its directory, and with the request id of its log line', async () => {
     dav.files.failNext('stat', new StateUnwritable('/the/directory', 'the disk is full; free some space'));
     const answer = await dav.send('GET', '/a');
     expect(answer.status).toBe(507);
     expect(answer.text).not.toContain('/the/directory');
+    expect(answer.text).toContain(`(request ${dav.errors[0]?.['requestId']})`);
   });
 
-  test('a shared state that is away is worth another try, and where it is stays in the log', async () => {
+  test('an unreachable state store answers 503 with Retry-After, and its address is only in the log', async () => {
     for (const [agent, status] of [
       [WINDOWS, 503],
       [FINDER, 423],
@@ -93,7 +101,7 @@ describe('what nobody foresaw', () => {
     expect(String(dav.errors[0]?.['reason'])).toContain('redis://inside:6379');
   });
 
-  test('an ordinary refusal is not logged', async () => {
+  test('a refusal of a bad request is not logged', async () => {
     await dav.send('GET', '/none');
     await dav.send('PUT', '/none/a', { body: 'x' });
     expect(dav.errors).toEqual([]);

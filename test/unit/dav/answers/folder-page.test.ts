@@ -52,7 +52,7 @@ describe('the page of a folder', () => {
     const items = Array.from({ length: 10_001 }, (_, index) => file(`f${index}`));
     const page = drivePage({ path: '/', items });
     expect(page.match(/<tr class/g)).toHaveLength(10_000);
-    expect(page).toContain('Only 10000 of 10001 entries');
+    expect(page).toContain('Showing 10000 of 10001 entries');
     expect(drivePage({ path: '/', items: [] })).toContain('This folder is empty.');
   });
 });

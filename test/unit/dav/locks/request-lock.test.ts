@@ -103,7 +103,7 @@ describe('a running request and a new lock', () => {
     const { status, text } = await refused;
     expect(status).toBe(423);
     expect(text).toContain('<D:no-conflicting-lock><D:href>/a</D:href></D:no-conflicting-lock>');
-    expect(text).toContain('/a is being changed by a request; try again later');
+    expect(text).toContain('/a is being changed by another request; try again later');
     expect(await finish(running)).toBe('204');
     expect(dav.content('/a')).toBe('ten bytes.and ten...');
     expect((await lock('/a')).status).toBe(200);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { XmlElement } from '../../../../src/dav/xml/element.ts';
+import type { XmlElement } from '../../../../src/dav/xml/xml-element.ts';
 import { startPropertyServer } from '../../../support/property-server.ts';
 
 interface Tree {

@@ -69,13 +69,13 @@ test.each([
   ['<g:visibility>everyone</g:visibility>', /public or password/],
   ['<g:visibility>password</g:visibility>', /needs a password/],
   ['<g:visibility>public</g:visibility><g:password>s3cret</g:password>', /cannot have the visibility public/],
-  ['<g:password></g:password>', /may not be empty/],
+  ['<g:password></g:password>', /must not be empty/],
   ['<g:password>s3cret</g:password><g:password>s3cret</g:password>', /twice/],
   ['<g:expires>tomorrow</g:expires>', /such as 2030/],
   ['<g:expires>2030-13-01T00:00:00Z</g:expires>', /such as 2030/],
   ['<g:expires>2025-12-31T00:00:00Z</g:expires>', /in the future/],
-  ['<g:audience>all</g:audience>', /no audience/],
-  ['<visibility>public</visibility>', /no visibility/],
+  ['<g:audience>all</g:audience>', /no setting audience/],
+  ['<visibility>public</visibility>', /no setting visibility/],
 ])('refused: %s', async (inside, reason) => {
   const server = await withFile();
   const refused = await patch(server, set(inside));

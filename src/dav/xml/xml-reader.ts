@@ -1,8 +1,8 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
 import { DavError } from '../errors.ts';
-import { NamespaceScope, type XmlAttribute, type XmlElement } from './element.ts';
-import { XmlTextDecoder } from './encoding.ts';
+import { NamespaceScope, type XmlAttribute, type XmlElement } from './xml-element.ts';
+import { XmlTextDecoder } from './xml-encoding.ts';
 
 export interface XmlLimits {
   /** Of the body; a larger one is refused as soon as it has passed this. */

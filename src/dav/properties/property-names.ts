@@ -1,24 +1,24 @@
-import { DAV_NAMESPACE } from '../xml/element.ts';
-import { escapeAttribute } from '../xml/write.ts';
+import { DAV_NAMESPACE } from '../xml/xml-element.ts';
+import { escapeAttribute } from '../xml/xml-writer.ts';
 
 export interface PropertyName {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** davgate's own properties. The name is an identifier; nothing needs to answer there. */
+/** The namespace of davgate's own properties: an identifier, not the address of a page. */
 export const DAVGATE_NAMESPACE = 'https://davgate.dev/ns';
-/** ownCloud's, which rclone and sync clients ask for. */
+/** ownCloud's namespace, which rclone and sync clients use. */
 export const OWNCLOUD_NAMESPACE = 'http://owncloud.org/ns';
-/** Explorer's. */
+/** The namespace that Explorer and Office use. */
 export const MICROSOFT_NAMESPACE = 'urn:schemas-microsoft-com:';
 
-/** Equal for equal names and no others: a space stands in no XML name. */
+/** Returns a key for maps. A space separates the two parts, because no XML name contains one. */
 export function propertyKey({ namespace, name }: PropertyName): string {
   return `${name} ${namespace}`;
 }
 
-/** A property's element, in a document that binds `D` to `DAV:` and has no default namespace. */
+/** The tags of a property's element, for a document that binds `D` to `DAV:` and has no default namespace. */
 export interface PropertyTags {
   readonly open: string;
   readonly close: string;
@@ -32,7 +32,7 @@ export function propertyTags({ namespace, name }: PropertyName): PropertyTags {
   return { open: `<${start}>`, close: `</${tag}>`, empty: `<${start}/>` };
 }
 
-/** The property's element with nothing in it. */
+/** Renders the property's element without content. */
 export function emptyProperty(property: PropertyName): string {
   return propertyTags(property).empty;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { childrenOf, textOf, type XmlElement } from '../../../../src/dav/xml/element.ts';
-import { XML_LIMITS, XmlReader } from '../../../../src/dav/xml/read.ts';
+import { childrenOf, textOf, type XmlElement } from '../../../../src/dav/xml/xml-element.ts';
+import { XML_LIMITS, XmlReader } from '../../../../src/dav/xml/xml-reader.ts';
 
 const MIB = 1024 * 1024;
 

@@ -2,11 +2,11 @@ import type { Entry, FreeSpace, SharedLink } from '../../drive/files.ts';
 import type { Lock } from '../../state/locks.ts';
 import type { DeadProperty } from '../../state/properties.ts';
 import { contentTypeOf } from '../answers/content-type.ts';
-import { entityTagOf } from '../conditions/conditions.ts';
-import { httpDate } from '../headers.ts';
-import { lockDiscoveryXml } from '../locks/xml.ts';
-import { DAV_NAMESPACE } from '../xml/element.ts';
-import { escapeText } from '../xml/write.ts';
+import { entityTagOf } from '../conditions/validators.ts';
+import { httpDate } from '../http-date.ts';
+import { lockDiscoveryXml } from '../locks/lock-xml.ts';
+import { DAV_NAMESPACE } from '../xml/xml-element.ts';
+import { escapeText } from '../xml/xml-writer.ts';
 import { checksumsOf } from './checksums.ts';
 import {
   DAVGATE_NAMESPACE,
@@ -14,57 +14,57 @@ import {
   OWNCLOUD_NAMESPACE,
   type PropertyName,
   propertyKey,
-} from './names.ts';
+} from './property-names.ts';
 
-/** Why a property that is there cannot be shown now. */
-export class Withheld {
+/** Why a property that the resource has cannot be shown now. */
+export class UnavailableProperty {
   constructor(
     readonly status: number,
     readonly reason: string,
   ) {}
 }
 
-/** What a row needs beside its entry; all of it was asked for before the first row. */
-export interface Facts {
+/** What live properties are computed from, besides the entry. All of it is loaded before the first row. */
+export interface LiveState {
   readonly nowMs: number;
   readonly locksOf: (entry: Entry) => readonly Lock[];
-  /** Where the root of a lock that protects `entry` is. */
+  /** Returns the href of the root of a lock that covers `entry`. */
   readonly lockHref: (lock: Lock, entry: Entry) => string;
-  readonly space: FreeSpace | undefined;
-  readonly linkOf: (entry: Entry) => SharedLink | Withheld | undefined;
-  /** Nothing of this matters for `entry`: its row is the same as without. */
-  readonly isPlain: (entry: Entry) => boolean;
+  readonly quota: FreeSpace | undefined;
+  readonly linkOf: (entry: Entry) => SharedLink | UnavailableProperty | undefined;
+  /** Whether the row of `entry` would be the same with `NO_LIVE_STATE`. */
+  readonly isEmptyFor: (entry: Entry) => boolean;
 }
 
-/** What has to be asked for before a property can be shown. */
-export type Need = 'dead' | 'locks' | 'space' | 'link';
-
-/** Facts of a resource that nothing was asked about. */
-export const NO_FACTS: Facts = {
+/** The state of resources without locks, quota and shared links. */
+export const NO_LIVE_STATE: LiveState = {
   nowMs: 0,
   locksOf: () => [],
   lockHref: () => '',
-  space: undefined,
+  quota: undefined,
   linkOf: () => undefined,
-  isPlain: () => true,
+  isEmptyFor: () => true,
 };
 
+/** What must be loaded before a property can be shown. */
+export type PropertyNeed = 'dead' | 'locks' | 'quota' | 'link';
+
 export interface LiveProperty extends PropertyName {
-  /** In which answers to `allprop` it stands; `never`: only when it is named. */
+  /** The answers to `allprop` that include it; `never`: it must be named. */
   readonly allprop: 'lean' | 'full' | 'never';
-  /** Left out of `propname` too. */
+  /** Omitted from `propname` too. */
   readonly hidden?: true;
-  readonly need?: Need;
-  /** The inside of its element as XML; `undefined` for a resource that has no such property. */
+  readonly needs?: PropertyNeed;
+  /** Returns the content of its element as XML; `undefined` for a resource without this property. */
   readonly value: (
     entry: Entry,
-    facts: Facts,
+    state: LiveState,
     dead: readonly DeadProperty[],
-  ) => string | Withheld | undefined;
+  ) => string | UnavailableProperty | undefined;
 }
 
 type Value = LiveProperty['value'];
-type Options = Partial<Pick<LiveProperty, 'allprop' | 'hidden' | 'need'>>;
+type Options = Partial<Pick<LiveProperty, 'allprop' | 'hidden' | 'needs'>>;
 
 const SUPPORTED_LOCKS = ['exclusive', 'shared']
   .map(
@@ -73,7 +73,7 @@ const SUPPORTED_LOCKS = ['exclusive', 'shared']
   )
   .join('');
 
-/** RFC 4918 §15, RFC 4331, and what clients ask for beyond. */
+/** The live properties of RFC 4918 §15 and RFC 4331, and others that clients ask for. */
 export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   dav('resourcetype', (entry) => (entry.kind === 'folder' ? '<D:collection/>' : ''), { allprop: 'lean' }),
   dav('getcontentlength', (entry) => (entry.kind === 'file' ? `${entry.sizeBytes}` : undefined), {
@@ -84,21 +84,19 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   dav('getetag', (entry) => (entry.kind === 'file' ? escapeText(entityTagOf(entry)) : undefined), {
     allprop: 'lean',
   }),
-  // The root has no name, and clients that ask for names stumble over a resource without one.
+  // The root has no name, and some clients fail on a resource without a displayname.
   dav('displayname', (entry) => escapeText(entry.name || '/')),
   dav('getcontenttype', (entry) => (entry.kind === 'file' ? contentTypeOf(entry.name) : undefined)),
   dav('supportedlock', () => SUPPORTED_LOCKS),
   dav(
     'lockdiscovery',
-    (entry, facts) =>
-      lockDiscoveryXml(facts.locksOf(entry), (lock) => facts.lockHref(lock, entry), facts.nowMs),
-    {
-      need: 'locks',
-    },
+    (entry, state) =>
+      lockDiscoveryXml(state.locksOf(entry), (lock) => state.lockHref(lock, entry), state.nowMs),
+    { needs: 'locks' },
   ),
-  quota('quota-available-bytes', (space) => space.availableBytes),
-  quota('quota-used-bytes', (space) => space.usedBytes),
-  // rclone sets this one, in seconds since 1970.
+  quotaProperty('quota-available-bytes', ({ availableBytes }) => availableBytes),
+  quotaProperty('quota-used-bytes', ({ usedBytes }) => usedBytes),
+  // rclone sets this property, in seconds since 1970.
   dav('lastmodified', (entry) => seconds(entry.modifiedMs), { allprop: 'never', hidden: true }),
   named(MICROSOFT_NAMESPACE, 'Win32LastModifiedTime', lastModified),
   named(OWNCLOUD_NAMESPACE, 'fileid', (entry) => escapeText(entry.id)),
@@ -108,7 +106,7 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
     OWNCLOUD_NAMESPACE,
     'checksums',
     (entry, _, dead) => (entry.kind === 'file' ? checksumsOf(entry, dead) : undefined),
-    { need: 'dead' },
+    { needs: 'dead' },
   ),
   named(DAVGATE_NAMESPACE, 'content-hash', (entry) =>
     entry.kind === 'file' ? entry.contentHash : undefined,
@@ -116,14 +114,14 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   named(DAVGATE_NAMESPACE, 'revision', (entry) =>
     entry.kind === 'file' ? escapeText(entry.rev) : undefined,
   ),
-  named(DAVGATE_NAMESPACE, 'shared-link', sharedLink, { hidden: true, need: 'link' }),
+  named(DAVGATE_NAMESPACE, 'shared-link', sharedLink, { hidden: true, needs: 'link' }),
 ];
 
 const BY_KEY: ReadonlyMap<string, LiveProperty> = new Map(
   LIVE_PROPERTIES.map((property) => [propertyKey(property), property]),
 );
 
-/** The live property of this name, if there is one: it is computed, never stored. */
+/** Returns the live property of this name, if there is one. */
 export function liveProperty(name: PropertyName): LiveProperty | undefined {
   return BY_KEY.get(propertyKey(name));
 }
@@ -136,11 +134,11 @@ function named(namespace: string, name: string, value: Value, options: Options =
   return { namespace, name, allprop: 'never', value, ...options };
 }
 
-/** RFC 4331. Only when named: a Finder that sees it mounts a minute and a half late. */
-function quota(name: string, bytesOf: (space: FreeSpace) => number): LiveProperty {
-  const value: Value = (entry, { space }) =>
-    entry.kind === 'folder' && space ? `${bytesOf(space)}` : undefined;
-  return dav(name, value, { allprop: 'never', hidden: true, need: 'space' });
+/** A quota property (RFC 4331). It must be named: a Finder that sees it takes 90 s longer to mount. */
+function quotaProperty(name: string, bytesOf: (quota: FreeSpace) => number): LiveProperty {
+  const value: Value = (entry, { quota }) =>
+    entry.kind === 'folder' && quota ? `${bytesOf(quota)}` : undefined;
+  return dav(name, value, { allprop: 'never', hidden: true, needs: 'quota' });
 }
 
 function lastModified({ modifiedMs }: Entry): string | undefined {
@@ -151,13 +149,13 @@ function seconds(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : `${Math.floor(ms / 1000)}`;
 }
 
-/** The service keeps no time of creation: the earliest that is known of this content. */
+/** Returns the earliest known time of the content, because the service keeps no creation time. */
 function creationDate(entry: Entry): string | undefined {
   const ms = entry.kind === 'file' ? Math.min(entry.modifiedMs, entry.committedMs) : entry.modifiedMs;
   return ms === undefined ? undefined : `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
 
-function sharedLink(entry: Entry, facts: Facts): string | Withheld | undefined {
-  const link = facts.linkOf(entry);
-  return link === undefined || link instanceof Withheld ? link : escapeText(link.url);
+function sharedLink(entry: Entry, state: LiveState): string | UnavailableProperty | undefined {
+  const link = state.linkOf(entry);
+  return link === undefined || link instanceof UnavailableProperty ? link : escapeText(link.url);
 }

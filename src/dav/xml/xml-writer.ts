@@ -1,4 +1,4 @@
-import { XML_NAMESPACE, type XmlAttribute, type XmlElement } from './element.ts';
+import { XML_NAMESPACE, type XmlAttribute, type XmlElement } from './xml-element.ts';
 
 /** What XML 1.0 cannot hold, however it is escaped; names of files can. */
 const UNWRITABLE = /[^\P{Cc}\t\n\r\x7f-\x9f]|[\p{Cs}\ufffe\uffff]/gu;

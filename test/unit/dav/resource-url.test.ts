@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DavError } from '../../../src/dav/errors.ts';
-import { hrefOf } from '../../../src/dav/href.ts';
-import { parseTarget } from '../../../src/dav/target.ts';
-import { pathOf } from '../../../src/util/path.ts';
+import { hrefOf, parseResourceUrl, requestHref } from '../../../src/dav/resource-url.ts';
+import { pathOf, ROOT } from '../../../src/util/path.ts';
 
-describe('the path of a request', () => {
+describe('parseResourceUrl', () => {
   test.each([
     ['/', '/', true],
     ['', '/', true],
@@ -27,8 +26,8 @@ describe('the path of a request', () => {
     ['/a%0Ab', '/a\nb', false],
     ['/a\\b', '/a\\b', false],
     ['/...', '/...', false],
-  ])('%j names %j', (target, path, namesCollection) => {
-    expect(parseTarget(target)).toEqual({ path, namesCollection });
+  ])('the URL %j names the path %j', (target, path, hasTrailingSlash) => {
+    expect(parseResourceUrl(target)).toEqual({ path, hasTrailingSlash });
   });
 
   test.each([
@@ -50,25 +49,25 @@ describe('the path of a request', () => {
     ['/a#b', 400, '%23'],
     ['a/b', 400, 'slash'],
     ['/a'.repeat(257), 414, '256'],
-  ])('%j is refused with %d, which names %j', (target, status, reason) => {
-    const refusal = refusalOf(() => parseTarget(target));
+  ])('the URL %j answers %d with a message that contains %j', (target, status, reason) => {
+    const refusal = refusalOf(() => parseResourceUrl(target));
     expect(refusal.status).toBe(status);
     expect(refusal.message).toContain(reason);
   });
 
-  test('is read once, as it was written', () => {
+  test('the href of a path parses as the same path', () => {
     const names = fc.array(fc.string({ unit: 'grapheme', minLength: 1 }).filter(isName), { maxLength: 6 });
     fc.assert(
       fc.property(names, fc.boolean(), (some, isCollection) => {
         const path = pathOf(some);
         const href = hrefOf(path, isCollection);
         expect(href).toMatch(/^(\/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})*)+$/);
-        expect(parseTarget(href)).toEqual({ path, namesCollection: isCollection || some.length === 0 });
+        expect(parseResourceUrl(href)).toEqual({ path, hasTrailingSlash: isCollection || some.length === 0 });
       }),
     );
   });
 
-  test('is either a path or refused, whatever is sent', () => {
+  test('any sequence of URL characters is either a normalized path or a DavError', () => {
     const pieces = fc.constantFrom(
       '/',
       '%',
@@ -89,7 +88,7 @@ describe('the path of a request', () => {
       fc.property(fc.array(pieces, { maxLength: 12 }), (some) => {
         const target = some.join('');
         try {
-          const { path } = parseTarget(target);
+          const { path } = parseResourceUrl(target);
           expect(path).toBe(pathOf(path.split('/').filter(Boolean)));
         } catch (error) {
           expect(error).toBeInstanceOf(DavError);
@@ -97,6 +96,27 @@ describe('the path of a request', () => {
       }),
     );
   });
+});
+
+const PATH = pathOf(['Über uns', 'a&b']);
+const NFD = `/${encodeURIComponent('Über uns'.normalize('NFD'))}/a&b`;
+
+test.each([
+  ['in the stored spelling', '/%C3%9Cber%20uns/a&b', '/%C3%9Cber%20uns/a&b/'],
+  ['in NFD, as macOS sends it', NFD, `${NFD}/`],
+  ['with needless escapes and slashes', '//%c3%9cber%20uns/%61%26b//?x=1', '/%C3%9Cber%20uns/a&b/'],
+  ['in absolute form', 'http://host:1/%C3%9Cber%20uns/a&b', '/%C3%9Cber%20uns/a&b/'],
+  ['with unescaped bytes', Buffer.from('/Über uns/a&b').toString('latin1'), '/%C3%9Cber%20uns/a&b/'],
+  ['that a proxy rewrote to another path', '/elsewhere', '/%C3%9Cber%20uns/a&b/'],
+  ['that cannot be decoded', '/%zz', '/%C3%9Cber%20uns/a&b/'],
+  ['with an invalid name', '/%C3%9Cber%20uns/..', '/%C3%9Cber%20uns/a&b/'],
+])('the href for a request target %s leads back to the resource', (_, target, href) => {
+  expect(requestHref(target, PATH, true)).toBe(href);
+  expect(requestHref(target, PATH, false)).toBe(href.slice(0, -1));
+});
+
+test('the href of the root is one slash, whatever the request target', () => {
+  for (const target of ['/', '', '//', 'http://host']) expect(requestHref(target, ROOT, true)).toBe('/');
 });
 
 function isName(name: string): boolean {
@@ -110,5 +130,5 @@ function refusalOf(run: () => unknown): DavError {
     if (error instanceof DavError) return error;
     throw error;
   }
-  throw new Error('it was not refused');
+  throw new Error('nothing was thrown');
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { activeLockXml, lockDiscoveryXml, parseLockInfo } from '../../../../src/dav/locks/xml.ts';
-import { davChild, textOf } from '../../../../src/dav/xml/element.ts';
-import { XmlReader } from '../../../../src/dav/xml/read.ts';
+import { activeLockXml, lockDiscoveryXml, parseLockInfo } from '../../../../src/dav/locks/lock-xml.ts';
+import { davChild, textOf } from '../../../../src/dav/xml/xml-element.ts';
+import { XmlReader } from '../../../../src/dav/xml/xml-reader.ts';
 import type { Lock } from '../../../../src/state/locks.ts';
 import { pathOf } from '../../../../src/util/path.ts';
 

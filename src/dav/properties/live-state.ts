@@ -2,46 +2,46 @@ import { FileError } from '../../drive/errors.ts';
 import type { Entry, SharedLink } from '../../drive/files.ts';
 import type { Lock } from '../../state/locks.ts';
 import { keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
-import { hrefOf } from '../href.ts';
-import type { Context } from '../method.ts';
+import type { Context } from '../context.ts';
+import { hrefOf } from '../resource-url.ts';
 import { statusOf } from '../status.ts';
-import { type Facts, NO_FACTS, Withheld } from './live.ts';
-import type { PropertySet } from './set.ts';
+import { type LiveState, NO_LIVE_STATE, UnavailableProperty } from './live-properties.ts';
+import type { PropertySelection } from './property-selection.ts';
 
-/** Each costs a call of the service, which limits them; a folder this size is asked about as a whole. */
+/** Maximum number of rows with shared links. Each costs a call of the service, which limits their rate. */
 const LINK_ROWS_MAX = 100;
 
 const NO_LOCKS: readonly Lock[] = [];
 
-const TOO_MANY_LINKS = new Withheld(
+const TOO_MANY_LINKS = new UnavailableProperty(
   403,
-  `shared-link is shown with Depth 0, or with Depth 1 in a folder of up to ${LINK_ROWS_MAX} entries`,
+  `shared-link is available with Depth 0, or with Depth 1 in a folder of up to ${LINK_ROWS_MAX} entries`,
 );
 
 /**
- * All that the rows of one answer need beside their entries, asked for at once. `entries` are the resources
- * of the answer, or `undefined` when they are not known yet (depth infinity).
+ * Loads the state that the rows of one answer need. `entries` are the resources of the answer; `undefined` with depth
+ * infinity, where they are not known yet.
  */
-export async function factsOf(
+export async function loadLiveState(
   context: Context,
-  set: PropertySet,
+  selection: PropertySelection,
   entries: readonly Entry[] | undefined,
-): Promise<Facts> {
-  const [locks, space, links] = await Promise.all([
-    set.needs('locks') ? locksAround(context, entries) : [],
-    set.needs('space') ? context.drive.files.freeSpace(context.signal) : undefined,
-    set.needs('link') ? linksOf(context, entries) : undefined,
+): Promise<LiveState> {
+  const [locks, quota, links] = await Promise.all([
+    selection.needs('locks') ? locksAround(context, entries) : [],
+    selection.needs('quota') ? context.drive.files.freeSpace(context.signal) : undefined,
+    selection.needs('link') ? linksOf(context, entries) : undefined,
   ]);
-  if (locks.length === 0 && !space && !set.needs('link')) return NO_FACTS;
+  if (locks.length === 0 && !quota && !selection.needs('link')) return NO_LIVE_STATE;
   const locksOf = lockLookup(locks);
-  const isPlain = !space && !set.needs('link');
+  const isEmpty = !quota && !selection.needs('link');
   return {
     nowMs: context.clock.now(),
     locksOf,
     lockHref,
-    space,
+    quota,
     linkOf: (entry) => (links ? links.get(entry.id) : TOO_MANY_LINKS),
-    isPlain: (entry) => isPlain && locksOf(entry).length === 0,
+    isEmptyFor: (entry) => isEmpty && locksOf(entry).length === 0,
   };
 }
 
@@ -55,12 +55,12 @@ async function locksAround(
   return [...(await covering), ...(await drive.state.locks.within(nowMs, path))];
 }
 
-/** A lock above a resource is that of a collection. */
+/** A lock whose root is above the resource has a collection as its root. */
 function lockHref({ root }: Lock, entry: Entry): string {
   return hrefOf(root, entry.kind === 'folder' || keyOf(root) !== keyOf(entry.path));
 }
 
-/** The locks that protect an entry: at its path, and above it with depth infinity. */
+/** Returns a function that finds the locks covering an entry: at its path, and above it with depth infinity. */
 function lockLookup(locks: readonly Lock[]): (entry: Entry) => readonly Lock[] {
   const byRoot = new Map<string, Map<string, Lock>>();
   for (const lock of locks) {
@@ -75,14 +75,14 @@ function lockLookup(locks: readonly Lock[]): (entry: Entry) => readonly Lock[] {
     ...at(folder).filter((lock) => lock.depth === 'infinity'),
     ...(folder === ROOT ? NO_LOCKS : inheritedIn(parentOf(folder))),
   ];
-  // Rows come folder by folder, and all in one inherit the same.
-  let before: { readonly start: string; readonly locks: readonly Lock[] } | undefined;
+  // Rows arrive folder by folder, and all members of a folder inherit the same locks.
+  let previous: { readonly start: string; readonly locks: readonly Lock[] } | undefined;
   const inheritedAt = (path: Path): readonly Lock[] => {
     if (path === ROOT) return NO_LOCKS;
     const slash = path.lastIndexOf('/');
-    if (!before || before.start.length !== slash || !path.startsWith(before.start))
-      before = { start: path.slice(0, slash), locks: inheritedIn(parentOf(path)) };
-    return before.locks;
+    if (!previous || previous.start.length !== slash || !path.startsWith(previous.start))
+      previous = { start: path.slice(0, slash), locks: inheritedIn(parentOf(path)) };
+    return previous.locks;
   };
   return ({ path }) => {
     const own = at(path);
@@ -94,23 +94,25 @@ function lockLookup(locks: readonly Lock[]): (entry: Entry) => readonly Lock[] {
 async function linksOf(
   context: Context,
   entries: readonly Entry[] | undefined,
-): Promise<ReadonlyMap<string, SharedLink | Withheld> | undefined> {
+): Promise<ReadonlyMap<string, SharedLink | UnavailableProperty> | undefined> {
   if (!entries || entries.length > LINK_ROWS_MAX) return undefined;
   const links = await Promise.all(
     entries.map(async (entry) => [entry.id, await linkOf(context, entry)] as const),
   );
-  return new Map(links.filter((pair): pair is [string, SharedLink | Withheld] => pair[1] !== undefined));
+  return new Map(
+    links.filter((pair): pair is [string, SharedLink | UnavailableProperty] => pair[1] !== undefined),
+  );
 }
 
-/** A link that cannot be asked for now leaves the rest of the answer as it is. */
+/** A failure to load a link affects only that property. */
 async function linkOf(
   { drive, signal, client }: Context,
   entry: Entry,
-): Promise<SharedLink | Withheld | undefined> {
+): Promise<SharedLink | UnavailableProperty | undefined> {
   try {
     return await drive.files.sharedLink(entry.path, signal);
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
-    return new Withheld(statusOf(error, client), error.message);
+    return new UnavailableProperty(statusOf(error, client), error.message);
   }
 }

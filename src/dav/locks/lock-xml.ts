@@ -1,17 +1,17 @@
 import type { Lock } from '../../state/locks.ts';
 import { DavError } from '../errors.ts';
-import { childrenOf, davChild, isDav, type XmlElement } from '../xml/element.ts';
-import { escapeText, standaloneContent } from '../xml/write.ts';
+import { childrenOf, davChild, isDav, type XmlElement } from '../xml/xml-element.ts';
+import { escapeText, standaloneContent } from '../xml/xml-writer.ts';
 
-/** Maximum size of an owner, in bytes. It is shown with each lock of each row; real ones are a name or an address. */
+/** Maximum size of `DAV:owner`, in bytes. Each row repeats it; real ones are a name or an address. */
 const OWNER_BYTES_MAX = 1024;
 
-/** Maximum size of the locks of one row, in bytes: a listing repeats those of its folder in each row. */
+/** Maximum size of the locks in one row, in bytes. Each row of a listing repeats the locks of its folder. */
 const LOCKS_BYTES_MAX = 64 * 1024;
 
 /**
- * What a LOCK body asks for (RFC 4918 §14.11). `ownerXml` is the inside of `owner` as XML that stands by
- * itself. Throws `DavError` 400, or 422 for a lock type that we do not know.
+ * Parses `DAV:lockinfo`, the body of LOCK (RFC 4918 §14.11). `ownerXml` is the content of `owner` with all its namespace
+ * declarations. Throws `DavError` 400, or 422 for an unknown lock type.
  */
 export function parseLockInfo(root: XmlElement): {
   readonly scope: 'exclusive' | 'shared';
@@ -20,8 +20,8 @@ export function parseLockInfo(root: XmlElement): {
   if (!isDav(root, 'lockinfo'))
     throw new DavError(400, `the body of LOCK must be a DAV:lockinfo element, not ${root.name}`);
   const type = davChild(root, 'locktype');
-  if (!type) throw new DavError(400, 'the lockinfo has no DAV:locktype');
-  if (!davChild(type, 'write')) throw new DavError(422, 'the only lock type here is DAV:write');
+  if (!type) throw new DavError(400, 'DAV:lockinfo has no DAV:locktype');
+  if (!davChild(type, 'write')) throw new DavError(422, 'the only supported lock type is DAV:write');
   return { scope: scopeIn(root), ownerXml: ownerIn(root) };
 }
 
@@ -34,20 +34,20 @@ function scopeIn(root: XmlElement): 'exclusive' | 'shared' {
     if (isDav(scope, 'exclusive')) return 'exclusive';
     if (isDav(scope, 'shared')) return 'shared';
   }
-  throw new DavError(400, 'the lockinfo needs a DAV:lockscope of either DAV:exclusive or DAV:shared');
+  throw new DavError(400, 'DAV:lockinfo needs a DAV:lockscope with either DAV:exclusive or DAV:shared');
 }
 
 function ownerIn(root: XmlElement): string {
   const owner = davChild(root, 'owner');
   const xml = owner ? standaloneContent(owner).trim() : '';
   if (Buffer.byteLength(xml) > OWNER_BYTES_MAX)
-    throw new DavError(400, `the DAV:owner of a lock may have ${OWNER_BYTES_MAX} bytes`);
+    throw new DavError(400, `the DAV:owner of the lock is larger than ${OWNER_BYTES_MAX} bytes`);
   return xml;
 }
 
 /**
- * One lock as `DAV:activelock`, for a document that binds `D` to `DAV:`. `href` is where the lock's root is.
- * `secondsLeft` is for a lock that was taken earlier (RFC 4918 §14.29).
+ * Renders `DAV:activelock`, for a document that binds `D` to `DAV:`. `href` is that of the lock's root; `secondsLeft` is
+ * the remaining lifetime (RFC 4918 §14.29).
  */
 export function activeLockXml(lock: Lock, href: string, secondsLeft = lock.timeoutSeconds): string {
   const owner = lock.ownerXml === '' ? '' : `<D:owner>${lock.ownerXml}</D:owner>`;
@@ -61,8 +61,8 @@ export function activeLockXml(lock: Lock, href: string, secondsLeft = lock.timeo
 }
 
 /**
- * The inside of `DAV:lockdiscovery`: these locks at `nowMs` (milliseconds since 1970), the first of them when all are
- * too long. `hrefOf` says where a lock's root is.
+ * Renders the content of `DAV:lockdiscovery` at `nowMs`, in ms since 1970: as many locks as fit, the first ones first.
+ * `hrefOf` returns the href of a lock's root.
  */
 export function lockDiscoveryXml(
   locks: readonly Lock[],

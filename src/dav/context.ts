@@ -1,0 +1,45 @@
+import type { IncomingMessage } from 'node:http';
+import type { Files } from '../drive/files.ts';
+import type { DriveState } from '../state/state.ts';
+import type { Clock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import type { Path } from '../util/path.ts';
+import type { PropfindCache } from './answers/propfind-cache.ts';
+import type { Client } from './clients.ts';
+import type { Exchange } from './exchange.ts';
+import type { FailedPuts } from './failed-puts.ts';
+import type { RequestBody } from './request-body.ts';
+import type { XmlReader } from './xml/xml-reader.ts';
+
+/** A drive as the protocol sees it. */
+export interface Drive {
+  readonly files: Files;
+  readonly state: DriveState;
+}
+
+/** What a method may use to answer one request. */
+export interface Context {
+  readonly exchange: Exchange;
+  /** The request of `exchange`. Its body is read through `body`. */
+  readonly request: IncomingMessage;
+  readonly body: RequestBody;
+  /** The signal of `exchange`. */
+  readonly signal: AbortSignal;
+  /** The path in the request line, decoded once. */
+  readonly path: Path;
+  /** The path in the request line ends with a slash. */
+  readonly hasTrailingSlash: boolean;
+  /** The user's name; `''` on a drive without users. */
+  readonly principal: string;
+  readonly client: Client;
+  readonly drive: Drive;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly randomUuid: () => string;
+  readonly failedPuts: FailedPuts;
+  readonly propfindCache: PropfindCache;
+  readonly xml: XmlReader;
+}
+
+/** Answers the request. Throws `FileError` or `DavError` to refuse it. */
+export type Method = (context: Context) => Promise<void>;

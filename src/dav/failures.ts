@@ -1,0 +1,89 @@
+import { FileError } from '../drive/errors.ts';
+import { StateUnavailable, StateUnwritable } from '../state/errors.ts';
+import { JournalFull } from '../state/journal.ts';
+import type { Log } from '../util/log.ts';
+import { XML_DECLARATION, XML_TYPE } from './answers/multistatus.ts';
+import type { Client } from './clients.ts';
+import { ALLOWED_SOMEWHERE, DavError } from './errors.ts';
+import type { Exchange } from './exchange.ts';
+import { DAVGATE_NAMESPACE } from './properties/property-names.ts';
+import { isServiceFailure, refusalOf } from './status.ts';
+import { escapeText } from './xml/xml-writer.ts';
+
+/** Answers a request that failed with `error`, and logs failures that are not the client's. */
+export async function answerFailure(
+  exchange: Exchange,
+  { client, log }: { readonly client: Client; readonly log: Log },
+  error: unknown,
+): Promise<void> {
+  const { request, response, requestId, signal } = exchange;
+  if (signal.aborted || response.destroyed) return;
+  const refusal = withAllow(refusalFor(error, client, requestId));
+  const isExpected =
+    error instanceof DavError || (error instanceof FileError && !isServiceFailure(error.fault));
+  if (!isExpected || response.headersSent)
+    log.error('a request failed', {
+      requestId,
+      method: request.method,
+      status: refusal.status,
+      fault: error instanceof FileError ? error.fault : undefined,
+      reason: reasonOf(error),
+    });
+  if (response.headersSent) return exchange.drop();
+  const { type, body } = contentOf(refusal);
+  const headers = { ...refusal.headers, 'Content-Type': type };
+  await exchange.answer({ status: refusal.status, headers, body });
+}
+
+function refusalFor(error: unknown, client: Client, requestId: string): DavError {
+  if (error instanceof DavError) return error;
+  if (error instanceof FileError) return refusalOf(error, client);
+  const see = `see davgate's log (request ${requestId})`;
+  const stateFailure = stateFailureOf(error, see);
+  if (stateFailure) return refusalOf(stateFailure, client);
+  return new DavError(client.statusWhenBroken, `internal error; ${see}`, { cause: error });
+}
+
+/** Returns the failure of a state store as one of the drive. The stores' own messages name hosts and directories. */
+function stateFailureOf(cause: unknown, see: string): FileError | undefined {
+  if (cause instanceof StateUnavailable)
+    return new FileError('offline', `davgate cannot reach its locks and properties; try again, or ${see}`, {
+      cause,
+    });
+  if (cause instanceof StateUnwritable)
+    return new FileError('no-space', `davgate cannot save its locks and properties; ${see}`, { cause });
+  if (cause instanceof JournalFull)
+    return new FileError(
+      'no-space',
+      `davgate's disk has no room for this file; free some space there, or ${see}`,
+      { cause },
+    );
+  return undefined;
+}
+
+/** Adds the `Allow` that RFC 9110 §15.5.6 requires with each 405. */
+function withAllow(error: DavError): DavError {
+  if (error.status !== 405 || error.headers['Allow'] !== undefined) return error;
+  const headers = { ...error.headers, Allow: ALLOWED_SOMEWHERE };
+  return new DavError(405, error.message, { headers, cause: error });
+}
+
+function reasonOf(error: unknown): string {
+  const hasKnownOrigin = error instanceof DavError || error instanceof FileError;
+  return error instanceof Error && !hasKnownOrigin ? (error.stack ?? error.message) : String(error);
+}
+
+/** Renders `DAV:error` when RFC 4918 §16 has an element for the precondition, else plain text. */
+function contentOf({ message, precondition, hrefs }: DavError): {
+  readonly type: string;
+  readonly body: string;
+} {
+  if (precondition === undefined) return { type: 'text/plain; charset=utf-8', body: `${message}\n` };
+  const inner = hrefs.map((href) => `<D:href>${escapeText(href)}</D:href>`).join('');
+  const condition = inner === '' ? `<D:${precondition}/>` : `<D:${precondition}>${inner}</D:${precondition}>`;
+  const reason = `<message xmlns="${DAVGATE_NAMESPACE}">${escapeText(message)}</message>`;
+  return {
+    type: XML_TYPE,
+    body: `${XML_DECLARATION}<D:error xmlns:D="DAV:">${condition}${reason}</D:error>`,
+  };
+}
