@@ -110,8 +110,8 @@ async function refuseWaiting(claim: Claim, owner: Owner): Promise<void> {
 
 /** What a kill left half done in a move counts too: it can be mended only where it was begun. */
 async function heldFiles(state: State, drive: string): Promise<number> {
-  const { holds, relocations } = state.drive(drive);
-  return (await holds.within(ROOT)).length + (await relocations.all()).length;
+  const { placeholders, replacements } = state.drive(drive);
+  return (await placeholders.within(ROOT)).length + (await replacements.all()).length;
 }
 
 async function ownersOf({ drive, state, journals }: Claim): Promise<Owner[]> {

@@ -308,7 +308,7 @@ function runningWrites({ pending, write }: OpenDrive): RunningWrites {
 function settling(files: Files, log: Log): (path: Path) => Promise<void> {
   return async (path) => {
     try {
-      await files.settle(path);
+      await files.commitPlaceholder(path);
     } catch (error) {
       if (!(error instanceof FileError)) throw error;
       log.warn('a held file could not be committed yet', { fault: error.fault, reason: error.message });

@@ -7,33 +7,33 @@ import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
 import { ROOT } from '../util/path.ts';
 import { ChangeFeed } from './cache/change-feed.ts';
-import { Metadata } from './cache/metadata-cache.ts';
+import { MetadataCache } from './cache/metadata-cache.ts';
 import { Outage } from './cache/outage.ts';
-import { KnownTree } from './cache/tree-cache.ts';
+import { TreeCache } from './cache/tree-cache.ts';
 import type { BlockCache } from './content/block-cache.ts';
 import { createReader } from './content/download.ts';
 import type { Files } from './files.ts';
 import { Gaps } from './guarded-remote.ts';
 import type { JournalLimits } from './journal/capacity.ts';
 import { type JournalDepth, openWriteBack, type PendingWrites } from './journal/write-back.ts';
-import { SetAside } from './local-files.ts';
+import { LocalFiles } from './local-files.ts';
 import { isDoubtful, isLitter, isWaiting, isWithinWaiting } from './names.ts';
 import { PathLocks } from './path-locks.ts';
-import { HeldFiles } from './placeholders.ts';
-import { SpaceAccount } from './quota.ts';
-import { SetTimes } from './set-times.ts';
+import { Placeholders } from './placeholders.ts';
+import { QuotaCache } from './quota.ts';
+import { ModifiedTimes } from './set-times.ts';
 import { type Spill, writePatiently } from './spool/spool.ts';
 import { StateCollector } from './state-collector.ts';
 import { IntentLog } from './tree/intent-log.ts';
 import { KeptState } from './tree/kept-state.ts';
-import { Relocating } from './tree/mover.ts';
+import { Mover } from './tree/mover.ts';
 import type { TreeParts } from './tree/parts.ts';
-import { Reading } from './tree/reader.ts';
-import { Repairs } from './tree/recovery.ts';
-import { type DeletePolicy, Removal } from './tree/remover.ts';
-import { StepAside } from './tree/replacing.ts';
+import { Reader } from './tree/reader.ts';
+import { Recovery } from './tree/recovery.ts';
+import { type DeletePolicy, Remover } from './tree/remover.ts';
+import { Replacer } from './tree/replacing.ts';
 import { createTree } from './tree/tree.ts';
-import { Writing } from './tree/writer.ts';
+import { Writer } from './tree/writer.ts';
 import { CommitLane } from './upload/commit-lane.ts';
 import { createUploader } from './upload/upload.ts';
 
@@ -51,7 +51,7 @@ export interface DriveOptions {
   /** Whether the litter of desktop systems is kept off the service; on when absent. */
   readonly setAside?: boolean;
   /** How long an empty file waits for its body, ms. */
-  readonly holdMs?: number;
+  readonly placeholderMs?: number;
   /** With it, a write is acknowledged when it is there, and sent afterwards. */
   readonly journal?: Journal;
   readonly journalLimits?: Partial<JournalLimits>;
@@ -66,7 +66,7 @@ export interface DriveOptions {
 export interface DriveStatus {
   /** Whether changes made elsewhere are seen as they happen. */
   readonly isFeedAlive: boolean;
-  readonly heldFiles: number;
+  readonly placeholders: number;
   readonly metadataBytes: number;
 }
 
@@ -86,7 +86,7 @@ export interface OpenDrive extends Files {
 }
 
 /** Finder and Explorer send the body within a second of the empty file; slow ones within a few. */
-const HOLD_MS = 5_000;
+const PLACEHOLDER_MS = 5_000;
 
 /** As long as clients keep a listing themselves. */
 const STALE_MS = 10_000;
@@ -105,16 +105,16 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const { availability } = remote;
   const outage = new Outage(availability, clock);
   const isSettingAside = options.setAside ?? true;
-  const times = new SetTimes(state.times);
+  const times = new ModifiedTimes(state.times);
   const bytesMax = options.metadataBytesMax ?? METADATA_BYTES_MAX;
-  const known = new KnownTree(clock, bytesMax, (asked): boolean => feed.isFresh(asked));
+  const known = new TreeCache(clock, bytesMax, (asked): boolean => feed.isFresh(asked));
   const isHidden = (name: string) => isWaiting(name) || (isSettingAside && isLitter(name));
   const collector = new StateCollector({ remote, state, clock, log });
   const onGone = (ids: readonly string[]) => {
     // What is missed here the next sweep finds.
     collector.suspect(ids).catch(() => {});
   };
-  const metadata = new Metadata({
+  const metadata = new MetadataCache({
     remote,
     onGone,
     outage,
@@ -132,32 +132,37 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     staleMs: options.staleMs ?? STALE_MS,
     everyMs: options.feedEveryMs ?? FEED_EVERY_MS,
   });
-  const held = new HeldFiles({ store: state.holds, clock, log, commit: (hold) => writing.commitHold(hold) });
+  const placeholders = new Placeholders({
+    store: state.placeholders,
+    clock,
+    log,
+    commit: (placeholder) => writing.commitPlaceholder(placeholder),
+  });
   const lane = new CommitLane({ remote, clock });
   const parts: TreeParts = {
     remote,
     locks: new PathLocks(),
     state,
     metadata,
-    asides: new SetAside(state.asides, clock, isSettingAside),
-    held,
+    localFiles: new LocalFiles(state.localFiles, clock, isSettingAside),
+    placeholders,
     times,
     collector,
     lane,
     uploader: createUploader({ remote, log, lane }),
     reader: createReader({ remote, cache, clock, log }),
-    space: new SpaceAccount(remote, clock, log),
+    space: new QuotaCache(remote, clock, log),
     clock,
     log,
   };
-  const reading = new Reading(parts);
-  const writing: Writing = new Writing(parts, reading, options.holdMs ?? HOLD_MS);
-  const removal = new Removal(parts, options.deletePolicy);
-  const repairs = new Repairs({ ...parts, remote: bare, gaps });
-  const stepAside = new StepAside({ remote: bare, state, gaps, log }, repairs);
+  const reading = new Reader(parts);
+  const writing: Writer = new Writer(parts, reading, options.placeholderMs ?? PLACEHOLDER_MS);
+  const removal = new Remover(parts, options.deletePolicy);
+  const repairs = new Recovery({ ...parts, remote: bare, gaps });
+  const stepAside = new Replacer({ remote: bare, state, gaps, log }, repairs);
   const keptState = new KeptState(parts, reading);
   const intentLog = new IntentLog(parts, keptState);
-  const relocating = new Relocating(parts, reading, writing, removal, stepAside, keptState, intentLog);
+  const relocating = new Mover(parts, reading, writing, removal, stepAside, keptState, intentLog);
   const tree = createTree({ parts, reading, writing, removal, relocating, repairs, intentLog });
 
   for (const root of await times.on([known.root])) known.adorn(root);
@@ -169,8 +174,8 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   await intentLog
     .open()
     .catch((error) => log.error('what a kill left of copies is not known', { reason: String(error) }));
-  await held.start();
-  const holdMs = options.holdMs ?? HOLD_MS;
+  await placeholders.start();
+  const placeholderMs = options.placeholderMs ?? PLACEHOLDER_MS;
   const writeBack =
     options.journal &&
     (await openWriteBack({
@@ -179,9 +184,9 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       state,
       clock,
       log,
-      holdMs,
+      holdMs: placeholderMs,
       goesThrough: (path) =>
-        path === ROOT || parts.asides.keeps(path) || isWithinWaiting(path) || isDoubtful(path),
+        path === ROOT || parts.localFiles.owns(path) || isWithinWaiting(path) || isDoubtful(path),
       availability,
       locate: (folderId, signal) => remote.locate(folderId, signal),
       touch: (folder) => metadata.adorn({ ...folder, modifiedMs: clock.now() }),
@@ -196,12 +201,16 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     state: writeBack?.state ?? state,
     pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },
-    status: () => ({ isFeedAlive: feed.isAlive, heldFiles: held.count, metadataBytes: known.sizeBytes }),
+    status: () => ({
+      isFeedAlive: feed.isAlive,
+      placeholders: placeholders.count,
+      metadataBytes: known.sizeBytes,
+    }),
     async close(over) {
       await writeBack?.close(over);
       const finish = async () => {
         await tree.idle();
-        await held.close();
+        await placeholders.close();
         await repairs.close();
         await intentLog.close();
       };

@@ -90,12 +90,12 @@ export interface Files {
     signal?: AbortSignal,
   ): Promise<Written>;
   /**
-   * Keeps the empty file at `path` back from the service for `holdMs` from now, making one when nothing is
+   * Keeps the empty file at `path` back from the service for `placeholderMs` from now, making one when nothing is
    * there: the first half of a create, whose body is about to follow. A file that has been committed stays as it is.
    */
-  hold(path: Path, holdMs: number): Promise<Written>;
+  keepPlaceholder(path: Path, placeholderMs: number): Promise<Written>;
   /** Commits what `hold` kept back at `path`, if anything. */
-  settle(path: Path): Promise<void>;
+  commitPlaceholder(path: Path): Promise<void>;
   /** Throws `exists` or `parent-missing`. */
   createFolder(path: Path): Promise<FolderEntry>;
   /**

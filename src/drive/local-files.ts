@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ASIDE_BYTES_MAX, type AsideFile, type Asides } from '../state/local-files.ts';
+import { LOCAL_FILE_BYTES_MAX, type LocalFile, type LocalFileStore } from '../state/local-files.ts';
 import type { Clock } from '../util/clock.ts';
 import { nameOf, type Path } from '../util/path.ts';
 import type { ByteRange } from '../util/ranges.ts';
@@ -10,24 +10,24 @@ import type { Turn } from './upload/lane-member.ts';
 
 const ID = 'aside:';
 
-/** A set-aside folder is kept as an empty file with this revision. */
+/** A local folder is kept as an empty file with this revision. */
 const FOLDER_REV = 'aside-folder';
 
 const NOTHING = new Uint8Array(0);
 
 /** The litter of desktop systems, kept beside the service: files, and folders like `.Trashes` with all below. */
-export class SetAside {
+export class LocalFiles {
   /** Check and change take turns: of two that may only create, one wins. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(
-    private readonly store: Asides,
+    private readonly store: LocalFileStore,
     private readonly clock: Clock,
     private readonly isOn: boolean,
   ) {}
 
   /** Whether what is called so is kept here, and never asked of the service. */
-  keeps(path: Path): boolean {
+  owns(path: Path): boolean {
     return this.isOn && isWithinLitter(path);
   }
 
@@ -64,7 +64,7 @@ export class SetAside {
     return this.#alone(async () => {
       const old = await this.stat(path);
       if (old?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
-      if (!holds(options.mode, old)) throw new FileError('changed', `${path} is not what was expected`);
+      if (!modeAllows(options.mode, old)) throw new FileError('changed', `${path} is not what was expected`);
       const file = {
         path,
         id: old?.id ?? newId(),
@@ -115,13 +115,13 @@ export class SetAside {
 }
 
 /** Whether `mode` allows to write where `old` is. */
-export function holds(mode: WriteMode, old: Entry | undefined): boolean {
+export function modeAllows(mode: WriteMode, old: Entry | undefined): boolean {
   if (mode.if === 'any') return true;
   if (mode.if === 'absent') return old === undefined;
   return old?.kind === 'file' && old.rev === mode.rev;
 }
 
-export function isAside(entry: { readonly id: string }): boolean {
+export function isLocalFile(entry: { readonly id: string }): boolean {
   return entry.id.startsWith(ID);
 }
 
@@ -129,13 +129,13 @@ function newId(): string {
   return `${ID}${randomUUID()}`;
 }
 
-function entryOf(file: AsideFile): Entry {
+function entryOf(file: LocalFile): Entry {
   if (file.rev === FOLDER_REV) return folderOf(file);
   const { path, id, rev, modifiedMs, sizeBytes } = file;
   return { kind: 'file', id, path, name: nameOf(path), rev, sizeBytes, modifiedMs, committedMs: modifiedMs };
 }
 
-function folderOf({ path, id, modifiedMs }: AsideFile): FolderEntry {
+function folderOf({ path, id, modifiedMs }: LocalFile): FolderEntry {
   return { kind: 'folder', id, path, name: nameOf(path), modifiedMs };
 }
 
@@ -148,10 +148,10 @@ async function contentOf(
   let sizeBytes = 0;
   for await (const chunk of body) {
     sizeBytes += chunk.byteLength;
-    if (sizeBytes > ASIDE_BYTES_MAX)
+    if (sizeBytes > LOCAL_FILE_BYTES_MAX)
       throw new FileError(
         'too-large',
-        `${path} is kept aside, and may have at most ${ASIDE_BYTES_MAX} bytes`,
+        `${path} is kept aside, and may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
       );
     chunks.push(chunk);
   }

@@ -8,7 +8,7 @@ import type { FreeSpace } from './files.ts';
 const FRESH_MS = 60_000;
 
 /** What the account has room for. */
-export class SpaceAccount {
+export class QuotaCache {
   readonly #flights = new SingleFlight<'quota', Quota | undefined>();
   #known: { readonly quota: Quota | undefined; readonly at: Moment } | undefined;
   #writtenBytes = 0;

@@ -2,7 +2,7 @@ import type { Entry } from '../api/remote.ts';
 import type { Times } from '../state/times.ts';
 
 /** Modification times that clients set after the fact, laid over what the service says. */
-export class SetTimes {
+export class ModifiedTimes {
   constructor(private readonly times: Times) {}
 
   /** `entries` as they are to be shown; one question for all. */

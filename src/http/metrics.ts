@@ -25,7 +25,7 @@ export interface DriveGauges {
   readonly sentBytes: number;
   readonly receivedBytes: number;
   readonly metadataBytes: number;
-  readonly heldFiles: number;
+  readonly placeholders: number;
   readonly isFeedAlive: boolean;
   readonly journal: {
     readonly files: number;
@@ -257,7 +257,7 @@ function readAtScrape(
     ofDrives(
       'davgate_held_files',
       'Empty files that were acknowledged and wait for their body.',
-      (drive) => drive.heldFiles,
+      (drive) => drive.placeholders,
     ),
     ofDrives(
       'davgate_journal_files',

@@ -32,8 +32,19 @@ export interface Intent {
     readonly contentHash?: string;
   };
   /** The set-aside files at and below `from` go along. */
-  readonly takesAsides: boolean;
+  readonly takesLocalFiles: boolean;
   readonly kept: readonly Kept[];
+}
+
+/** An intent as both drivers store it. The field `takesAsides` keeps its first name: older versions have written it. */
+export function textOfIntent({ takesLocalFiles: takesAsides, ...intent }: Intent): string {
+  return JSON.stringify({ ...intent, takesAsides });
+}
+
+/** The intent that `textOfIntent` made `text` of. */
+export function intentOfText(text: string): Intent {
+  const { takesAsides: takesLocalFiles, ...intent } = JSON.parse(text);
+  return { ...intent, takesLocalFiles };
 }
 
 /** The intents of one drive. Durable. */

@@ -1,7 +1,7 @@
 import type { Path } from '../util/path.ts';
 
 /** An empty file that was acknowledged and is not at the service yet. */
-export interface Hold {
+export interface Placeholder {
   readonly path: Path;
   readonly id: string;
   readonly rev: string;
@@ -11,12 +11,12 @@ export interface Hold {
 }
 
 /** The held files of one drive, by path. Durable: they survive a kill and are committed after it. */
-export interface Holds {
-  get(path: Path): Promise<Hold | undefined>;
+export interface PlaceholderStore {
+  get(path: Path): Promise<Placeholder | undefined>;
   /** Those directly in `folder`. */
-  in(folder: Path): Promise<readonly Hold[]>;
+  in(folder: Path): Promise<readonly Placeholder[]>;
   /** Those at `path` and below. */
-  within(path: Path): Promise<readonly Hold[]>;
-  put(hold: Hold): Promise<void>;
+  within(path: Path): Promise<readonly Placeholder[]>;
+  put(hold: Placeholder): Promise<void>;
   forget(path: Path): Promise<void>;
 }

@@ -4,7 +4,7 @@ import type { Path } from '../util/path.ts';
  * A target that had to step aside while something takes its place, noted before it steps and crossed out
  * when all is done: after a kill in between it is known what to put back.
  */
-export interface Relocation {
+export interface Replacement {
   readonly id: string;
   /** Where the old target belongs. */
   readonly path: Path;
@@ -16,8 +16,8 @@ export interface Relocation {
   readonly replacement?: string;
 }
 
-export interface Relocations {
-  all(): Promise<readonly Relocation[]>;
-  note(relocation: Relocation): Promise<void>;
+export interface Replacements {
+  all(): Promise<readonly Replacement[]>;
+  note(relocation: Replacement): Promise<void>;
   crossOut(id: string): Promise<void>;
 }

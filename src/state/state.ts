@@ -1,20 +1,20 @@
 import type { Intents } from './intents.ts';
-import type { Asides } from './local-files.ts';
+import type { LocalFileStore } from './local-files.ts';
 import type { Locks } from './locks.ts';
 import type { Owners } from './owners.ts';
-import type { Holds } from './placeholders.ts';
+import type { PlaceholderStore } from './placeholders.ts';
 import type { DeadProperties } from './properties.ts';
-import type { Relocations } from './replacements.ts';
+import type { Replacements } from './replacements.ts';
 import type { Times } from './times.ts';
 
 /** All that davgate itself has to remember of one drive. */
 export interface DriveState {
   readonly locks: Locks;
   readonly properties: DeadProperties;
-  readonly asides: Asides;
-  readonly holds: Holds;
+  readonly localFiles: LocalFileStore;
+  readonly placeholders: PlaceholderStore;
   readonly times: Times;
-  readonly relocations: Relocations;
+  readonly replacements: Replacements;
   readonly intents: Intents;
 }
 

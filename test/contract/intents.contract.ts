@@ -10,7 +10,7 @@ export function intent(id: string, text = 'ä &lt; 😀'): Intent {
     from: path('/Plans'),
     to: path('/Copy of Plans'),
     outcome: { kind: 'folder', otherIds: ['id:Plans'] },
-    takesAsides: false,
+    takesLocalFiles: false,
     kept: [
       { path: path('/Copy of Plans'), kind: 'folder', properties: [property('a', text)] },
       { path: path('/Copy of Plans/x'), kind: 'file', contentHash: 'cafe', properties: [], modifiedMs: -1 },

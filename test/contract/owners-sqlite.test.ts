@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/state/sqlite/state-database.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { path } from '../support/paths.ts';
-import { asideAt, bytes } from './local-files.contract.ts';
+import { bytes, localFileAt } from './local-files.contract.ts';
 import { lockOn } from './locks.contract.ts';
 import { ANN, BOB, ownersContract } from './owners.contract.ts';
 import { property } from './properties.contract.ts';
@@ -56,14 +56,14 @@ const NOW_MS = Date.UTC(2026, 0, 1);
 async function fill(drive: DriveState, name: string): Promise<void> {
   await drive.locks.create(NOW_MS, lockOn(`/${name}`));
   await drive.properties.change('id:1', [{ set: property(name) }]);
-  await drive.asides.put(asideAt('/._x', bytes(name)), bytes(name));
+  await drive.localFiles.put(localFileAt('/._x', bytes(name)), bytes(name));
 }
 
 async function contentOf(drive: DriveState): Promise<unknown> {
   return {
     locks: (await drive.locks.all(NOW_MS)).map(({ root }) => root),
     properties: (await drive.properties.of(['id:1'])).get('id:1')?.map(({ name }) => name),
-    aside: (await drive.asides.read(path('/._x')))?.toString(),
+    aside: (await drive.localFiles.read(path('/._x')))?.toString(),
   };
 }
 

@@ -12,7 +12,7 @@ import { path } from '../support/paths.ts';
 const OUTDATED = 'j\u030c';
 const SMALL = '\u01f0';
 
-/** Held and set-aside files as the first version kept them: their paths, and keys that are outdated by now. */
+/** Held and local files as the first version kept them: their paths, and keys that are outdated by now. */
 const FILES = [
   { path: `/Docs/${SMALL}.txt`, key: `/docs/${SMALL}.txt`, parentKey: '/docs' },
   { path: '/Docs/J\u030c.txt', key: `/docs/${OUTDATED}.txt`, parentKey: '/docs' },
@@ -53,25 +53,25 @@ const KEPT = {
 };
 
 test.each([2, 4])(
-  'held and set-aside files whose names have become one are kept side by side and found, from version %s on',
+  'held and local files whose names have become one are kept side by side and found, from version %s on',
   async (steps) => {
     const directory = oldDirectory(2);
     // A database that has taken the step which left those in whose way something was.
     openDatabase(directory, MIGRATIONS.slice(0, steps)).close();
     const state = openSqliteState({ directory });
     onTestFinished(() => state.close());
-    const { holds, asides } = state.drive('d');
-    const held = await holds.within(ROOT);
+    const { placeholders, localFiles } = state.drive('d');
+    const held = await placeholders.within(ROOT);
     expect(Object.fromEntries(held.map(({ path: now, id }) => [now, id.slice('held:'.length)]))).toEqual(
       KEPT,
     );
     for (const [now, before] of Object.entries(KEPT)) {
-      expect((await holds.get(path(now)))?.id).toBe(`held:${before}`);
-      expect(await asides.read(path(now))).toEqual(Buffer.from(before));
+      expect((await placeholders.get(path(now)))?.id).toBe(`held:${before}`);
+      expect(await localFiles.read(path(now))).toEqual(Buffer.from(before));
     }
-    expect(await holds.in(path('/Docs'))).toHaveLength(3);
-    expect(await asides.in(path(`/${SMALL}`))).toHaveLength(1);
-    for (const { path: now } of held) await holds.forget(now);
-    expect(await holds.within(ROOT)).toEqual([]);
+    expect(await placeholders.in(path('/Docs'))).toHaveLength(3);
+    expect(await localFiles.in(path(`/${SMALL}`))).toHaveLength(1);
+    for (const { path: now } of held) await placeholders.forget(now);
+    expect(await placeholders.within(ROOT)).toEqual([]);
   },
 );

@@ -14,7 +14,7 @@ import { path } from '../support/paths.ts';
 const WRITER = `
 const [url, directory, round] = process.argv.slice(1);
 const { openSqliteState } = await import(url);
-const { locks, properties, asides } = openSqliteState({ directory }).drive('d');
+const { locks, properties, localFiles } = openSqliteState({ directory }).drive('d');
 const say = (what, number) => process.stdout.write(what + ' ' + round + '-' + number + '\\n');
 async function write(number) {
   const name = round + '-' + number;
@@ -28,7 +28,7 @@ async function write(number) {
   say('property', number);
   const content = Buffer.alloc(20_000, name);
   const file = { path: '/._' + name, id: name, rev: 'r', modifiedMs: 1, sizeBytes: content.length };
-  await asides.put(file, content);
+  await localFiles.put(file, content);
   say('aside', number);
 }
 for (let number = 0; ; number += 4)
@@ -67,7 +67,7 @@ async function acknowledged(round: number, lines: number): Promise<string[]> {
 
 /** Those lines of `said` whose change is not there. */
 async function missing(
-  { locks, properties, asides }: DriveState,
+  { locks, properties, localFiles }: DriveState,
   said: readonly string[],
 ): Promise<string[]> {
   const tokens = new Set((await locks.all(0)).map((lock) => lock.token));
@@ -75,7 +75,7 @@ async function missing(
     lock: async (name) => tokens.has(`urn:${name}`),
     property: async (name) => (await properties.of([`id:${name}`])).size === 1,
     aside: async (name) => {
-      const content = await asides.read(path(`/._${name}`));
+      const content = await localFiles.read(path(`/._${name}`));
       return content !== undefined && Buffer.alloc(20_000, name).equals(content);
     },
   };

@@ -8,11 +8,11 @@ import { openDatabase } from '../../src/state/sqlite/state-database.ts';
 import type { DriveState, State } from '../../src/state/state.ts';
 import { path } from '../support/paths.ts';
 import { intent, intentsContract } from './intents.contract.ts';
-import { asideAt, asidesContract, asidesLimitContract, bytes } from './local-files.contract.ts';
+import { bytes, localFileAt, localFilesContract, localFilesLimitContract } from './local-files.contract.ts';
 import { lockOn, locksContract } from './locks.contract.ts';
-import { holdAt, holdsContract } from './placeholders.contract.ts';
+import { placeholderAt, placeholdersContract } from './placeholders.contract.ts';
 import { propertiesContract, property } from './properties.contract.ts';
-import { relocation, relocationsContract } from './replacements.contract.ts';
+import { relocation, replacementsContract } from './replacements.contract.ts';
 import { timesContract } from './times.contract.ts';
 
 const directories: string[] = [];
@@ -29,21 +29,21 @@ function newDirectory(): string {
   return directory;
 }
 
-function open(directory = newDirectory(), asidesBytesMax?: number): State {
-  const state = openSqliteState({ directory, ...(asidesBytesMax && { asidesBytesMax }) });
+function open(directory = newDirectory(), localFilesBytesMax?: number): State {
+  const state = openSqliteState({ directory, ...(localFilesBytesMax && { localFilesBytesMax }) });
   states.push(state);
   return state;
 }
 
-const openDrive = (asidesBytesMax?: number): DriveState => open(undefined, asidesBytesMax).drive('d');
+const openDrive = (localFilesBytesMax?: number): DriveState => open(undefined, localFilesBytesMax).drive('d');
 
 locksContract('SQLite', async () => openDrive().locks);
 propertiesContract('SQLite', async () => openDrive().properties);
-asidesContract('SQLite', async () => openDrive().asides);
-asidesLimitContract('SQLite', async () => openDrive(100).asides);
-holdsContract('SQLite', async () => openDrive().holds);
+localFilesContract('SQLite', async () => openDrive().localFiles);
+localFilesLimitContract('SQLite', async () => openDrive(100).localFiles);
+placeholdersContract('SQLite', async () => openDrive().placeholders);
 timesContract('SQLite', async () => openDrive().times);
-relocationsContract('SQLite', async () => openDrive().relocations);
+replacementsContract('SQLite', async () => openDrive().replacements);
 intentsContract('SQLite', async () => openDrive().intents);
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -52,10 +52,10 @@ const lock = lockOn('/a/b');
 async function fill(drive: DriveState): Promise<void> {
   await drive.locks.create(NOW_MS, lock);
   await drive.properties.change('id:1', [{ set: property('a') }]);
-  await drive.asides.put(asideAt('/a/._b', bytes('fork')), bytes('fork'));
-  await drive.holds.put(holdAt('/a/new'));
+  await drive.localFiles.put(localFileAt('/a/._b', bytes('fork')), bytes('fork'));
+  await drive.placeholders.put(placeholderAt('/a/new'));
   await drive.times.set('id:1', { rev: 'r1', modifiedMs: 5_000 });
-  await drive.relocations.note(relocation('1'));
+  await drive.replacements.note(relocation('1'));
   await drive.intents.note(intent('1'));
 }
 
@@ -64,11 +64,11 @@ async function contentOf(drive: DriveState): Promise<unknown> {
     locks: await drive.locks.all(NOW_MS),
     properties: await drive.properties.of(['id:1']),
     version: await drive.properties.version(),
-    asides: await drive.asides.in(path('/a')),
-    aside: (await drive.asides.read(path('/a/._b')))?.toString(),
-    holds: await drive.holds.within(path('/')),
+    localFiles: await drive.localFiles.in(path('/a')),
+    aside: (await drive.localFiles.read(path('/a/._b')))?.toString(),
+    placeholders: await drive.placeholders.within(path('/')),
     times: await drive.times.of(['id:1']),
-    relocations: await drive.relocations.all(),
+    replacements: await drive.replacements.all(),
     intents: await drive.intents.get('1'),
   };
 }
@@ -79,7 +79,7 @@ describe('the state in SQLite', () => {
     const first = open(directory);
     await fill(first.drive('d'));
     const before = await contentOf(first.drive('d'));
-    expect(before).toMatchObject({ locks: [lock], aside: 'fork', holds: [holdAt('/a/new')] });
+    expect(before).toMatchObject({ locks: [lock], aside: 'fork', placeholders: [placeholderAt('/a/new')] });
     await first.close();
     const drive = open(directory).drive('d');
     expect(await contentOf(drive)).toEqual(before);
@@ -107,14 +107,19 @@ describe('the state in SQLite', () => {
     await fill(state.drive('one'));
     const before = await contentOf(state.drive('one'));
     const other = state.drive('two');
-    expect(await contentOf(other)).toMatchObject({ locks: [], asides: [], holds: [], relocations: [] });
+    expect(await contentOf(other)).toMatchObject({
+      locks: [],
+      localFiles: [],
+      placeholders: [],
+      replacements: [],
+    });
     expect(await other.locks.create(NOW_MS, lockOn('/a/b'))).toHaveProperty('token');
-    await other.asides.forget(path('/'));
+    await other.localFiles.forget(path('/'));
     for (const { token } of await state.drive('one').locks.all(NOW_MS))
       expect(await other.locks.release(token)).toBe(false);
     await other.properties.forget(['id:1']);
     await other.times.forget(['id:1']);
-    await other.relocations.crossOut('1');
+    await other.replacements.crossOut('1');
     await other.intents.crossOut(['1']);
     expect(await contentOf(state.drive('one'))).toEqual(before);
   });
@@ -143,7 +148,7 @@ describe('the state in SQLite', () => {
     const large = bytes('x'.repeat(1_000_000));
     const results = await Promise.allSettled([
       drive.locks.create(NOW_MS, lockOn('/other', { ownerXml: 'x'.repeat(100_000) })),
-      drive.asides.put(asideAt('/._large', large), large),
+      drive.localFiles.put(localFileAt('/._large', large), large),
       drive.properties.change('id:1', [{ set: property('large', 'x'.repeat(100_000)) }]),
     ]);
     for (const result of results) {
@@ -152,7 +157,7 @@ describe('the state in SQLite', () => {
       expect(String(reason)).toContain('disk is full');
     }
     expect(await contentOf(drive)).toEqual(before);
-    expect(await drive.asides.get(path('/._large'))).toBeUndefined();
+    expect(await drive.localFiles.get(path('/._large'))).toBeUndefined();
     database.pragma('max_page_count = 1000000');
     expect(await drive.locks.create(NOW_MS, lockOn('/other'))).toHaveProperty('token');
   });

@@ -234,13 +234,13 @@ describe('a reader who goes away ends the download at once', () => {
     readonly range: ByteRange | undefined;
     readonly fault: DownloadFault;
   }[] = [
-    { what: 'a whole read', range: undefined, fault: { holdAt: 100_000 } },
-    { what: 'a whole read before its first byte', range: undefined, fault: { holdAt: 0 } },
-    { what: 'a range', range: { start: 1, end: 9 * BLOCK_BYTES }, fault: { holdAt: 100_000 } },
+    { what: 'a whole read', range: undefined, fault: { placeholderAt: 100_000 } },
+    { what: 'a whole read before its first byte', range: undefined, fault: { placeholderAt: 0 } },
+    { what: 'a range', range: { start: 1, end: 9 * BLOCK_BYTES }, fault: { placeholderAt: 100_000 } },
     {
       what: 'a range in its second block',
       range: { start: 1, end: 9 * BLOCK_BYTES },
-      fault: { holdAt: BLOCK_BYTES + 5 },
+      fault: { placeholderAt: BLOCK_BYTES + 5 },
     },
   ];
 
@@ -296,7 +296,7 @@ describe('a reader who goes away ends the download at once', () => {
 
   test('but not while another one reads the same block', async () => {
     const { bytes, entry } = setUp.file(10 * BLOCK_BYTES);
-    setUp.remote.faults = [{ holdAt: 100_000 }];
+    setUp.remote.faults = [{ placeholderAt: 100_000 }];
     const leaver = new AbortController();
     const left = attempt(entry, { start: 0, end: 9 * BLOCK_BYTES }, leaver.signal);
     const stayed = attempt(entry, { start: 50, end: BLOCK_BYTES });
@@ -315,7 +315,7 @@ describe('a reader who goes away ends the download at once', () => {
     const { entry } = setUp.file(10 * BLOCK_BYTES);
     await setUp.read(entry, { start: 0, end: 1000 });
     await settle();
-    setUp.remote.faults = [{ holdAt: BLOCK_BYTES + 100 }];
+    setUp.remote.faults = [{ placeholderAt: BLOCK_BYTES + 100 }];
     const leaver = new AbortController();
     const iterator = setUp.reader
       .read(entry, { start: 1000, end: 2000 }, leaver.signal)

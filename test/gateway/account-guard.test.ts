@@ -77,10 +77,10 @@ async function leaveInJournal(): Promise<void> {
 
 test('a move that was cut short can be mended only in the account it was made in', async () => {
   await claim(ann);
-  await state.drive('d').relocations.note(relocation('1'));
+  await state.drive('d').replacements.note(relocation('1'));
   await expect(claim(bob)).rejects.toThrow(OtherOwner);
   await claim(ann);
-  await state.drive('d').relocations.crossOut('1');
+  await state.drive('d').replacements.crossOut('1');
   await claim(bob);
 });
 

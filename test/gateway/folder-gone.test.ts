@@ -134,7 +134,7 @@ describe.each([
     expect(await storedAt(kept)).toHaveLength(5);
   });
 
-  test('a PUT of a set-aside file that outlives the DELETE of its folder answers 409', async () => {
+  test('a PUT of a local file that outlives the DELETE of its folder answers 409', async () => {
     const path = await folder();
     const put = await beginPut(`${path}/.DS_Store`, 100);
     expect(await status('DELETE', `${path}/`)).toBe(204);

@@ -72,15 +72,15 @@ test('what an older version kept under outdated keys is found, nothing is lost, 
   const open = () => openRedisState({ url: redis.url, clock: systemClock, log: silentLog });
   const [state, other] = await Promise.all([open(), open()]);
   try {
-    const { holds, asides } = other.drive('d');
-    const held = await holds.within(ROOT);
+    const { placeholders, localFiles } = other.drive('d');
+    const held = await placeholders.within(ROOT);
     expect(Object.fromEntries(held.map(({ path: now, id }) => [now, id]))).toEqual(KEPT);
     for (const [now, before] of Object.entries(KEPT)) {
-      expect(await holds.get(path(now))).toMatchObject({ id: before, untilMs: NOW_MS });
-      expect(await asides.read(path(now))).toEqual(Buffer.from(before));
+      expect(await placeholders.get(path(now))).toMatchObject({ id: before, untilMs: NOW_MS });
+      expect(await localFiles.read(path(now))).toEqual(Buffer.from(before));
     }
-    expect(await holds.in(path('/Docs'))).toHaveLength(2);
-    expect(await asides.in(path(`/${SMALL}`))).toHaveLength(1);
+    expect(await placeholders.in(path('/Docs'))).toHaveLength(2);
+    expect(await localFiles.in(path(`/${SMALL}`))).toHaveLength(1);
     const { locks } = state.drive('d');
     expect(await locks.create(NOW_MS, lockOn(`/${SMALL}/new`))).toEqual({ conflict: lock });
     await locks.release(lock.token);

@@ -6,9 +6,9 @@ import { ANSWER_MS_MAX } from '../../src/state/redis/connection.ts';
 import { openRedisState } from '../../src/state/redis/state.ts';
 import type { State } from '../../src/state/state.ts';
 import type { LogFields } from '../../src/util/log.ts';
-import { asideAt, bytes } from '../contract/local-files.contract.ts';
+import { bytes, localFileAt } from '../contract/local-files.contract.ts';
 import { lockOn } from '../contract/locks.contract.ts';
-import { holdAt } from '../contract/placeholders.contract.ts';
+import { placeholderAt } from '../contract/placeholders.contract.ts';
 import { property } from '../contract/properties.contract.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { path } from '../support/paths.ts';
@@ -156,14 +156,14 @@ describe('a Redis that goes away', () => {
   test('acknowledged before it was killed is there after it, and the gateway goes on by itself', async () => {
     const redis = await redisWith();
     const { state, lines, logged } = await open(redis.url);
-    const { locks, properties, asides, holds } = state.drive('d');
+    const { locks, properties, localFiles, placeholders } = state.drive('d');
     const taken = [];
     for (let count = 0; count < 20; count++) {
       taken.push(await locks.create(NOW_MS, lockOn(`/${count}`)));
       await properties.change(`id:${count}`, [{ set: property('a') }]);
     }
-    await asides.put(asideAt('/._x', bytes('fork')), bytes('fork'));
-    await holds.put(holdAt('/new'));
+    await localFiles.put(localFileAt('/._x', bytes('fork')), bytes('fork'));
+    await placeholders.put(placeholderAt('/new'));
     await redis.kill();
     await logged('the shared state is away; trying to reach it again');
     // Asked while it is away: it waits for the return.
@@ -173,8 +173,8 @@ describe('a Redis that goes away', () => {
     expect(await locks.all(NOW_MS)).toEqual(expect.arrayContaining([...taken, lock]));
     const ids = Array.from({ length: 20 }, (_, count) => `id:${count}`);
     expect((await properties.of(ids)).size).toBe(20);
-    expect((await asides.read(path('/._x')))?.toString()).toBe('fork');
-    expect(await holds.get(path('/new'))).toEqual(holdAt('/new'));
+    expect((await localFiles.read(path('/._x')))?.toString()).toBe('fork');
+    expect(await placeholders.get(path('/new'))).toEqual(placeholderAt('/new'));
     expect(lines.map(({ level, event }) => `${level}: ${event}`)).toEqual([
       'warn: the shared state is away; trying to reach it again',
       'info: the shared state is back',
@@ -239,31 +239,31 @@ describe('a Redis that takes no writes', () => {
   test('because its memory is full: says so, and nothing is half done', async () => {
     const redis = await redisWith('--maxmemory-policy', 'noeviction');
     const { state } = await open(redis.url);
-    const { locks, asides, properties } = state.drive('d');
-    await asides.put(asideAt('/a/._x', bytes('fork')), bytes('fork'));
-    await asides.put(asideAt('/b/._y', bytes('other')), bytes('other'));
+    const { locks, localFiles, properties } = state.drive('d');
+    await localFiles.put(localFileAt('/a/._x', bytes('fork')), bytes('fork'));
+    await localFiles.put(localFileAt('/b/._y', bytes('other')), bytes('other'));
     await sayToRedis(redis, 'CONFIG SET maxmemory 1');
     for (const change of [
       () => locks.create(NOW_MS, lock),
       () => properties.change('id:1', [{ set: property('a') }]),
-      () => asides.put(asideAt('/a/._x', bytes('new')), bytes('new')),
-      () => asides.copy(path('/a'), path('/b'), () => 'aside:new'),
+      () => localFiles.put(localFileAt('/a/._x', bytes('new')), bytes('new')),
+      () => localFiles.copy(path('/a'), path('/b'), () => 'aside:new'),
     ])
       await expect(change()).rejects.toThrow('its memory is full; raise maxmemory or free some');
     // A move takes no more room than there was, and happens whole.
-    await asides.move(path('/a'), path('/c'));
+    await localFiles.move(path('/a'), path('/c'));
     await sayToRedis(redis, 'CONFIG SET maxmemory 0');
     expect(await locks.all(NOW_MS)).toEqual([]);
-    expect((await asides.read(path('/c/._x')))?.toString()).toBe('fork');
-    expect((await asides.read(path('/b/._y')))?.toString()).toBe('other');
-    expect(await asides.get(path('/a/._x'))).toBeUndefined();
+    expect((await localFiles.read(path('/c/._x')))?.toString()).toBe('fork');
+    expect((await localFiles.read(path('/b/._y')))?.toString()).toBe('other');
+    expect(await localFiles.get(path('/a/._x'))).toBeUndefined();
   });
 
   test('because it is a replica: says so', async () => {
     const redis = await redisWith();
     const { state } = await open(redis.url);
     await sayToRedis(redis, `REPLICAOF 127.0.0.1 ${await freePort()}`);
-    await expect(state.drive('d').holds.put(holdAt('/new'))).rejects.toThrow(
+    await expect(state.drive('d').placeholders.put(placeholderAt('/new'))).rejects.toThrow(
       'give the address of the primary',
     );
   });
@@ -275,18 +275,18 @@ describe('what only Redis could get wrong', () => {
     const { state } = await open(redis.url);
     const one = state.drive('one');
     await one.locks.create(NOW_MS, lock);
-    await one.asides.put(asideAt('/._x', bytes('fork')), bytes('fork'));
+    await one.localFiles.put(localFileAt('/._x', bytes('fork')), bytes('fork'));
     await one.properties.change('id:1', [{ set: property('a') }]);
     for (const other of [state.drive('two'), (await open(`${redis.url}/1`)).state.drive('one')]) {
       expect(await other.locks.create(NOW_MS, lockOn('/a/b'))).toHaveProperty('token');
-      expect(await other.asides.in(path('/'))).toEqual([]);
+      expect(await other.localFiles.in(path('/'))).toEqual([]);
       expect(await other.properties.version()).toBe(0);
-      await other.asides.forget(path('/'));
+      await other.localFiles.forget(path('/'));
       expect(await other.locks.release(lock.token)).toBe(false);
       await other.properties.forget(['id:1']);
     }
     expect(await one.locks.all(NOW_MS)).toEqual([lock]);
-    expect((await one.asides.read(path('/._x')))?.toString()).toBe('fork');
+    expect((await one.localFiles.read(path('/._x')))?.toString()).toBe('fork');
     expect((await one.properties.of(['id:1'])).size).toBe(1);
   });
 
@@ -329,27 +329,27 @@ describe('what only Redis could get wrong', () => {
 
   test('names whose key has another length than the name move with all below', async () => {
     const { state } = await open((await redisWith()).url);
-    const { asides } = state.drive('d');
+    const { localFiles } = state.drive('d');
     // In lower case Ⱥ takes one byte more.
-    await asides.put(asideAt('/ȺȺ/ȺB/._Ⱥ', bytes('fork')), bytes('fork'));
-    await asides.move(path('/ȺȺ'), path('/ⱥⱥ'));
-    expect((await asides.get(path('/ⱥⱥ/Ⱥb/._ⱥ')))?.path).toBe('/ⱥⱥ/ȺB/._Ⱥ');
-    await asides.move(path('/ȺȺ/ȺB'), path('/to/İ'));
-    await asides.copy(path('/to'), path('/Copy'), () => 'aside:new');
-    expect((await asides.get(path('/to/İ/._Ⱥ')))?.path).toBe('/to/İ/._Ⱥ');
-    expect(await asides.get(path('/COPY/İ/._ⱥ'))).toMatchObject({ path: '/Copy/İ/._Ⱥ', id: 'aside:new' });
-    expect((await asides.in(path('/copy/İ'))).map((file) => file.path)).toEqual(['/Copy/İ/._Ⱥ']);
-    expect((await asides.read(path('/copy/İ/._Ⱥ')))?.toString()).toBe('fork');
+    await localFiles.put(localFileAt('/ȺȺ/ȺB/._Ⱥ', bytes('fork')), bytes('fork'));
+    await localFiles.move(path('/ȺȺ'), path('/ⱥⱥ'));
+    expect((await localFiles.get(path('/ⱥⱥ/Ⱥb/._ⱥ')))?.path).toBe('/ⱥⱥ/ȺB/._Ⱥ');
+    await localFiles.move(path('/ȺȺ/ȺB'), path('/to/İ'));
+    await localFiles.copy(path('/to'), path('/Copy'), () => 'aside:new');
+    expect((await localFiles.get(path('/to/İ/._Ⱥ')))?.path).toBe('/to/İ/._Ⱥ');
+    expect(await localFiles.get(path('/COPY/İ/._ⱥ'))).toMatchObject({ path: '/Copy/İ/._Ⱥ', id: 'aside:new' });
+    expect((await localFiles.in(path('/copy/İ'))).map((file) => file.path)).toEqual(['/Copy/İ/._Ⱥ']);
+    expect((await localFiles.read(path('/copy/İ/._Ⱥ')))?.toString()).toBe('fork');
   });
 
   test('times of far years and of before 1970 are not rounded', async () => {
     const { state } = await open((await redisWith()).url);
-    const { asides } = state.drive('d');
+    const { localFiles } = state.drive('d');
     for (const modifiedMs of [253_402_300_799_999, -86_400_001]) {
-      await asides.put(asideAt('/._x', bytes('')), bytes(''));
-      await asides.touch(path('/._x'), modifiedMs);
-      await asides.move(path('/._x'), path('/._y'));
-      expect((await asides.get(path('/._y')))?.modifiedMs).toBe(modifiedMs);
+      await localFiles.put(localFileAt('/._x', bytes('')), bytes(''));
+      await localFiles.touch(path('/._x'), modifiedMs);
+      await localFiles.move(path('/._x'), path('/._y'));
+      expect((await localFiles.get(path('/._y')))?.modifiedMs).toBe(modifiedMs);
     }
   });
 

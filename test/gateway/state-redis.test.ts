@@ -5,11 +5,11 @@ import type { DriveState, State } from '../../src/state/state.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { intentsContract } from '../contract/intents.contract.ts';
-import { asidesContract, asidesLimitContract } from '../contract/local-files.contract.ts';
+import { localFilesContract, localFilesLimitContract } from '../contract/local-files.contract.ts';
 import { locksContract } from '../contract/locks.contract.ts';
-import { holdsContract } from '../contract/placeholders.contract.ts';
+import { placeholdersContract } from '../contract/placeholders.contract.ts';
 import { propertiesContract } from '../contract/properties.contract.ts';
-import { relocationsContract } from '../contract/replacements.contract.ts';
+import { replacementsContract } from '../contract/replacements.contract.ts';
 import { timesContract } from '../contract/times.contract.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
@@ -25,26 +25,26 @@ afterEach(async () => {
 });
 afterAll(() => redis.close());
 
-async function open(asidesBytesMax?: number): Promise<State> {
-  const limit = asidesBytesMax === undefined ? {} : { asidesBytesMax };
+async function open(localFilesBytesMax?: number): Promise<State> {
+  const limit = localFilesBytesMax === undefined ? {} : { localFilesBytesMax };
   const state = await openRedisState({ url: redis.url, clock: systemClock, log: silentLog, ...limit });
   states.push(state);
   return state;
 }
 
 /** Two gateways on one drive that nobody has used before. */
-async function openTwo(asidesBytesMax?: number): Promise<readonly [DriveState, DriveState]> {
+async function openTwo(localFilesBytesMax?: number): Promise<readonly [DriveState, DriveState]> {
   const drive = `drive-${++drives}`;
-  const [one, other] = [await open(asidesBytesMax), await open(asidesBytesMax)];
+  const [one, other] = [await open(localFilesBytesMax), await open(localFilesBytesMax)];
   return [one.drive(drive), other.drive(drive)];
 }
 
 /** A store whose every second call goes through another gateway. */
 async function takingTurns<K extends keyof DriveState>(
   store: K,
-  asidesBytesMax?: number,
+  localFilesBytesMax?: number,
 ): Promise<DriveState[K]> {
-  const [one, other] = await openTwo(asidesBytesMax);
+  const [one, other] = await openTwo(localFilesBytesMax);
   let calls = 0;
   return new Proxy(one[store], {
     get: (_, name) => Reflect.get(++calls % 2 === 0 ? one[store] : other[store], name),
@@ -64,21 +64,22 @@ async function locksInTurns(): Promise<Locks> {
   });
 }
 
-const openDrive = async (asidesBytesMax?: number): Promise<DriveState> => (await openTwo(asidesBytesMax))[0];
+const openDrive = async (localFilesBytesMax?: number): Promise<DriveState> =>
+  (await openTwo(localFilesBytesMax))[0];
 
 locksContract('Redis', async () => (await openDrive()).locks);
 propertiesContract('Redis', async () => (await openDrive()).properties);
-asidesContract('Redis', async () => (await openDrive()).asides);
-asidesLimitContract('Redis', async () => (await openDrive(100)).asides);
-holdsContract('Redis', async () => (await openDrive()).holds);
+localFilesContract('Redis', async () => (await openDrive()).localFiles);
+localFilesLimitContract('Redis', async () => (await openDrive(100)).localFiles);
+placeholdersContract('Redis', async () => (await openDrive()).placeholders);
 timesContract('Redis', async () => (await openDrive()).times);
-relocationsContract('Redis', async () => (await openDrive()).relocations);
+replacementsContract('Redis', async () => (await openDrive()).replacements);
 intentsContract('Redis', async () => (await openDrive()).intents);
 
 locksContract('Redis through two gateways', locksInTurns);
-asidesContract('Redis through two gateways', () => takingTurns('asides'));
-asidesLimitContract('Redis through two gateways', () => takingTurns('asides', 100));
-holdsContract('Redis through two gateways', () => takingTurns('holds'));
+localFilesContract('Redis through two gateways', () => takingTurns('localFiles'));
+localFilesLimitContract('Redis through two gateways', () => takingTurns('localFiles', 100));
+placeholdersContract('Redis through two gateways', () => takingTurns('placeholders'));
 timesContract('Redis through two gateways', () => takingTurns('times'));
-relocationsContract('Redis through two gateways', () => takingTurns('relocations'));
+replacementsContract('Redis through two gateways', () => takingTurns('replacements'));
 intentsContract('Redis through two gateways', () => takingTurns('intents'));

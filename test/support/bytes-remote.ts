@@ -29,7 +29,7 @@ export interface DownloadFault {
   /** This byte is another one. */
   readonly flipAt?: number;
   /** Nothing more comes from this byte on until `release` or an abort. */
-  readonly holdAt?: number;
+  readonly placeholderAt?: number;
 }
 
 /**
@@ -212,7 +212,7 @@ export class BytesRemote
     try {
       const stop = Math.min(end, fault.cutAt ?? end, fault.endAt ?? end);
       for (let at = start; at < stop; ) {
-        if (!isReleased && fault.holdAt !== undefined && at >= fault.holdAt) {
+        if (!isReleased && fault.placeholderAt !== undefined && at >= fault.placeholderAt) {
           await this.#held(signal);
           isReleased = true;
         }
@@ -253,8 +253,8 @@ export class BytesRemote
   }
 }
 
-function nextHold({ holdAt }: DownloadFault, at: number): number {
-  return holdAt !== undefined && at < holdAt ? holdAt : Number.POSITIVE_INFINITY;
+function nextHold({ placeholderAt }: DownloadFault, at: number): number {
+  return placeholderAt !== undefined && at < placeholderAt ? placeholderAt : Number.POSITIVE_INFINITY;
 }
 
 function flipped(chunk: Uint8Array, at: number): Uint8Array {

@@ -152,8 +152,8 @@ export class MemoryFiles implements Files {
     return { entry: this.#putFile(path, content, options.modifiedMs), created: old === undefined };
   }
 
-  async hold(path: Path, holdMs: number): Promise<Written> {
-    this.#begin('hold', undefined, { path, options: { holdMs } });
+  async keepPlaceholder(path: Path, holdMs: number): Promise<Written> {
+    this.#begin('keepPlaceholder', undefined, { path, options: { holdMs } });
     const old = this.#tree.get(path);
     if (old?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
     if (old) return { entry: old, created: false };
@@ -162,8 +162,8 @@ export class MemoryFiles implements Files {
     return { entry: this.#putFile(path, Buffer.alloc(0)), created: true };
   }
 
-  async settle(path: Path): Promise<void> {
-    this.#begin('settle', undefined, { path });
+  async commitPlaceholder(path: Path): Promise<void> {
+    this.#begin('commitPlaceholder', undefined, { path });
     this.#held.delete(keyOf(path));
   }
 

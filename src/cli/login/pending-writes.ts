@@ -36,8 +36,8 @@ async function heldFiles(dataDirectory: string, settings: Settings): Promise<num
   const state = await openedState(dataDirectory, settings);
   if (!state) return 0;
   try {
-    const { holds, relocations } = state.drive(DEFAULT_DRIVE);
-    return (await holds.within(ROOT)).length + (await relocations.all()).length;
+    const { placeholders, replacements } = state.drive(DEFAULT_DRIVE);
+    return (await placeholders.within(ROOT)).length + (await replacements.all()).length;
   } finally {
     await state.close();
   }

@@ -119,7 +119,7 @@ async function createPlaceholder(
 ): Promise<boolean> {
   if (entry && !isEmptyFile(entry)) return false;
   try {
-    return (await drive.files.hold(path, lock.timeoutSeconds * 1000)).created;
+    return (await drive.files.keepPlaceholder(path, lock.timeoutSeconds * 1000)).created;
   } catch (error) {
     await drive.state.locks.release(lock.token);
     throw error;
@@ -146,7 +146,7 @@ async function refresh(context: Context): Promise<void> {
     throw new DavError(412, `none of your locks on ${path} has this token; it may have expired`, {
       precondition: 'lock-token-matches-request-uri',
     });
-  if (entry && isEmptyFile(entry)) await drive.files.hold(entry.path, timeoutSeconds * 1000);
+  if (entry && isEmptyFile(entry)) await drive.files.keepPlaceholder(entry.path, timeoutSeconds * 1000);
   await answerLocks(context, 200, renewed, entry, { isRefresh: true });
 }
 

@@ -81,7 +81,7 @@ async function write(
   const sizeBytes = body.announcedBytes;
   const isFirstHalf = !entry && sizeBytes === 0 && !body.isChunked && context.client.createsEmptyFirst;
   if (isFirstHalf && modifiedMs === undefined && mode.if === 'any') {
-    const placeholder = await drive.files.hold(path, PLACEHOLDER_MS);
+    const placeholder = await drive.files.keepPlaceholder(path, PLACEHOLDER_MS);
     // Otherwise another client has created the file, and this PUT empties it.
     if (placeholder.created) return placeholder;
   }

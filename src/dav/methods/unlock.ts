@@ -29,7 +29,7 @@ export async function unlock(context: Context): Promise<void> {
 /** The placeholder is stored durably: an unreachable service is no reason to keep it locked. */
 async function settle({ drive, log }: Context, path: Path): Promise<void> {
   try {
-    await drive.files.settle(path);
+    await drive.files.commitPlaceholder(path);
   } catch (error) {
     if (!(error instanceof FileError)) throw error;
     log.warn('cannot commit a placeholder yet', { fault: error.fault, reason: error.message });

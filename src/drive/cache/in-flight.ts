@@ -17,7 +17,7 @@ export interface Fetch {
 }
 
 /** The questions under way: each learns of what changes before its answer has come. */
-export class Fetches {
+export class InFlight {
   readonly #underWay = new Set<Fetch>();
   #generation = 0;
 

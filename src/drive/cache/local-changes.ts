@@ -50,7 +50,7 @@ export function stateOf(known: Known): string {
 }
 
 /** The changes that we make ourselves, under way and done, so that nothing older is believed after them. */
-export class OwnChanges {
+export class LocalChanges {
   readonly #ongoing = new Map<string, Set<Ongoing>>();
   /** The order is that of `since`. */
   readonly #guards = new Map<string, Guard>();

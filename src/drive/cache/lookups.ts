@@ -3,16 +3,16 @@ import { type Clock, momentNow } from '../../util/clock.ts';
 import { foldName, join, keyOf, nameOf, type Path, parentOf } from '../../util/path.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { FileError, isApiFailure } from '../errors.ts';
-import type { SetTimes } from '../set-times.ts';
+import type { ModifiedTimes } from '../set-times.ts';
 import { CachedFolder, type Known } from './folder-cache.ts';
 import { type Fetch, takeChanges } from './in-flight.ts';
 import { parentKeyOf } from './key-tree.ts';
-import { type KnownTree, placedIn, placedKnown, withTimeOf } from './tree-cache.ts';
+import { placedIn, placedKnown, type TreeCache, withTimeOf } from './tree-cache.ts';
 
-export interface InquiriesParts {
+export interface LookupsParts {
   readonly remote: Pick<Remote, 'stat' | 'list'>;
-  readonly known: KnownTree;
-  readonly times: SetTimes;
+  readonly known: TreeCache;
+  readonly times: ModifiedTimes;
   readonly clock: Clock;
   /** What the service may have and nobody is to see. */
   readonly isHidden: (name: string) => boolean;
@@ -34,11 +34,11 @@ const RESETS_MAX = 3;
  * Questions to the service, each asked once for all who wait for it. An answer counts only as far as nothing
  * newer was learnt while it was on its way.
  */
-export class Inquiries {
+export class Lookups {
   readonly #entries = new SingleFlight<string, Known>();
   readonly #folders = new SingleFlight<string, CachedFolder>();
 
-  constructor(private readonly parts: InquiriesParts) {}
+  constructor(private readonly parts: LookupsParts) {}
 
   /** What is at `path`, which is not the root. */
   async entry(path: Path, signal: AbortSignal | undefined): Promise<Known> {

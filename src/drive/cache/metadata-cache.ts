@@ -7,10 +7,10 @@ import { waitAtMost } from '../../util/wait.ts';
 import { FileError } from '../errors.ts';
 import type { Listing } from '../files.ts';
 import type { CachedFolder, Known } from './folder-cache.ts';
-import { type Ongoing, OwnChanges, stateOf } from './local-changes.ts';
-import { Inquiries, type InquiriesParts, tooUnsteady } from './lookups.ts';
+import { LocalChanges, type Ongoing, stateOf } from './local-changes.ts';
+import { Lookups, type LookupsParts, tooUnsteady } from './lookups.ts';
 import type { Outage } from './outage.ts';
-import { Subtrees } from './prefetch.ts';
+import { Prefetch } from './prefetch.ts';
 
 /** As many names of a listing are asked for one by one when it is not known what they are; more of them all at once. */
 const UNSURE_MAX = 16;
@@ -22,14 +22,14 @@ const ATTEMPTS_MAX = 8;
 const REFRESH_MS_MAX = 3_000;
 
 /** A change that we make ourselves, to be ended with what it made of each place. */
-export interface OwnChange {
+export interface LocalChange {
   /** What became of a place that is left out is not known. `isNew`: a folder among them has just been made and is empty. */
   end(outcomes: readonly (readonly [Path, Known])[], how?: { readonly isNew: boolean }): void;
   /** It failed with `error`. Where the service certainly did nothing, all is as it was. */
   failed(error: unknown): void;
 }
 
-interface MetadataParts extends InquiriesParts {
+interface MetadataParts extends LookupsParts {
   /** Hears of the ids that were at a place which is empty now, as the change feed says. */
   readonly onGone?: (ids: readonly string[]) => void;
   readonly outage: Outage;
@@ -37,16 +37,16 @@ interface MetadataParts extends InquiriesParts {
 }
 
 /** What is where in the service, from memory wherever that is certain, and never older than a change of ours. */
-export class Metadata {
+export class MetadataCache {
   readonly #parts: MetadataParts;
-  readonly #inquiries: Inquiries;
-  readonly #own = new OwnChanges();
-  readonly subtrees: Subtrees;
+  readonly #inquiries: Lookups;
+  readonly #own = new LocalChanges();
+  readonly subtrees: Prefetch;
 
   constructor(parts: MetadataParts) {
     this.#parts = parts;
-    this.#inquiries = new Inquiries(parts);
-    this.subtrees = new Subtrees(parts);
+    this.#inquiries = new Lookups(parts);
+    this.subtrees = new Prefetch(parts);
   }
 
   /** What is known without a question to the service. */
@@ -149,7 +149,7 @@ export class Metadata {
   begin(
     paths: readonly Path[],
     { tree = false, shield = false }: { readonly tree?: boolean; readonly shield?: boolean } = {},
-  ): OwnChange {
+  ): LocalChange {
     const { known } = this.#parts;
     const changes = paths.map((path) => {
       const key = keyOf(path);

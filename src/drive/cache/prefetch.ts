@@ -6,7 +6,7 @@ import { isApiFailure } from '../errors.ts';
 import { CachedFolder } from './folder-cache.ts';
 import { type Fetch, takeChanges } from './in-flight.ts';
 import { isKeyWithin, parentKeyOf } from './key-tree.ts';
-import type { InquiriesParts } from './lookups.ts';
+import type { LookupsParts } from './lookups.ts';
 import { placedIn, withTimeOf } from './tree-cache.ts';
 
 /** Entries of one recursive listing; a larger tree is listed folder by folder. About 30 MB of memory. */
@@ -49,12 +49,12 @@ interface Ahead {
 type Read = Map<string, Map<string, Entry>>;
 
 /** Whole subtrees read with one recursive listing, instead of one listing a folder. */
-export class Subtrees {
+export class Prefetch {
   readonly #watched = new Map<string, Watched>();
   #ahead: Ahead | undefined;
   readonly #stop = new AbortController();
 
-  constructor(private readonly parts: InquiriesParts) {}
+  constructor(private readonly parts: LookupsParts) {}
 
   /** Learns all at `folder` and below. Whether it did: a tree may be too large, or change too much meanwhile. */
   async fetch(folder: FolderEntry, how: { readonly ahead: boolean }, signal?: AbortSignal): Promise<boolean> {

@@ -3,7 +3,7 @@ import { type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import { join, keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
 import type { Listing } from '../files.ts';
 import { CachedFolder, FolderCache, type Known } from './folder-cache.ts';
-import { Fetches } from './in-flight.ts';
+import { InFlight } from './in-flight.ts';
 import { parentKeyOf } from './key-tree.ts';
 import { stateOf } from './local-changes.ts';
 
@@ -11,8 +11,8 @@ import { stateOf } from './local-changes.ts';
  * What is known of the tree. Whatever is learnt here reaches at once the questions under way, whose answers
  * may be older. Keys are those of `keyOf`.
  */
-export class KnownTree {
-  readonly fetches = new Fetches();
+export class TreeCache {
+  readonly fetches = new InFlight();
   readonly #folders: FolderCache;
   #root: FolderEntry = { kind: 'folder', id: 'root', path: ROOT, name: '' };
 

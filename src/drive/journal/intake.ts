@@ -5,8 +5,8 @@ import { join, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, Files, FolderEntry, FreeSpace, WriteOptions, Written } from '../files.ts';
 import type { Gaps } from '../guarded-remote.ts';
-import { holds } from '../local-files.ts';
-import { isHeld } from '../placeholders.ts';
+import { modeAllows } from '../local-files.ts';
+import { isPlaceholder } from '../placeholders.ts';
 import { BodyReader } from '../upload/body-reader.ts';
 import type { JournalRoom } from './capacity.ts';
 import type { PendingReading } from './overlay.ts';
@@ -76,8 +76,8 @@ export class Accepting {
     }
   }
 
-  /** As `Files.hold`. */
-  hold(path: Path, holdMs: number): Promise<Written> {
+  /** As `Files.keepPlaceholder`. */
+  keepPlaceholder(path: Path, holdMs: number): Promise<Written> {
     const { base, journal, pending, drain, shown, turns, clock } = this.parts;
     return turns.open([path], async () => {
       const newest = pending.newest(path);
@@ -98,7 +98,7 @@ export class Accepting {
   }
 
   /** Nothing waits at `path` for a body any more. */
-  settle(path: Path): void {
+  commitPlaceholder(path: Path): void {
     const newest = this.parts.pending.newest(path);
     if (!newest || !isWaitingForBody(newest, this.parts.clock)) return;
     newest.write = { ...newest.write, dueMs: 0 };
@@ -205,9 +205,9 @@ export class Accepting {
       throw new FileError('parent-missing', `${parentOf(path)}, which should hold ${path}, ${why}`);
     }
     let original = await base.statForWrite(path, how);
-    if (original && isHeld(original)) {
+    if (original && isPlaceholder(original)) {
       // Held back by a run without a journal.
-      await base.settle(path);
+      await base.commitPlaceholder(path);
       original = await base.statForWrite(path, how);
     }
     if (original?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
@@ -235,7 +235,7 @@ function folderIdOf(folder: FolderEntry | undefined): string | undefined {
 }
 
 function refuse(path: Path, { current }: Place, { mode }: WriteOptions): void {
-  if (!holds(mode, current)) throw new FileError('changed', `${path} is not what was expected`);
+  if (!modeAllows(mode, current)) throw new FileError('changed', `${path} is not what was expected`);
 }
 
 function replacedBytes({ newest, original }: Place, superseded: PendingFile | undefined): number {

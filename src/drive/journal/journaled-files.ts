@@ -109,12 +109,14 @@ export function createJournaledFiles(parts: JournaledParts): Files {
       if (room.fits(options.sizeBytes)) return accepting.write(path, body, options, signal);
       return writeLarge(path, body, options, signal);
     },
-    async hold(path, holdMs) {
-      return goesThrough(path) ? shownWritten(await base.hold(path, holdMs)) : accepting.hold(path, holdMs);
+    async keepPlaceholder(path, holdMs) {
+      return goesThrough(path)
+        ? shownWritten(await base.keepPlaceholder(path, holdMs))
+        : accepting.keepPlaceholder(path, holdMs);
     },
-    async settle(path) {
-      accepting.settle(path);
-      await base.settle(path);
+    async commitPlaceholder(path) {
+      accepting.commitPlaceholder(path);
+      await base.commitPlaceholder(path);
     },
     createFolder: (path) =>
       turns.open([path], async () => {

@@ -14,7 +14,7 @@ import type { TreeParts } from './parts.ts';
 const RETRY_MS = 10_000;
 
 /** What the log says then. */
-const FOLLOWS_LATER = 'properties, times or set-aside files of a moved or copied file follow later';
+const FOLLOWS_LATER = 'properties, times or local files of a moved or copied file follow later';
 
 /** How long the service may still be at work on a call that was cut off, in ms. */
 const LATE_MS = 600_000;
@@ -38,7 +38,7 @@ interface Performed {
 
 /**
  * A write-ahead log of what follows on this machine when the service has moved or copied something: properties and
- * times for the copy, and the set-aside files. After a kill or a lost answer it looks at the target: what the service
+ * times for the copy, and the local files. After a kill or a lost answer it looks at the target: what the service
  * has made there gets what belongs to it.
  */
 export class IntentLog {
@@ -48,7 +48,7 @@ export class IntentLog {
   #working: Promise<void> | undefined;
 
   constructor(
-    private readonly parts: Pick<TreeParts, 'state' | 'metadata' | 'asides' | 'locks' | 'clock' | 'log'>,
+    private readonly parts: Pick<TreeParts, 'state' | 'metadata' | 'localFiles' | 'locks' | 'clock' | 'log'>,
     private readonly keptState: KeptState,
   ) {}
 
@@ -129,22 +129,22 @@ export class IntentLog {
   }
 
   /** Returns whether all that it is about was there. */
-  async #carryOut({ kind, from, to, takesAsides, kept }: Intent): Promise<boolean> {
-    if (takesAsides && kind === 'copy') await this.#copyAsides(from, to);
-    if (takesAsides && kind === 'move')
+  async #carryOut({ kind, from, to, takesLocalFiles, kept }: Intent): Promise<boolean> {
+    if (takesLocalFiles && kind === 'copy') await this.#copyLocalFiles(from, to);
+    if (takesLocalFiles && kind === 'move')
       for (const [old, place] of [[from, to] as const, [companionOf(from), companionOf(to)] as const])
-        await this.#moveAsides(old, place);
+        await this.#moveLocalFiles(old, place);
     return this.keptState.give(kept);
   }
 
-  async #copyAsides(from: Path, to: Path): Promise<void> {
-    const { asides, state } = this.parts;
-    if ((await state.asides.within(to)).length === 0) await asides.copy(from, to);
+  async #copyLocalFiles(from: Path, to: Path): Promise<void> {
+    const { localFiles, state } = this.parts;
+    if ((await state.localFiles.within(to)).length === 0) await localFiles.copy(from, to);
   }
 
-  async #moveAsides(from: Path, to: Path): Promise<void> {
-    const { asides, state } = this.parts;
-    if ((await state.asides.within(from)).length > 0) await asides.move(from, to);
+  async #moveLocalFiles(from: Path, to: Path): Promise<void> {
+    const { localFiles, state } = this.parts;
+    if ((await state.localFiles.within(from)).length > 0) await localFiles.move(from, to);
   }
 
   #leave(id: string, to: Path): void {

@@ -2,7 +2,7 @@ import type { Kept } from '../../state/intents.ts';
 import { type Path, relocate } from '../../util/path.ts';
 import type { Entry } from '../files.ts';
 import type { TreeParts } from './parts.ts';
-import type { Reading } from './reader.ts';
+import type { Reader } from './reader.ts';
 
 /** How much of a large tree one note holds. */
 const PIECE = { entries: 1_000, propertiesBytes: 1024 * 1024 };
@@ -11,7 +11,7 @@ const PIECE = { entries: 1_000, propertiesBytes: 1024 * 1024 };
 export class KeptState {
   constructor(
     private readonly parts: Pick<TreeParts, 'state' | 'times' | 'metadata'>,
-    private readonly reading: Reading,
+    private readonly reading: Reader,
   ) {}
 
   /** What is kept for `source`, and for all below it, as it will be for the copy at `to`; nothing for most copies. */

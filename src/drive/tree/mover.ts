@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Intent, Kept } from '../../state/intents.ts';
-import { ASIDE_BYTES_MAX } from '../../state/local-files.ts';
+import { LOCAL_FILE_BYTES_MAX } from '../../state/local-files.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { placedIn } from '../cache/tree-cache.ts';
 import { FileError, isApiFailure } from '../errors.ts';
@@ -9,10 +9,10 @@ import { companionOf, isWithinWaiting } from '../names.ts';
 import type { IntentLog } from './intent-log.ts';
 import type { KeptState } from './kept-state.ts';
 import { parentFolder, type TreeParts } from './parts.ts';
-import type { Reading } from './reader.ts';
-import type { Removal } from './remover.ts';
-import type { Replacement, StepAside } from './replacing.ts';
-import type { Writing } from './writer.ts';
+import type { Reader } from './reader.ts';
+import type { Remover } from './remover.ts';
+import type { Placement, Replacer } from './replacing.ts';
+import type { Writer } from './writer.ts';
 
 /** What is tried again when something came to the target meanwhile. */
 const ATTEMPTS_MAX = 3;
@@ -26,25 +26,25 @@ interface Plan {
   readonly options: RelocateOptions;
   /** What is made is an empty folder. */
   readonly isNew: boolean;
-  readonly replacement: Replacement;
+  readonly replacement: Placement;
 }
 
 /** Moves and copies, onto what is there if need be. */
-export class Relocating {
+export class Mover {
   constructor(
     private readonly parts: TreeParts,
-    private readonly reading: Reading,
-    private readonly writing: Writing,
-    private readonly removal: Removal,
-    private readonly stepAside: StepAside,
+    private readonly reading: Reader,
+    private readonly writing: Writer,
+    private readonly removal: Remover,
+    private readonly stepAside: Replacer,
     private readonly keptState: KeptState,
     private readonly intentLog: IntentLog,
   ) {}
 
   async move(from: Path, to: Path, options: RelocateOptions): Promise<Written> {
-    const { asides } = this.parts;
+    const { localFiles } = this.parts;
     refuseNonsense(from, to);
-    if (asides.keeps(from) || asides.keeps(to)) return this.#relocateAside('move', from, to, options);
+    if (localFiles.owns(from) || localFiles.owns(to)) return this.#relocateLocal('move', from, to, options);
     const source = await this.#sourceAt(from);
     if (keyOf(from) === keyOf(to)) return this.#renameCase(source, to, options);
     const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
@@ -67,10 +67,10 @@ export class Relocating {
     to: Path,
     { shallow, ...options }: RelocateOptions & { readonly shallow: boolean },
   ): Promise<Written> {
-    const { asides } = this.parts;
+    const { localFiles } = this.parts;
     refuseNonsense(from, to);
     if (keyOf(from) === keyOf(to)) throw new FileError('into-itself', `${from} cannot be copied onto itself`);
-    if (asides.keeps(from) || asides.keeps(to)) return this.#relocateAside('copy', from, to, options);
+    if (localFiles.owns(from) || localFiles.owns(to)) return this.#relocateLocal('copy', from, to, options);
     const source = await this.#sourceAt(from);
     const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
     const isNew = shallow && source.kind === 'folder';
@@ -87,12 +87,13 @@ export class Relocating {
     });
   }
 
-  /** What is at `from`, with all that was held back there committed: held files do not travel. */
+  /** What is at `from`, with all that was held back there committed: placeholders do not travel. */
   async #sourceAt(from: Path): Promise<Entry> {
-    const { held, metadata } = this.parts;
-    await held.settleWithin(from);
+    const { placeholders, metadata } = this.parts;
+    await placeholders.commitWithin(from);
     const source = isWithinWaiting(from) ? undefined : await metadata.stat(from);
-    if (!source && (await held.get(from))) throw new FileError('busy', `${from} is being written; try again`);
+    if (!source && (await placeholders.get(from)))
+      throw new FileError('busy', `${from} is being written; try again`);
     if (!source) throw new FileError('not-found', `${from} is not there`);
     return source;
   }
@@ -120,12 +121,12 @@ export class Relocating {
   }
 
   #carryOut(plan: Plan): Promise<Written> {
-    const { held, locks } = this.parts;
+    const { placeholders, locks } = this.parts;
     const { kind, source, to, options } = plan;
     const isSourcePinned = kind === 'move' || options.rev !== undefined;
     const paths = isSourcePinned ? [source.path, to] : [to];
     // What is held at the target is not to be committed into the middle of this.
-    return held.keepBack(to, () => locks.exclusive(paths, () => this.#performNoted(plan)));
+    return placeholders.withCommitsPaused(to, () => locks.exclusive(paths, () => this.#performNoted(plan)));
   }
 
   /** A copy that cannot have its properties now fails, though it is there: they follow. A move is done all the same. */
@@ -147,18 +148,18 @@ export class Relocating {
       ...(!isCopy && { id: source.id }),
       ...(contentHash !== undefined && { contentHash }),
     };
-    const intentFor = (kept: readonly Kept[], takesAsides: boolean): Intent => ({
-      ...{ id: randomUUID(), kind, from: source.path, to, outcome, takesAsides, kept },
+    const intentFor = (kept: readonly Kept[], takesLocalFiles: boolean): Intent => ({
+      ...{ id: randomUUID(), kind, from: source.path, to, outcome, takesLocalFiles, kept },
     });
-    if (!isNew && (await this.#hasAsides(kind, source.path))) yield intentFor([], true);
+    if (!isNew && (await this.#hasLocalFiles(kind, source.path))) yield intentFor([], true);
     if (isCopy) for await (const kept of this.keptState.of(source, to, isNew)) yield intentFor(kept, false);
   }
 
-  /** Whether set-aside files go along. */
-  async #hasAsides(kind: Plan['kind'], path: Path): Promise<boolean> {
-    const { asides } = this.parts.state;
+  /** Whether local files go along. */
+  async #hasLocalFiles(kind: Plan['kind'], path: Path): Promise<boolean> {
+    const { localFiles } = this.parts.state;
     const places = kind === 'move' ? [path, companionOf(path)] : [path];
-    const within = await Promise.all(places.map((place) => asides.within(place)));
+    const within = await Promise.all(places.map((place) => localFiles.within(place)));
     return within.some((some) => some.length > 0);
   }
 
@@ -175,13 +176,13 @@ export class Relocating {
   }
 
   async #carryOutOnto(plan: Plan): Promise<Written> {
-    const { metadata, held } = this.parts;
+    const { metadata, placeholders } = this.parts;
     const { kind, source, to, options } = plan;
     // The folder may have gone, and the files may have changed, before our turn came.
     await parentFolder(this.parts, to);
     await this.#requireRevisions(source.path, to, options);
     const target = await metadata.stat(to);
-    const isCreated = !target && !(await held.get(to));
+    const isCreated = !target && !(await placeholders.get(to));
     if (!isCreated && !options.overwrite) throw new FileError('exists', `something is at ${to} already`);
     const replacedIds = target ? this.removal.idsWithin(target) : [];
     const isTree = source.kind === 'folder' || target?.kind === 'folder';
@@ -212,11 +213,11 @@ export class Relocating {
    * now, so a failure goes to the log: a client that got an error would think that nothing was moved.
    */
   async #afterwards(plan: Plan, placed: Entry, replacedIds: readonly string[]): Promise<Entry> {
-    const { held, times, log } = this.parts;
+    const { placeholders, times, log } = this.parts;
     const { kind, source, to } = plan;
     try {
       await this.removal.forgetKept(to, replacedIds);
-      if (kind === 'move') await held.move(source.path, to);
+      if (kind === 'move') await placeholders.move(source.path, to);
       return (await times.on([placed]))[0] ?? placed;
     } catch (error) {
       log.error('a move or copy is done, but what was kept here for the old target is not forgotten yet', {
@@ -244,11 +245,11 @@ export class Relocating {
   }
 
   /** At least one of the two places is not at the service. */
-  async #relocateAside(kind: Plan['kind'], from: Path, to: Path, options: RelocateOptions): Promise<Written> {
-    const { asides, locks, state } = this.parts;
-    if (asides.keeps(from) && asides.keeps(to))
-      return locks.exclusive([from, to], () => this.#relocateWithinAsides(kind, from, to, options));
-    const { source, place } = await this.#asideEnds(from, to, options);
+  async #relocateLocal(kind: Plan['kind'], from: Path, to: Path, options: RelocateOptions): Promise<Written> {
+    const { localFiles, locks, state } = this.parts;
+    if (localFiles.owns(from) && localFiles.owns(to))
+      return locks.exclusive([from, to], () => this.#relocateWithinLocal(kind, from, to, options));
+    const { source, place } = await this.#localEnds(from, to, options);
     const written = await this.#carryAcross(source, place, options);
     await state.properties.copy(source.id, written.entry.id);
     // What has been written to it meanwhile was not carried.
@@ -257,22 +258,22 @@ export class Relocating {
     return written;
   }
 
-  async #relocateWithinAsides(
+  async #relocateWithinLocal(
     kind: Plan['kind'],
     from: Path,
     to: Path,
     options: RelocateOptions,
   ): Promise<Written> {
-    const { asides, state } = this.parts;
-    const { source, target, place } = await this.#asideEnds(from, to, options);
-    await (kind === 'move' ? asides.move(source.path, place) : asides.copy(source.path, place));
-    const entry = await asides.stat(place);
+    const { localFiles, state } = this.parts;
+    const { source, target, place } = await this.#localEnds(from, to, options);
+    await (kind === 'move' ? localFiles.move(source.path, place) : localFiles.copy(source.path, place));
+    const entry = await localFiles.stat(place);
     if (!entry) throw new FileError('not-found', `${from} has gone meanwhile`);
     if (kind === 'copy') await state.properties.copy(source.id, entry.id);
     return { entry, created: target === undefined };
   }
 
-  async #asideEnds(
+  async #localEnds(
     from: Path,
     to: Path,
     { overwrite, rev, targetRev }: RelocateOptions,
@@ -293,8 +294,11 @@ export class Relocating {
         'forbidden',
         `${source.path} is a folder; only files can get or lose a name like this`,
       );
-    if (this.parts.asides.keeps(to) && source.sizeBytes > ASIDE_BYTES_MAX)
-      throw new FileError('too-large', `${to} is kept aside, and may have at most ${ASIDE_BYTES_MAX} bytes`);
+    if (this.parts.localFiles.owns(to) && source.sizeBytes > LOCAL_FILE_BYTES_MAX)
+      throw new FileError(
+        'too-large',
+        `${to} is kept aside, and may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
+      );
     const body = this.reading.read(source, undefined, new AbortController().signal);
     const { sizeBytes, modifiedMs } = source satisfies FileEntry;
     const any = targetRev === undefined ? ({ if: 'any' } as const) : ({ if: 'rev', rev: targetRev } as const);

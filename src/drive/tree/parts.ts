@@ -3,15 +3,15 @@ import type { DriveState } from '../../state/state.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { type Path, parentOf } from '../../util/path.ts';
-import type { Metadata } from '../cache/metadata-cache.ts';
-import type { Reader } from '../content/download.ts';
+import type { MetadataCache } from '../cache/metadata-cache.ts';
+import type { Reader as ContentReader } from '../content/download.ts';
 import { FileError } from '../errors.ts';
 import type { FolderEntry } from '../files.ts';
-import type { SetAside } from '../local-files.ts';
+import type { LocalFiles } from '../local-files.ts';
 import type { PathLocks } from '../path-locks.ts';
-import type { HeldFiles } from '../placeholders.ts';
-import type { SpaceAccount } from '../quota.ts';
-import type { SetTimes } from '../set-times.ts';
+import type { Placeholders } from '../placeholders.ts';
+import type { QuotaCache } from '../quota.ts';
+import type { ModifiedTimes } from '../set-times.ts';
 import type { StateCollector } from '../state-collector.ts';
 import type { CommitLane } from '../upload/commit-lane.ts';
 import type { Uploader } from '../upload/upload.ts';
@@ -22,30 +22,32 @@ export interface TreeParts {
   /** Whatever puts something at a path holds it shared meanwhile; whatever takes something away, exclusive. */
   readonly locks: PathLocks;
   readonly state: DriveState;
-  readonly metadata: Metadata;
-  readonly asides: SetAside;
-  readonly held: HeldFiles;
-  readonly times: SetTimes;
+  readonly metadata: MetadataCache;
+  readonly localFiles: LocalFiles;
+  readonly placeholders: Placeholders;
+  readonly times: ModifiedTimes;
   readonly collector: StateCollector;
   readonly lane: CommitLane;
   readonly uploader: Uploader;
-  readonly reader: Reader;
-  readonly space: SpaceAccount;
+  readonly reader: ContentReader;
+  readonly space: QuotaCache;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** The folder that holds `path`. Throws `parent-missing`: the service would make it, and nobody asked for that. */
 export async function parentFolder(
-  { metadata, asides }: TreeParts,
+  { metadata, localFiles }: TreeParts,
   path: Path,
   signal?: AbortSignal,
 ): Promise<FolderEntry> {
   const folder = parentOf(path);
-  const parent = asides.keeps(folder) ? await asides.stat(folder) : await metadata.stat(folder, signal);
+  const parent = localFiles.owns(folder)
+    ? await localFiles.stat(folder)
+    : await metadata.stat(folder, signal);
   if (parent?.kind === 'folder') return parent;
   const why = parent ? 'is a file' : 'is not there';
-  throw new FileError('parent-missing', `${folder}, which should hold ${path}, ${why}`);
+  throw new FileError('parent-missing', `${folder}, which should placeholder ${path}, ${why}`);
 }
 
 /**

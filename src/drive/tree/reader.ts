@@ -2,13 +2,13 @@ import { foldName, type Path } from '../../util/path.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError, isApiFailure, replaced } from '../errors.ts';
 import type { Entry, FileEntry, Listing } from '../files.ts';
-import { isAside } from '../local-files.ts';
+import { isLocalFile } from '../local-files.ts';
 import { isWithinWaiting } from '../names.ts';
-import { heldEntry, isHeld } from '../placeholders.ts';
+import { isPlaceholder, placeholderEntry } from '../placeholders.ts';
 import type { TreeParts } from './parts.ts';
 
 /** What is seen: the service's entries, and what is kept beside them. */
-export class Reading {
+export class Reader {
   /** What was last shown of a listing, and with what beside it: the same again must be the same object. */
   readonly #shown = new WeakMap<Listing, { readonly extra: string; readonly listing: Listing }>();
 
@@ -23,8 +23,8 @@ export class Reading {
     { isPinned }: { readonly isPinned: boolean },
     signal?: AbortSignal,
   ): Promise<Entry | undefined> {
-    const { metadata, asides } = this.parts;
-    if (isPinned && !isWithinWaiting(path) && !asides.keeps(path)) await metadata.refresh(path);
+    const { metadata, localFiles } = this.parts;
+    if (isPinned && !isWithinWaiting(path) && !localFiles.owns(path)) await metadata.refresh(path);
     return this.#stat(path, { believesAbsence: true }, signal);
   }
 
@@ -33,26 +33,26 @@ export class Reading {
     how: { readonly believesAbsence: boolean },
     signal: AbortSignal | undefined,
   ): Promise<Entry | undefined> {
-    const { metadata, asides, held } = this.parts;
+    const { metadata, localFiles, placeholders } = this.parts;
     if (isWithinWaiting(path)) return undefined;
-    if (asides.keeps(path)) return asides.stat(path);
+    if (localFiles.owns(path)) return localFiles.stat(path);
     const entry = await metadata.statOrLast(path, how, signal);
     if (entry) return entry;
-    const hold = await held.get(path);
-    if (hold) return heldEntry(hold);
-    // A held file that was committed while we asked is known by now.
+    const placeholder = await placeholders.get(path);
+    if (placeholder) return placeholderEntry(placeholder);
+    // A placeholder that was committed while we asked is known by now.
     const known = metadata.peek(path);
     return known === 'absent' ? undefined : known;
   }
 
   async list(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing> {
-    const { metadata, asides, held } = this.parts;
+    const { metadata, localFiles, placeholders } = this.parts;
     if (isWithinWaiting(path)) throw new FileError('not-found', `${path} is not there`);
-    if (asides.keeps(path)) return this.#listAside(path);
-    // Held files first: one that is committed meanwhile is then found twice, and not never.
-    const heldFiles = await held.in(path);
-    const litter = await asides.in(path);
-    return this.#with(await metadata.listOrLast(path, isCovered, signal), heldFiles, litter);
+    if (localFiles.owns(path)) return this.#listLocal(path);
+    // Placeholders first: one that is committed meanwhile is then found twice, and not never.
+    const empty = await placeholders.in(path);
+    const litter = await localFiles.in(path);
+    return this.#with(await metadata.listOrLast(path, isCovered, signal), empty, litter);
   }
 
   async *walk(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): AsyncIterable<Listing> {
@@ -72,8 +72,8 @@ export class Reading {
   }
 
   async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
-    if (isHeld(file)) return;
-    if (isAside(file)) return yield await this.parts.asides.read(file, range);
+    if (isPlaceholder(file)) return;
+    if (isLocalFile(file)) return yield await this.parts.localFiles.read(file, range);
     try {
       yield* this.parts.reader.read(file, range, signal);
     } catch (error) {
@@ -88,7 +88,7 @@ export class Reading {
   }
 
   #isCold(folder: Path): boolean {
-    return !this.parts.asides.keeps(folder) && this.parts.metadata.isCold(folder);
+    return !this.parts.localFiles.owns(folder) && this.parts.metadata.isCold(folder);
   }
 
   /** A folder that went away while its parent was being shown is none; the one that was asked for is. */
@@ -104,20 +104,20 @@ export class Reading {
     }
   }
 
-  async #listAside(path: Path): Promise<Listing> {
-    const folder = await this.parts.asides.stat(path);
+  async #listLocal(path: Path): Promise<Listing> {
+    const folder = await this.parts.localFiles.stat(path);
     if (!folder) throw new FileError('not-found', `${path} is not there`);
     if (folder.kind === 'file') throw new FileError('not-a-folder', `${path} is not a folder`);
-    return { folder, children: await this.parts.asides.in(path) };
+    return { folder, children: await this.parts.localFiles.in(path) };
   }
 
-  #with(base: Listing, heldFiles: readonly FileEntry[], litter: readonly Entry[]): Listing {
-    if (heldFiles.length + litter.length === 0) return base;
-    const extra = JSON.stringify([heldFiles, litter]);
+  #with(base: Listing, empty: readonly FileEntry[], litter: readonly Entry[]): Listing {
+    if (empty.length + litter.length === 0) return base;
+    const extra = JSON.stringify([empty, litter]);
     const shown = this.#shown.get(base);
     if (shown?.extra === extra) return shown.listing;
     const there = new Set(base.children.map((child) => foldName(child.name)));
-    const beside = [...heldFiles, ...litter].filter(({ name }) => !there.has(foldName(name)));
+    const beside = [...empty, ...litter].filter(({ name }) => !there.has(foldName(name)));
     const listing = { folder: base.folder, children: [...base.children, ...beside] };
     this.#shown.set(base, { extra, listing });
     return listing;

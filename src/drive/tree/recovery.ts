@@ -1,5 +1,5 @@
 import type { Remote } from '../../api/remote.ts';
-import type { Relocation } from '../../state/replacements.ts';
+import type { Replacement } from '../../state/replacements.ts';
 import { isWithin, keyOf, numberedPath, type Path, parentOf } from '../../util/path.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { placedIn } from '../cache/tree-cache.ts';
@@ -8,7 +8,7 @@ import type { Entry } from '../files.ts';
 import type { Gaps } from '../guarded-remote.ts';
 import type { TreeParts } from './parts.ts';
 
-type RepairParts = Pick<TreeParts, 'remote' | 'locks' | 'state' | 'metadata' | 'clock' | 'log'> & {
+type RecoveryParts = Pick<TreeParts, 'remote' | 'locks' | 'state' | 'metadata' | 'clock' | 'log'> & {
   readonly gaps: Gaps;
 };
 
@@ -20,7 +20,7 @@ const NAMES_MAX = 100;
 
 /** What is left to be done for a relocation. */
 export interface Left {
-  readonly relocation: Relocation;
+  readonly relocation: Replacement;
   /** Nothing is where something should be; else all there is to do is to clear up. */
   readonly isMissing: boolean;
   /** Whether `found`, at the place, is what was put there: the answer was lost, and not the work. */
@@ -31,17 +31,17 @@ export interface Left {
  * Finishes or undoes what a kill or a lost connection left half done, and goes on trying until all is right.
  * Until then nobody who asks is to see the gap.
  */
-export class Repairs {
+export class Recovery {
   readonly #left = new Map<string, Left>();
   readonly #flights = new SingleFlight<string, void>();
   readonly #stop = new AbortController();
   #working: Promise<void> | undefined;
 
-  constructor(private readonly parts: RepairParts) {}
+  constructor(private readonly parts: RecoveryParts) {}
 
   /** Takes up what the last run left. */
   async open(): Promise<void> {
-    const noted = await this.parts.state.relocations.all();
+    const noted = await this.parts.state.replacements.all();
     for (const relocation of noted) this.add({ relocation, isMissing: true, isPlaced: () => false });
   }
 
@@ -73,7 +73,7 @@ export class Repairs {
       if (left.relocation.purpose !== 'replace' || keyOf(left.relocation.path) !== keyOf(path)) continue;
       const relocation = { ...left.relocation, replacement };
       this.#left.set(relocation.id, { ...left, relocation });
-      await this.parts.state.relocations.note(relocation);
+      await this.parts.state.replacements.note(relocation);
     }
   }
 
@@ -102,7 +102,7 @@ export class Repairs {
     }
   }
 
-  #repair(relocation: Relocation): Promise<void> {
+  #repair(relocation: Replacement): Promise<void> {
     const { gaps, locks } = this.parts;
     const paths = [relocation.path];
     return this.#flights.run(relocation.id, () =>
@@ -124,7 +124,7 @@ export class Repairs {
       else await this.#moveToFreeName(waitingAt, path, waiting.id);
       log.info('a move that was cut short has been put right', { path });
     }
-    await state.relocations.crossOut(id);
+    await state.replacements.crossOut(id);
     this.#left.delete(id);
   }
 

@@ -1,15 +1,15 @@
-import type { Hold } from '../../state/placeholders.ts';
+import type { Placeholder } from '../../state/placeholders.ts';
 import { type Path, ROOT } from '../../util/path.ts';
 import { FileError, isApiFailure } from '../errors.ts';
 import type { Entry, RemoveOptions } from '../files.ts';
 import { companionOf, isWithinWaiting } from '../names.ts';
-import { heldEntry } from '../placeholders.ts';
+import { placeholderEntry } from '../placeholders.ts';
 import type { TreeParts } from './parts.ts';
 
 export type DeletePolicy = 'auto' | 'permanent' | 'trash';
 
 /** What is deleted, and what we kept for it. */
-export class Removal {
+export class Remover {
   #isPermanent: boolean;
 
   constructor(
@@ -25,25 +25,27 @@ export class Removal {
   }
 
   async remove(path: Path, options: RemoveOptions): Promise<void> {
-    const { asides, held, metadata } = this.parts;
+    const { localFiles, placeholders, metadata } = this.parts;
     if (path === ROOT) throw new FileError('forbidden', 'the root of the drive cannot be removed');
-    if (asides.keeps(path)) return this.#removeAside(path, options);
+    if (localFiles.owns(path)) return this.#removeLocal(path, options);
     const entry = isWithinWaiting(path) ? undefined : await metadata.stat(path);
     if (entry) return this.#removeEntry(entry, options);
-    const hold = await held.get(path);
-    if (!hold) throw new FileError('not-found', `${path} is not there`);
-    const isRemoved = await held.keepBack(path, () => this.#removeHeld(hold, options));
+    const placeholder = await placeholders.get(path);
+    if (!placeholder) throw new FileError('not-found', `${path} is not there`);
+    const isRemoved = await placeholders.withCommitsPaused(path, () =>
+      this.#removePlaceholder(placeholder, options),
+    );
     // It was committed before.
     if (!isRemoved) await this.remove(path, options);
   }
 
-  #removeHeld({ path, id }: Hold, options: RemoveOptions): Promise<boolean> {
-    const { held, locks } = this.parts;
+  #removePlaceholder({ path, id }: Placeholder, options: RemoveOptions): Promise<boolean> {
+    const { placeholders, locks } = this.parts;
     return locks.exclusive([path], async () => {
-      const hold = await held.get(path);
-      if (hold?.id !== id) return false;
-      requireMeant(heldEntry(hold), options);
-      await held.forget(path);
+      const placeholder = await placeholders.get(path);
+      if (placeholder?.id !== id) return false;
+      requireMeant(placeholderEntry(placeholder), options);
+      await placeholders.forget(path);
       await this.forgetKept(path, [id]);
       return true;
     });
@@ -51,16 +53,16 @@ export class Removal {
 
   /** Forgets what we kept for what is no more at `path` and below; all at once, so that it costs one commit. */
   async forgetKept(path: Path, ids: readonly string[]): Promise<void> {
-    const { asides, held, state, times } = this.parts;
-    const [holds, ...asideIds] = await Promise.all([
-      held.within(path),
-      asides.forget(path),
-      asides.forget(companionOf(path)),
+    const { localFiles, placeholders, state, times } = this.parts;
+    const [within, ...localIds] = await Promise.all([
+      placeholders.within(path),
+      localFiles.forget(path),
+      localFiles.forget(companionOf(path)),
     ]);
     await Promise.all([
-      state.properties.forget([...ids, ...holds.map(({ id }) => id), ...asideIds.flat()]),
+      state.properties.forget([...ids, ...within.map(({ id }) => id), ...localIds.flat()]),
       times.forget(ids),
-      ...holds.map((hold) => held.forget(hold.path)),
+      ...within.map((placeholder) => placeholders.forget(placeholder.path)),
     ]);
   }
 
@@ -80,20 +82,20 @@ export class Removal {
     return folders.every((each) => each.kind === 'file' || !metadata.isCold(each.path));
   }
 
-  #removeAside(path: Path, options: RemoveOptions): Promise<void> {
-    const { asides, locks, state } = this.parts;
+  #removeLocal(path: Path, options: RemoveOptions): Promise<void> {
+    const { localFiles, locks, state } = this.parts;
     return locks.exclusive([path], async () => {
-      const entry = await asides.stat(path);
+      const entry = await localFiles.stat(path);
       if (!entry) throw new FileError('not-found', `${path} is not there`);
       requireMeant(entry, options);
-      await state.properties.forget(await asides.forget(path));
+      await state.properties.forget(await localFiles.forget(path));
     });
   }
 
   async #removeEntry(entry: Entry, options: RemoveOptions): Promise<void> {
-    const { held, space, locks, collector } = this.parts;
-    // A held file that is committed after its folder has gone would bring the folder back.
-    await held.keepBack(entry.path, () =>
+    const { placeholders, space, locks, collector } = this.parts;
+    // A placeholder that is committed after its folder has gone would bring the folder back.
+    await placeholders.withCommitsPaused(entry.path, () =>
       locks.exclusive([entry.path], async () => {
         const ids = this.idsWithin(entry);
         const isAllKnown = this.#isAllKnown(entry);
@@ -108,13 +110,13 @@ export class Removal {
 
   /** As `forgetKept`, once the service has deleted: a client that got an error would think that nothing was. */
   async #forgetDeleted(path: Path, ids: readonly string[]): Promise<boolean> {
-    const { held, log } = this.parts;
+    const { placeholders, log } = this.parts;
     try {
       await this.forgetKept(path, ids);
       return true;
     } catch (error) {
-      // A held file that is not forgotten is committed later, and would bring its folder back.
-      if ((await held.within(path)).length > 0) throw error;
+      // A placeholder that is not forgotten is committed later, and would bring its folder back.
+      if ((await placeholders.within(path)).length > 0) throw error;
       log.warn('what was kept here for a deleted file is not forgotten yet', { path, reason: String(error) });
       return false;
     }

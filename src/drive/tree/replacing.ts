@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Remote } from '../../api/remote.ts';
-import type { Relocation } from '../../state/replacements.ts';
+import type { Replacement } from '../../state/replacements.ts';
 import { join, type Path, parentOf } from '../../util/path.ts';
 import { succeeds } from '../../util/succeeds.ts';
 import { isApiFailure } from '../errors.ts';
@@ -8,10 +8,10 @@ import type { Entry } from '../files.ts';
 import type { Gaps } from '../guarded-remote.ts';
 import { waitingName } from '../names.ts';
 import type { TreeParts } from './parts.ts';
-import { discard, type Left, type Repairs } from './recovery.ts';
+import { discard, type Left, type Recovery } from './recovery.ts';
 
 /** What takes the place of something else. */
-export interface Replacement {
+export interface Placement {
   readonly place: (remote: Remote) => Promise<Entry>;
   /** Whether `found`, at the place, is what `place` makes. */
   readonly isPlaced: (found: Entry) => boolean;
@@ -21,7 +21,7 @@ export interface Replacement {
 
 interface Outcome {
   readonly entry: Entry;
-  readonly relocation: Relocation;
+  readonly relocation: Replacement;
   /** Nothing waits beside its place any more. */
   readonly isClear: boolean;
 }
@@ -30,26 +30,26 @@ interface Outcome {
  * The service never overwrites with a move or copy. So what is in the way steps aside under a hidden name
  * beside its place, noted durably before it does: whatever happens then, it is put back or has been replaced.
  */
-export class StepAside {
+export class Replacer {
   constructor(
     private readonly parts: Pick<TreeParts, 'state' | 'log'> & {
       readonly remote: Remote;
       readonly gaps: Gaps;
     },
-    private readonly repairs: Repairs,
+    private readonly repairs: Recovery,
   ) {}
 
   /**
    * Puts at the place of `old` what `replacement` makes there of `from`, and then removes `old` so that it can be
    * recovered. When that fails, `old` is back.
    */
-  async replace(old: Entry, from: Path, replacement: Replacement): Promise<Entry> {
+  async replace(old: Entry, from: Path, replacement: Placement): Promise<Entry> {
     const { remote, gaps, state } = this.parts;
     const { id } = replacement;
     let hasLeft = false;
     const isPlaced = (found: Entry) => hasLeft && replacement.isPlaced(found);
     const purpose = { purpose: 'replace', ...(id !== undefined && { replacement: id }) } as const;
-    const replaceNoted = async (relocation: Relocation) => {
+    const replaceNoted = async (relocation: Replacement) => {
       const { waitingAt } = relocation;
       const entry = await gaps.open([old.path, from], async () => {
         await this.#leave(old, waitingAt);
@@ -58,7 +58,7 @@ export class StepAside {
       });
       const replaced = { ...relocation, replacement: entry.id };
       // Without this note a kill before `old` is removed leaves no proof that its replacement came.
-      if (id === undefined) await succeeds(state.relocations.note(replaced));
+      if (id === undefined) await succeeds(state.replacements.note(replaced));
       await succeeds(this.repairs.replaced(old.path, entry.id));
       // Failing here fails nothing: the old one is out of sight, and it is tried again.
       return { entry, relocation: replaced, isClear: await succeeds(discard(remote, waitingAt)) };
@@ -69,7 +69,7 @@ export class StepAside {
   /** Renames `entry` to `to`, which differs from its name in letter case only. */
   async renameCase(entry: Entry, to: Path): Promise<Entry> {
     const { remote, gaps } = this.parts;
-    const rename = async (relocation: Relocation) => {
+    const rename = async (relocation: Replacement) => {
       const { waitingAt } = relocation;
       await remote.move(entry.path, waitingAt, undefined, entry.id);
       try {
@@ -86,15 +86,15 @@ export class StepAside {
 
   async #noted(
     path: Path,
-    purpose: Pick<Relocation, 'purpose' | 'replacement'>,
-    work: (relocation: Relocation) => Promise<Outcome>,
-    isPlaced: Replacement['isPlaced'] = () => false,
+    purpose: Pick<Replacement, 'purpose' | 'replacement'>,
+    work: (relocation: Replacement) => Promise<Outcome>,
+    isPlaced: Placement['isPlaced'] = () => false,
   ): Promise<Entry> {
-    const { relocations } = this.parts.state;
+    const { replacements } = this.parts.state;
     const id = randomUUID();
     const waitingAt = join(parentOf(path), waitingName(id));
-    const relocation: Relocation = { id, path, waitingAt, ...purpose };
-    await relocations.note(relocation);
+    const relocation: Replacement = { id, path, waitingAt, ...purpose };
+    await replacements.note(relocation);
     try {
       const done = await work(relocation);
       await this.#end(done.relocation, { isClear: done.isClear, isMissing: false, isPlaced: () => false });
@@ -114,10 +114,10 @@ export class StepAside {
 
   /** Never throws: a note that cannot be crossed out now is later, and changes nothing of what was done. */
   async #end(
-    relocation: Relocation,
+    relocation: Replacement,
     { isClear, ...left }: { readonly isClear: boolean } & Omit<Left, 'relocation'>,
   ): Promise<void> {
-    const isDone = isClear && (await succeeds(this.parts.state.relocations.crossOut(relocation.id)));
+    const isDone = isClear && (await succeeds(this.parts.state.replacements.crossOut(relocation.id)));
     if (!isDone) this.repairs.add({ relocation, ...left });
   }
 
@@ -130,7 +130,7 @@ export class StepAside {
     }
   }
 
-  async #placeOrPutBack(path: Path, waitingAt: Path, { place, isPlaced }: Replacement): Promise<Entry> {
+  async #placeOrPutBack(path: Path, waitingAt: Path, { place, isPlaced }: Placement): Promise<Entry> {
     const { remote, log } = this.parts;
     try {
       return await place(remote);

@@ -1,23 +1,23 @@
-import { AsideTooLarge } from '../../state/local-files.ts';
+import { LocalFileTooLarge } from '../../state/local-files.ts';
 import type { Path } from '../../util/path.ts';
 import { FileError, fileErrorOf } from '../errors.ts';
 import type { Entry, Files, Listing } from '../files.ts';
 import { replaceLink, revokeLink } from '../shared-links.ts';
 import type { IntentLog } from './intent-log.ts';
-import type { Relocating } from './mover.ts';
+import type { Mover } from './mover.ts';
 import type { TreeParts } from './parts.ts';
-import type { Reading } from './reader.ts';
-import type { Repairs } from './recovery.ts';
-import type { Removal } from './remover.ts';
-import type { Writing } from './writer.ts';
+import type { Reader } from './reader.ts';
+import type { Recovery } from './recovery.ts';
+import type { Remover } from './remover.ts';
+import type { Writer } from './writer.ts';
 
 export interface Operations {
   readonly parts: TreeParts;
-  readonly reading: Reading;
-  readonly writing: Writing;
-  readonly removal: Removal;
-  readonly relocating: Relocating;
-  readonly repairs: Repairs;
+  readonly reading: Reader;
+  readonly writing: Writer;
+  readonly removal: Remover;
+  readonly relocating: Mover;
+  readonly repairs: Recovery;
   readonly intentLog: IntentLog;
 }
 
@@ -29,7 +29,7 @@ export interface Tree extends Files {
 /** The drive as `Files`: each operation in its own room, and here what the service said becomes a `FileError`. */
 export function createTree(operations: Operations): Tree {
   const { parts, reading, writing, removal, relocating, repairs, intentLog } = operations;
-  const { remote, asides, held, space } = parts;
+  const { remote, localFiles, placeholders, space } = parts;
   /** To be awaited before `path` is looked at or changed: what a kill left half done there is done first. */
   const putRight = async (path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> => {
     await repairs.putRight(path, what);
@@ -61,13 +61,14 @@ export function createTree(operations: Operations): Tree {
   }
 
   /** What is not at the service has no link. */
-  const isOnlyHere = async (path: Path) => asides.keeps(path) || (await held.get(path)) !== undefined;
+  const isOnlyHere = async (path: Path) =>
+    localFiles.owns(path) || (await placeholders.get(path)) !== undefined;
 
   /** What can have a link: it has to be at the service. */
   const shareable = async (path: Path): Promise<Entry> => {
-    if (asides.keeps(path))
+    if (localFiles.owns(path))
       throw new FileError('unsupported', `${path} is kept on this machine and cannot be shared`);
-    await held.settle(path);
+    await placeholders.commit(path);
     const entry = await reading.stat(path);
     if (!entry) throw new FileError('not-found', `${path} is not there`);
     return entry;
@@ -92,8 +93,8 @@ export function createTree(operations: Operations): Tree {
     walk: (path, ...how) => namedAll(path, walk(path, ...how)),
     read: (file, range, signal) => namedAll(file.path, reading.read(file, range, signal)),
     write: (path, body, options, signal) => change(path, () => writing.write(path, body, options, signal)),
-    hold: (path, holdMs) => change(path, () => writing.hold(path, holdMs)),
-    settle: (path) => change(path, () => held.settle(path)),
+    keepPlaceholder: (path, placeholderMs) => change(path, () => writing.keep(path, placeholderMs)),
+    commitPlaceholder: (path) => change(path, () => placeholders.commit(path)),
     createFolder: (path) => change(path, () => writing.createFolder(path)),
     remove: (path, options) => change(path, () => removal.remove(path, options)),
     copy: (from, to, options) => relocate(from, to, () => relocating.copy(from, to, options)),
@@ -129,6 +130,6 @@ async function* namedAll<T>(path: Path, items: AsyncIterable<T>): AsyncIterable<
 }
 
 function translated(error: unknown, path: Path): unknown {
-  if (error instanceof AsideTooLarge) return new FileError('too-large', error.message, { cause: error });
+  if (error instanceof LocalFileTooLarge) return new FileError('too-large', error.message, { cause: error });
   return fileErrorOf(error, path);
 }

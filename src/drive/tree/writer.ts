@@ -1,25 +1,25 @@
-import type { Hold } from '../../state/placeholders.ts';
+import type { Placeholder } from '../../state/placeholders.ts';
 import { contentHashOf } from '../../util/content-hash.ts';
 import { join, nameOf, type Path, ROOT } from '../../util/path.ts';
 import { placedIn } from '../cache/tree-cache.ts';
 import { FileError, isApiFailure } from '../errors.ts';
 import type { Entry, FileEntry, FolderEntry, WriteOptions, Written } from '../files.ts';
-import { holds } from '../local-files.ts';
+import { modeAllows } from '../local-files.ts';
 import { isDoubtful, isWithinWaiting } from '../names.ts';
-import { heldEntry } from '../placeholders.ts';
+import { placeholderEntry } from '../placeholders.ts';
 import type { Turn } from '../upload/lane-member.ts';
 import { parentFolder, putInTurn, type TreeParts } from './parts.ts';
-import type { Reading } from './reader.ts';
+import type { Reader } from './reader.ts';
 
 const NOTHING = new Uint8Array(0);
 
 /** Files and folders that come to be, and content that is replaced. */
-export class Writing {
+export class Writer {
   constructor(
     private readonly parts: TreeParts,
-    private readonly reading: Reading,
+    private readonly reading: Reader,
     /** How long an empty file waits for its body, ms. */
-    private readonly holdMs: number,
+    private readonly placeholderMs: number,
   ) {}
 
   async write(
@@ -28,15 +28,15 @@ export class Writing {
     options: WriteOptions,
     signal?: AbortSignal,
   ): Promise<Written> {
-    const { asides, metadata, held, clock } = this.parts;
+    const { localFiles, metadata, placeholders, clock } = this.parts;
     const parent = await this.#placeFor(path, signal);
-    if (asides.keeps(path))
-      return asides.write(join(parent.path, nameOf(path)), body, options, this.#turnAt(path));
+    if (localFiles.owns(path))
+      return localFiles.write(join(parent.path, nameOf(path)), body, options, this.#turnAt(path));
     const existing = await metadata.stat(path, signal);
     if (existing?.kind === 'folder') throw new FileError('is-a-folder', `${path} is a folder`);
     if (existing) return this.#store(parent, existing, body, options, signal);
-    const hold = await held.get(path);
-    if (hold) return this.#replaceHeld(parent, hold, body, options, signal);
+    const placeholder = await placeholders.get(path);
+    if (placeholder) return this.#replacePlaceholder(parent, placeholder, body, options, signal);
     // Only the service can say of two that may only create which came first.
     if (options.mode.if !== 'any' || isDoubtful(path) || (options.sizeBytes ?? 0) > 0)
       return this.#store(parent, path, body, options, signal);
@@ -44,35 +44,36 @@ export class Writing {
     if (!peeked.isEmpty) return this.#store(parent, path, peeked.body, options, signal);
     const modifiedMs = options.modifiedMs ?? clock.now();
     const place = join(parent.path, nameOf(path));
-    const entry = await this.#makeHeld(place, modifiedMs, this.holdMs);
+    const entry = await this.#makePlaceholder(place, modifiedMs, this.placeholderMs);
     if (entry) return { entry, created: true };
     // Something has come there while the body ended.
     return this.write(path, empty(), { ...options, sizeBytes: 0 }, signal);
   }
 
-  async hold(path: Path, holdMs: number): Promise<Written> {
-    const { asides, held, clock } = this.parts;
+  async keep(path: Path, placeholderMs: number): Promise<Written> {
+    const { localFiles, placeholders, clock } = this.parts;
     const existing = await this.reading.stat(path);
-    const hold = existing && (await held.get(path));
-    const still = hold && (await this.#keepHeld(hold, holdMs));
+    const placeholder = existing && (await placeholders.get(path));
+    const still = placeholder && (await this.#keepPlaceholder(placeholder, placeholderMs));
     if (still) return { entry: still, created: false };
-    if (existing && !hold) return { entry: existing, created: false };
+    if (existing && !placeholder) return { entry: existing, created: false };
     const parent = await this.#placeFor(path);
     const place = join(parent.path, nameOf(path));
-    if (asides.keeps(path)) return asides.write(place, empty(), { mode: { if: 'any' } }, this.#turnAt(path));
+    if (localFiles.owns(path))
+      return localFiles.write(place, empty(), { mode: { if: 'any' } }, this.#turnAt(path));
     if (isDoubtful(path)) return this.#store(parent, path, empty(), { mode: { if: 'absent' }, sizeBytes: 0 });
-    const entry = await this.#makeHeld(place, clock.now(), holdMs);
-    return entry ? { entry, created: true } : this.hold(path, holdMs);
+    const entry = await this.#makePlaceholder(place, clock.now(), placeholderMs);
+    return entry ? { entry, created: true } : this.keep(path, placeholderMs);
   }
 
-  /** Makes a held file a real one. When the service has got one there meanwhile, that one stays. */
-  async commitHold(hold: Hold): Promise<void> {
-    const { lane, metadata, held, locks, log } = this.parts;
-    const { path, modifiedMs } = hold;
-    const isStillHeld = async () => (await held.get(path))?.id === hold.id;
+  /** Makes a placeholder a real one. When the service has got one there meanwhile, that one stays. */
+  async commitPlaceholder(placeholder: Placeholder): Promise<void> {
+    const { lane, metadata, placeholders, locks, log } = this.parts;
+    const { path, modifiedMs } = placeholder;
+    const isStillThere = async () => (await placeholders.get(path))?.id === placeholder.id;
     const inTurn: Turn = (commit) =>
       locks.shared([path], async () => {
-        if (!(await isStillHeld())) throw new FileError('not-found', `${path} is not held any more`);
+        if (!(await isStillThere())) throw new FileError('not-found', `${path} is not held any more`);
         return commit();
       });
     const change = metadata.begin([path]);
@@ -86,18 +87,19 @@ export class Writing {
         options: { mode: { if: 'absent' }, modifiedMs },
         inTurn,
       });
-      await this.#becomes(hold, entry);
+      await this.#becomes(placeholder, entry);
     } catch (error) {
       // It was moved or removed before its turn came.
-      if (!(await isStillHeld())) return;
+      if (!(await isStillThere())) return;
       if (isApiFailure(error, 'malformed-path', 'disallowed-name'))
         log.error('the storage service refuses the name of an empty file, which is lost', { path });
-      else if (isApiFailure(error, 'conflict-file', 'conflict-folder')) await this.#findCommitted(hold);
+      else if (isApiFailure(error, 'conflict-file', 'conflict-folder'))
+        await this.#findCommitted(placeholder);
       else throw error;
     } finally {
       change.end(entry ? [[path, entry]] : []);
     }
-    await held.forget(path);
+    await placeholders.forget(path);
   }
 
   async createFolder(path: Path): Promise<FolderEntry> {
@@ -106,10 +108,10 @@ export class Writing {
   }
 
   async #makeFolder(parent: FolderEntry, path: Path): Promise<FolderEntry> {
-    const { asides, metadata, remote } = this.parts;
+    const { localFiles, metadata, remote } = this.parts;
     const place = join(parent.path, nameOf(path));
     if (await this.reading.stat(path)) throw new FileError('exists', `something is at ${path} already`);
-    if (asides.keeps(path)) return asides.createFolder(place);
+    if (localFiles.owns(path)) return localFiles.createFolder(place);
     const change = metadata.begin([path], { tree: true });
     let folder: FolderEntry;
     try {
@@ -123,16 +125,17 @@ export class Writing {
   }
 
   async setModified(path: Path, modifiedMs: number): Promise<Entry> {
-    const { asides, held, metadata, times } = this.parts;
+    const { localFiles, placeholders, metadata, times } = this.parts;
     const entry = await this.reading.stat(path);
     if (!entry) throw new FileError('not-found', `${path} is not there`);
-    if (asides.keeps(path)) {
-      await asides.touch(path, modifiedMs);
+    if (localFiles.owns(path)) {
+      await localFiles.touch(path, modifiedMs);
       return { ...entry, modifiedMs };
     }
-    const hold = await held.get(path);
+    const placeholder = await placeholders.get(path);
     const still =
-      hold?.id === entry.id && (await this.#keepHeld({ ...hold, modifiedMs }, held.remainingMs(hold)));
+      placeholder?.id === entry.id &&
+      (await this.#keepPlaceholder({ ...placeholder, modifiedMs }, placeholders.remainingMs(placeholder)));
     if (still) return still;
     const shown = await times.set(entry, modifiedMs);
     metadata.adorn(shown);
@@ -147,32 +150,32 @@ export class Writing {
     return parentFolder(this.parts, path, signal);
   }
 
-  async #replaceHeld(
+  async #replacePlaceholder(
     parent: FolderEntry,
-    hold: Hold,
+    placeholder: Placeholder,
     body: AsyncIterable<Uint8Array>,
     options: WriteOptions,
     signal: AbortSignal | undefined,
   ): Promise<Written> {
-    const { held } = this.parts;
-    const { path } = hold;
-    if (!holds(options.mode, heldEntry(hold)))
+    const { placeholders } = this.parts;
+    const { path } = placeholder;
+    if (!modeAllows(options.mode, placeholderEntry(placeholder)))
       throw new FileError('changed', `${path} is not what was expected`);
-    return held.keepBack(path, async () => {
+    return placeholders.withCommitsPaused(path, async () => {
       // Until now it may have been committed: then it is a file like any other.
-      if (!(await held.get(path))) return this.write(path, body, options, signal);
+      if (!(await placeholders.get(path))) return this.write(path, body, options, signal);
       const peeked = await peek(body);
       if (peeked.isEmpty && !options.sizeBytes) {
-        const { modifiedMs = hold.modifiedMs } = options;
-        const waitMs = Math.max(held.remainingMs(hold), this.holdMs);
-        const entry = await this.#keepHeld({ ...hold, modifiedMs }, waitMs);
+        const { modifiedMs = placeholder.modifiedMs } = options;
+        const waitMs = Math.max(placeholders.remainingMs(placeholder), this.placeholderMs);
+        const entry = await this.#keepPlaceholder({ ...placeholder, modifiedMs }, waitMs);
         return entry ? { entry, created: false } : this.write(path, empty(), options, signal);
       }
       // Whoever named the held revision wants to replace nothing else that has come there meanwhile.
       const mode = options.mode.if === 'rev' ? ({ if: 'absent' } as const) : options.mode;
-      const becomes = (entry: FileEntry) => this.#becomes(hold, entry);
+      const becomes = (entry: FileEntry) => this.#becomes(placeholder, entry);
       const written = await this.#store(parent, path, peeked.body, { ...options, mode }, signal, becomes);
-      await held.forget(path);
+      await placeholders.forget(path);
       return { entry: written.entry, created: false };
     });
   }
@@ -182,17 +185,21 @@ export class Writing {
   }
 
   /** `undefined` when something is there by now. */
-  #makeHeld(place: Path, modifiedMs: number, holdMs: number): Promise<FileEntry | undefined> {
+  #makePlaceholder(place: Path, modifiedMs: number, placeholderMs: number): Promise<FileEntry | undefined> {
     return putInTurn(this.parts, place, async () =>
-      (await this.reading.stat(place)) ? undefined : this.parts.held.make(place, modifiedMs, holdMs),
+      (await this.reading.stat(place))
+        ? undefined
+        : this.parts.placeholders.make(place, modifiedMs, placeholderMs),
     );
   }
 
-  /** As `HeldFiles.keep`; `undefined` when the file is not held any more. */
-  #keepHeld(hold: Hold, holdMs: number): Promise<FileEntry | undefined> {
-    const { held } = this.parts;
-    return putInTurn(this.parts, hold.path, async () =>
-      (await held.get(hold.path))?.id === hold.id ? held.keep(hold, holdMs) : undefined,
+  /** As `Placeholders.keep`; `undefined` when the file is not held any more. */
+  #keepPlaceholder(placeholder: Placeholder, placeholderMs: number): Promise<FileEntry | undefined> {
+    const { placeholders } = this.parts;
+    return putInTurn(this.parts, placeholder.path, async () =>
+      (await placeholders.get(placeholder.path))?.id === placeholder.id
+        ? placeholders.keep(placeholder, placeholderMs)
+        : undefined,
     );
   }
 
@@ -244,19 +251,19 @@ export class Writing {
   }
 
   /**
-   * What stands in the way of a held file may be itself, committed before a kill, also with its body: it gets the
+   * What stands in the way of a placeholder may be itself, committed before a kill, also with its body: it gets the
    * properties that were acknowledged for its path, unless it has some of its own.
    */
-  async #findCommitted(hold: Hold): Promise<void> {
+  async #findCommitted(placeholder: Placeholder): Promise<void> {
     const { remote, state } = this.parts;
-    const found = await remote.stat(hold.path);
+    const found = await remote.stat(placeholder.path);
     const isBare = found?.kind === 'file' && (await state.properties.of([found.id])).size === 0;
-    if (isBare) await this.#becomes(hold, found);
-    else await state.properties.forget([hold.id]);
+    if (isBare) await this.#becomes(placeholder, found);
+    else await state.properties.forget([placeholder.id]);
   }
 
-  async #becomes(hold: Hold, entry: Entry): Promise<void> {
-    await this.parts.state.properties.rename(hold.id, entry.id);
+  async #becomes(placeholder: Placeholder, entry: Entry): Promise<void> {
+    await this.parts.state.properties.rename(placeholder.id, entry.id);
   }
 }
 

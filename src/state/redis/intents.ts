@@ -1,4 +1,4 @@
-import type { Intent, Intents } from '../intents.ts';
+import { type Intents, intentOfText, textOfIntent } from '../intents.ts';
 import { textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 
@@ -9,17 +9,13 @@ export function redisIntents({ connection, key }: DriveStore): Intents {
     ids: async () => textsOf(await connection.command('HKEYS', intents)),
     async get(id) {
       const text = textOrNothing(await connection.command('HGET', intents, id));
-      return text === undefined ? undefined : intentOf(text);
+      return text === undefined ? undefined : intentOfText(text);
     },
     async note(intent) {
-      await connection.command('HSET', intents, intent.id, JSON.stringify(intent));
+      await connection.command('HSET', intents, intent.id, textOfIntent(intent));
     },
     async crossOut(ids) {
       if (ids.length > 0) await connection.command('HDEL', intents, ...ids);
     },
   };
-}
-
-function intentOf(text: string): Intent {
-  return JSON.parse(text); // as `note` wrote it
 }

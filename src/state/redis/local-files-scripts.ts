@@ -4,7 +4,7 @@ import { PATHS_LUA } from './paths-script.ts';
  * KEYS: 1 facts as JSON of texts, by key; 2 contents by number; 3 and 4 the index of the keys; 5 the keys by
  * their number, which is their age; 6 `bytes` of all contents, and the last `number`.
  */
-export const ASIDES_LUA = `${PATHS_LUA}
+export const LOCAL_FILES_LUA = `${PATHS_LUA}
 -- Takes a file from its place; its content stays.
 local function lift(key)
   local file = cjson.decode(redis.call('HGET', KEYS[1], key))
@@ -74,7 +74,7 @@ export const WITHIN = `${PATHS_LUA}
 return values(KEYS[1], at_and_below(KEYS[3], ARGV[1]))`;
 
 /** ARGV: limit, key, facts, content. */
-export const PUT = `${ASIDES_LUA}
+export const PUT = `${LOCAL_FILES_LUA}
 local file = cjson.decode(ARGV[3])
 file.number = new_number()
 if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then remove(ARGV[2]) end
@@ -91,17 +91,17 @@ file.modifiedMs = ARGV[2]
 redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(file))`;
 
 /** ARGV: key. */
-export const FORGET = `${ASIDES_LUA}
+export const FORGET = `${LOCAL_FILES_LUA}
 for _, key in ipairs(at_and_below(KEYS[3], ARGV[1])) do remove(key) end`;
 
 /** ARGV: both keys, the new path, how many names the old one has. */
-export const MOVE = `${ASIDES_LUA}
+export const MOVE = `${LOCAL_FILES_LUA}
 local moving = {}
 for index, key in ipairs(at_and_below(KEYS[3], ARGV[1])) do moving[index] = {key = key, file = lift(key)} end
 settle(moving)`;
 
 /** ARGV: as MOVE, limit, and ids for the copies. How many ids are needed; nothing is done when they are too few. */
-export const COPY = `${ASIDES_LUA}
+export const COPY = `${LOCAL_FILES_LUA}
 local keys = at_and_below(KEYS[3], ARGV[1])
 if #keys > #ARGV - 5 then return #keys end
 local copies = {}

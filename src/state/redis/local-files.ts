@@ -1,5 +1,10 @@
 import { keyOf, namesOf, type Path, ROOT } from '../../util/path.ts';
-import { ASIDE_BYTES_MAX, type AsideFile, type Asides, AsideTooLarge } from '../local-files.ts';
+import {
+  LOCAL_FILE_BYTES_MAX,
+  type LocalFile,
+  type LocalFileStore,
+  LocalFileTooLarge,
+} from '../local-files.ts';
 import { numberOf, textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 import { COPY, FORGET, IN, MOVE, PUT, READ, TOUCH, WITHIN } from './local-files-scripts.ts';
@@ -8,7 +13,7 @@ import { COPY, FORGET, IN, MOVE, PUT, READ, TOUCH, WITHIN } from './local-files-
  * Set-aside files: their facts and their content apart, so that listings and moves touch no content.
  * `bytesMax`: what all of the drive may take together.
  */
-export function redisAsides({ connection, key }: DriveStore, bytesMax: number): Asides {
+export function redisLocalFiles({ connection, key }: DriveStore, bytesMax: number): LocalFileStore {
   const facts = key('asides');
   const keys = [
     ...[facts, key('aside-contents'), key('aside-places')],
@@ -29,8 +34,10 @@ export function redisAsides({ connection, key }: DriveStore, bytesMax: number): 
     in: async (folder) => textsOf(await run(IN, keyOf(folder))).map(fileOf),
     within: async (path) => textsOf(await run(WITHIN, keyOf(path))).map(fileOf),
     async put(file, content) {
-      if (content.byteLength > ASIDE_BYTES_MAX)
-        throw new AsideTooLarge(`a file that is set aside may have at most ${ASIDE_BYTES_MAX} bytes`);
+      if (content.byteLength > LOCAL_FILE_BYTES_MAX)
+        throw new LocalFileTooLarge(
+          `a file that is set aside may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
+        );
       const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
       await run(PUT, limit, keyOf(file.path), textOf(file, content.byteLength), bytes);
     },
@@ -63,11 +70,11 @@ function wayOf(from: Path, to: Path): string[] {
 }
 
 /** Numbers as texts: scripts write the facts anew, and Lua rounds numbers. */
-function textOf({ path, id, rev, modifiedMs }: AsideFile, sizeBytes: number): string {
+function textOf({ path, id, rev, modifiedMs }: LocalFile, sizeBytes: number): string {
   return JSON.stringify({ path, id, rev, modifiedMs: String(modifiedMs), sizeBytes: String(sizeBytes) });
 }
 
-function fileOf(text: string): AsideFile {
+function fileOf(text: string): LocalFile {
   const { path, id, rev, modifiedMs, sizeBytes } = JSON.parse(text); // as `textOf` and the scripts wrote it
   return { path, id, rev, modifiedMs: Number(modifiedMs), sizeBytes: Number(sizeBytes) };
 }

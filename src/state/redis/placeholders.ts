@@ -1,11 +1,11 @@
 import { keyOf } from '../../util/path.ts';
-import type { Hold, Holds } from '../placeholders.ts';
+import type { Placeholder, PlaceholderStore } from '../placeholders.ts';
 import { textOrNothing, textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 import { PATHS_LUA } from './paths-script.ts';
 
 /** Held files: a hash by the key of the path, and its index. */
-export function redisHolds({ connection, key }: DriveStore): Holds {
+export function redisPlaceholders({ connection, key }: DriveStore): PlaceholderStore {
   const holds = key('holds');
   const keys = [holds, key('hold-places'), key('hold-folders')];
   const run = (text: string, ...words: string[]) => connection.script(text, keys, words);
@@ -13,10 +13,10 @@ export function redisHolds({ connection, key }: DriveStore): Holds {
   return {
     async get(path) {
       const text = textOrNothing(await connection.command('HGET', holds, keyOf(path)));
-      return text === undefined ? undefined : holdOf(text);
+      return text === undefined ? undefined : placeholderOf(text);
     },
-    in: async (folder) => textsOf(await run(IN, keyOf(folder))).map(holdOf),
-    within: async (path) => textsOf(await run(WITHIN, keyOf(path))).map(holdOf),
+    in: async (folder) => textsOf(await run(IN, keyOf(folder))).map(placeholderOf),
+    within: async (path) => textsOf(await run(WITHIN, keyOf(path))).map(placeholderOf),
     async put({ path, id, rev, modifiedMs, untilMs }) {
       await run(PUT, keyOf(path), JSON.stringify({ path, id, rev, modifiedMs, untilMs }));
     },
@@ -40,6 +40,6 @@ const FORGET = `${PATHS_LUA}
 redis.call('HDEL', KEYS[1], ARGV[1])
 leave(KEYS[2], KEYS[3], ARGV[1])`;
 
-function holdOf(text: string): Hold {
+function placeholderOf(text: string): Placeholder {
   return JSON.parse(text); // as `put` wrote it
 }

@@ -2,7 +2,7 @@ import { freePath, keyOf, type Path } from '../../util/path.ts';
 import { listOf, textOf, textOrNothing, textsOf } from './answers.ts';
 import type { Connection } from './connection.ts';
 import { type DriveStore, driveStore } from './drive-keys.ts';
-import { ASIDES_LUA } from './local-files-scripts.ts';
+import { LOCAL_FILES_LUA } from './local-files-scripts.ts';
 import { PATHS_LUA } from './paths-script.ts';
 
 /** Says that no path is kept under an outdated key any more. */
@@ -20,15 +20,15 @@ export async function rekeyDrives(connection: Connection): Promise<void> {
   if (textOrNothing(await connection.command('GET', VERSION_KEY)) === VERSION) return;
   for (const drive of await drivesOf(connection)) {
     const store = driveStore(connection, drive);
-    await rekeyFiles(store, 'holds', ['holds', 'hold-places', 'hold-folders'], MOVE_HOLD);
-    await rekeyFiles(store, 'asides', ASIDE_KEYS, MOVE_ASIDE);
+    await rekeyFiles(store, 'holds', ['holds', 'hold-places', 'hold-folders'], MOVE_PLACEHOLDER);
+    await rekeyFiles(store, 'asides', LOCAL_FILE_KEYS, MOVE_LOCAL_FILE);
     await rekeyLocks(store);
   }
   // A full Redis refuses this: then the next start looks again, and finds nothing to do.
   await connection.command('SET', VERSION_KEY, VERSION).catch(() => {});
 }
 
-const ASIDE_KEYS = [
+const LOCAL_FILE_KEYS = [
   'asides',
   'aside-contents',
   'aside-places',
@@ -98,7 +98,7 @@ async function fieldsOf(connection: Connection, key: string): Promise<Map<string
 }
 
 /** ARGV: outdated key, key, path, facts: Lua would round their numbers. */
-const MOVE_HOLD = `${PATHS_LUA}
+const MOVE_PLACEHOLDER = `${PATHS_LUA}
 local text = redis.call('HGET', KEYS[1], ARGV[1])
 if not text or redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then return end
 redis.call('HDEL', KEYS[1], ARGV[1])
@@ -107,7 +107,7 @@ redis.call('HSET', KEYS[1], ARGV[2], ARGV[4])
 enter(KEYS[2], KEYS[3], ARGV[2])`;
 
 /** ARGV: outdated key, key, path, facts. */
-const MOVE_ASIDE = `${ASIDES_LUA}
+const MOVE_LOCAL_FILE = `${LOCAL_FILES_LUA}
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 or redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then return end
 local file = lift(ARGV[1])
 file.path = ARGV[3]

@@ -1,14 +1,14 @@
-import type { Relocation, Relocations } from '../replacements.ts';
+import type { Replacement, Replacements } from '../replacements.ts';
 import { textsOf } from './answers.ts';
 import type { DriveStore } from './drive-keys.ts';
 
-/** Relocations: a hash by id, a handful at most. */
-export function redisRelocations({ connection, key }: DriveStore): Relocations {
+/** Replacements: a hash by id, a handful at most. */
+export function redisReplacements({ connection, key }: DriveStore): Replacements {
   const relocations = key('relocations');
   return {
     async all() {
       const texts = textsOf(await connection.command('HVALS', relocations));
-      return texts.map(relocationOf).sort((one, other) => (one.id < other.id ? -1 : 1));
+      return texts.map(replacementOf).sort((one, other) => (one.id < other.id ? -1 : 1));
     },
     async note({ id, path, waitingAt, purpose, replacement }) {
       const text = JSON.stringify({ id, path, waitingAt, purpose, replacement });
@@ -20,6 +20,6 @@ export function redisRelocations({ connection, key }: DriveStore): Relocations {
   };
 }
 
-function relocationOf(text: string): Relocation {
+function replacementOf(text: string): Replacement {
   return JSON.parse(text); // as `note` wrote it
 }

@@ -2,19 +2,19 @@ import { ErrorReply } from '@redis/client';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { StateUnavailable } from '../errors.ts';
-import { ASIDES_BYTES_MAX } from '../local-files.ts';
+import { LOCAL_FILES_BYTES_MAX } from '../local-files.ts';
 import type { DriveState, State } from '../state.ts';
 import { textOf, textsOf } from './answers.ts';
 import { Connection } from './connection.ts';
 import { driveStore } from './drive-keys.ts';
 import { redisIntents } from './intents.ts';
-import { redisAsides } from './local-files.ts';
+import { redisLocalFiles } from './local-files.ts';
 import { redisLocks } from './locks.ts';
 import { redisOwners } from './owners.ts';
-import { redisHolds } from './placeholders.ts';
+import { redisPlaceholders } from './placeholders.ts';
 import { redisProperties } from './properties.ts';
 import { rekeyDrives } from './rekey.ts';
-import { redisRelocations } from './replacements.ts';
+import { redisReplacements } from './replacements.ts';
 import { redisTimes } from './times.ts';
 
 export interface RedisStateOptions {
@@ -22,8 +22,8 @@ export interface RedisStateOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** What the set-aside files of one drive may take together. */
-  readonly asidesBytesMax?: number;
+  /** What the local files of one drive may take together. */
+  readonly localFilesBytesMax?: number;
 }
 
 /** The key under which stands how the keys are to be read. */
@@ -37,7 +37,7 @@ const FORMAT = '1';
  * also comes from any question or change while Redis is away.
  */
 export async function openRedisState(options: RedisStateOptions): Promise<State> {
-  const { url, clock, log, asidesBytesMax = ASIDES_BYTES_MAX } = options;
+  const { url, clock, log, localFilesBytesMax = LOCAL_FILES_BYTES_MAX } = options;
   const connection = new Connection({ url, clock, log });
   await connection.connect();
   try {
@@ -50,7 +50,7 @@ export async function openRedisState(options: RedisStateOptions): Promise<State>
   }
   return {
     owners: redisOwners(connection),
-    drive: (drive) => openDrive(drive, { connection, clock, log, asidesBytesMax }),
+    drive: (drive) => openDrive(drive, { connection, clock, log, localFilesBytesMax }),
     close: () => connection.close(),
   };
 }
@@ -59,18 +59,18 @@ interface DriveParts {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly log: Log;
-  readonly asidesBytesMax: number;
+  readonly localFilesBytesMax: number;
 }
 
-function openDrive(drive: string, { connection, clock, log, asidesBytesMax }: DriveParts): DriveState {
+function openDrive(drive: string, { connection, clock, log, localFilesBytesMax }: DriveParts): DriveState {
   const store = driveStore(connection, drive);
   return {
     locks: redisLocks(store, { clock, log }),
     properties: redisProperties(store),
-    asides: redisAsides(store, asidesBytesMax),
-    holds: redisHolds(store),
+    localFiles: redisLocalFiles(store, localFilesBytesMax),
+    placeholders: redisPlaceholders(store),
     times: redisTimes(store),
-    relocations: redisRelocations(store),
+    replacements: redisReplacements(store),
     intents: redisIntents(store),
   };
 }

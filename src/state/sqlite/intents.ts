@@ -1,5 +1,5 @@
 import type { SqliteDatabase } from '../../util/sqlite.ts';
-import type { Intent, Intents } from '../intents.ts';
+import { type Intents, intentOfText, textOfIntent } from '../intents.ts';
 import type { Commits } from './commits.ts';
 
 /** Intents as JSON: a handful at most, read when a drive is opened and when they are carried out. */
@@ -17,18 +17,14 @@ export function sqliteIntents(database: SqliteDatabase, drive: number, commits: 
     ids: async () => ids.all(drive).map(({ id }) => id),
     async get(id) {
       const row = get.get(drive, id);
-      return row && intentOf(row.text);
+      return row && intentOfText(row.text);
     },
     async note(intent) {
-      await commits.run(() => note.run(drive, intent.id, JSON.stringify(intent)));
+      await commits.run(() => note.run(drive, intent.id, textOfIntent(intent)));
     },
     crossOut: (done) =>
       commits.run(() => {
         for (const id of done) crossOut.run(drive, id);
       }),
   };
-}
-
-function intentOf(text: string): Intent {
-  return JSON.parse(text); // as `note` wrote it
 }

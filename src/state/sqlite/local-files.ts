@@ -1,10 +1,15 @@
 import { keyOf, type Path, relocate } from '../../util/path.ts';
 import type { SqliteDatabase } from '../../util/sqlite.ts';
-import { ASIDE_BYTES_MAX, type AsideFile, type Asides, AsideTooLarge } from '../local-files.ts';
+import {
+  LOCAL_FILE_BYTES_MAX,
+  type LocalFile,
+  type LocalFileStore,
+  LocalFileTooLarge,
+} from '../local-files.ts';
 import type { Commits } from './commits.ts';
 import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';
 
-interface Row extends AsideFile {
+interface Row extends LocalFile {
   readonly position: number;
 }
 
@@ -13,12 +18,12 @@ interface Row extends AsideFile {
  * their sizes is kept in memory, for it is asked at each change. `bytesMax`: what all set-aside files of the
  * drive may take together.
  */
-export function sqliteAsides(
+export function sqliteLocalFiles(
   database: SqliteDatabase,
   drive: number,
   commits: Commits,
   bytesMax: number,
-): Asides {
+): LocalFileStore {
   const statements = prepare(database, drive);
   let totalBytes = 0;
   commits.mirror(() => {
@@ -44,8 +49,10 @@ export function sqliteAsides(
     within: async (path) => statements.within(path).map((row) => fileOf(row)),
     put: (file, content) =>
       commits.run(() => {
-        if (content.byteLength > ASIDE_BYTES_MAX)
-          throw new AsideTooLarge(`a file that is set aside may have at most ${ASIDE_BYTES_MAX} bytes`);
+        if (content.byteLength > LOCAL_FILE_BYTES_MAX)
+          throw new LocalFileTooLarge(
+            `a file that is set aside may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
+          );
         const old = statements.get(file.path);
         if (old) remove(old);
         statements.insert({ ...file, sizeBytes: content.byteLength }, content);
@@ -79,9 +86,9 @@ export function sqliteAsides(
   };
 }
 
-function fileOf(row: Row): AsideFile;
-function fileOf(row: Row | undefined): AsideFile | undefined;
-function fileOf(row: Row | undefined): AsideFile | undefined {
+function fileOf(row: Row): LocalFile;
+function fileOf(row: Row | undefined): LocalFile | undefined;
+function fileOf(row: Row | undefined): LocalFile | undefined {
   if (!row) return undefined;
   const { position: _, ...file } = row;
   return file;
@@ -134,11 +141,11 @@ function prepareChanges(database: SqliteDatabase, drive: number) {
   const touch = database.prepare('UPDATE asides SET modified_ms = ? WHERE drive = ? AND key = ?');
   const remove = database.prepare('DELETE FROM asides WHERE position = ?');
 
-  const insertRow = (file: AsideFile, key: string) =>
+  const insertRow = (file: LocalFile, key: string) =>
     Number(insert.run({ ...file, drive, key, parentKey: parentKeyOf(file.path) }).lastInsertRowid);
 
   return {
-    insert(file: AsideFile, content: Uint8Array): void {
+    insert(file: LocalFile, content: Uint8Array): void {
       insertContent.run(insertRow(file, keyOf(file.path)), content);
     },
     /** A lifted copy of `row`; its position. */

@@ -1,21 +1,25 @@
 import { keyOf, type Path } from '../../util/path.ts';
 import type { SqliteDatabase } from '../../util/sqlite.ts';
-import type { Hold, Holds } from '../placeholders.ts';
+import type { Placeholder, PlaceholderStore } from '../placeholders.ts';
 import type { Commits } from './commits.ts';
 import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';
 
-/** A row with the names and types of a `Hold`. */
+/** A row with the names and types of a `Placeholder`. */
 const COLUMNS = 'path, id, rev, modified_ms AS modifiedMs, until_ms AS untilMs';
 
 /** Held files: there are few at a time, and each question is one lookup in an index. */
-export function sqliteHolds(database: SqliteDatabase, drive: number, commits: Commits): Holds {
-  const get = database.prepare<[number, string], Hold>(
+export function sqlitePlaceholders(
+  database: SqliteDatabase,
+  drive: number,
+  commits: Commits,
+): PlaceholderStore {
+  const get = database.prepare<[number, string], Placeholder>(
     `SELECT ${COLUMNS} FROM holds WHERE drive = ? AND key = ?`,
   );
-  const inFolder = database.prepare<[number, string, string], Hold>(
+  const inFolder = database.prepare<[number, string, string], Placeholder>(
     `SELECT ${COLUMNS} FROM holds WHERE drive = ? AND parent_key = ? AND key <> ? ORDER BY key`,
   );
-  const below = database.prepare<[KeyRange & { drive: number }], Hold>(
+  const below = database.prepare<[KeyRange & { drive: number }], Placeholder>(
     `SELECT ${COLUMNS} FROM holds WHERE drive = @drive AND ${WITHIN} ORDER BY key`,
   );
   const put = database.prepare(

@@ -1,11 +1,11 @@
 import type { SqliteDatabase } from '../../util/sqlite.ts';
-import type { Relocation, Relocations } from '../replacements.ts';
+import type { Replacement, Replacements } from '../replacements.ts';
 import type { Commits } from './commits.ts';
 
-type Row = Omit<Relocation, 'replacement'> & { readonly replacement: string | null };
+type Row = Omit<Replacement, 'replacement'> & { readonly replacement: string | null };
 
-/** Relocations: a handful at most, read when a drive is opened. */
-export function sqliteRelocations(database: SqliteDatabase, drive: number, commits: Commits): Relocations {
+/** Replacements: a handful at most, read when a drive is opened. */
+export function sqliteReplacements(database: SqliteDatabase, drive: number, commits: Commits): Replacements {
   const all = database.prepare<[number], Row>(
     `SELECT id, path, waiting_at AS waitingAt, purpose, replacement FROM relocations WHERE drive = ?
      ORDER BY id`,

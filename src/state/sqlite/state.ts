@@ -1,22 +1,22 @@
 import type { SqliteDatabase } from '../../util/sqlite.ts';
-import { ASIDES_BYTES_MAX } from '../local-files.ts';
+import { LOCAL_FILES_BYTES_MAX } from '../local-files.ts';
 import type { DriveState, State } from '../state.ts';
 import { Commits } from './commits.ts';
 import { sqliteIntents } from './intents.ts';
-import { sqliteAsides } from './local-files.ts';
+import { sqliteLocalFiles } from './local-files.ts';
 import { sqliteLocks } from './locks.ts';
 import { sqliteOwners } from './owners.ts';
-import { sqliteHolds } from './placeholders.ts';
+import { sqlitePlaceholders } from './placeholders.ts';
 import { sqliteProperties } from './properties.ts';
-import { sqliteRelocations } from './replacements.ts';
+import { sqliteReplacements } from './replacements.ts';
 import { openDatabase } from './state-database.ts';
 import { sqliteTimes } from './times.ts';
 
 export interface SqliteStateOptions {
   /** The data directory; made when missing. One process at a time may use it. */
   readonly directory: string;
-  /** What the set-aside files of one drive may take together. */
-  readonly asidesBytesMax?: number;
+  /** What the local files of one drive may take together. */
+  readonly localFilesBytesMax?: number;
 }
 
 /**
@@ -36,10 +36,15 @@ export function sqliteStateOn(database: SqliteDatabase, options: SqliteStateOpti
     return {
       locks: sqliteLocks(database, drive, commits),
       properties: sqliteProperties(database, drive, commits),
-      asides: sqliteAsides(database, drive, commits, options.asidesBytesMax ?? ASIDES_BYTES_MAX),
-      holds: sqliteHolds(database, drive, commits),
+      localFiles: sqliteLocalFiles(
+        database,
+        drive,
+        commits,
+        options.localFilesBytesMax ?? LOCAL_FILES_BYTES_MAX,
+      ),
+      placeholders: sqlitePlaceholders(database, drive, commits),
       times: sqliteTimes(database, drive, commits),
-      relocations: sqliteRelocations(database, drive, commits),
+      replacements: sqliteReplacements(database, drive, commits),
       intents: sqliteIntents(database, drive, commits),
     };
   };

@@ -124,15 +124,18 @@ export function writingContract(drive: FilesUnderTest): void {
       const folder = await room();
       const at = join(folder, 'locked');
       const holdMs = 3_600_000;
-      const made = await files.hold(at, holdMs);
+      const made = await files.keepPlaceholder(at, holdMs);
       expect(made).toMatchObject({ created: true, entry: { kind: 'file', sizeBytes: 0 } });
-      expect(await files.hold(at, holdMs)).toMatchObject({ created: false, entry: { id: made.entry.id } });
-      await files.settle(at);
+      expect(await files.keepPlaceholder(at, holdMs)).toMatchObject({
+        created: false,
+        entry: { id: made.entry.id },
+      });
+      await files.commitPlaceholder(at);
       expect(await fileAt(at)).toMatchObject({ sizeBytes: 0 });
-      await files.settle(at);
+      await files.commitPlaceholder(at);
       const { entry } = await put(join(folder, 'f'), 'x');
-      expect(await files.hold(join(folder, 'f'), holdMs)).toEqual({ entry, created: false });
-      expect(await faultOf(files.hold(path(`${folder}/none/f`), holdMs))).toBe('parent-missing');
+      expect(await files.keepPlaceholder(join(folder, 'f'), holdMs)).toEqual({ entry, created: false });
+      expect(await faultOf(files.keepPlaceholder(path(`${folder}/none/f`), holdMs))).toBe('parent-missing');
     });
 
     test('can be removed, moved and copied like others', async () => {

@@ -35,7 +35,7 @@ describe('through', () => {
     await drive.files.write(at('/a'), bodyOf(), { mode: { if: 'any' } });
     drive.clock.stepWall(-HOUR_MS);
     await drive.clock.advance(WHILE_MS);
-    while (drive.files.status().heldFiles > 0) await turn();
+    while (drive.files.status().placeholders > 0) await turn();
     expect(remote.paths).toEqual(['/a']);
   });
 
@@ -45,7 +45,7 @@ describe('through', () => {
     drive.clock.stepWall(-HOUR_MS);
     await empty();
     await drive.clock.advance(WHILE_MS);
-    while (drive.files.status().heldFiles > 0) await turn();
+    while (drive.files.status().placeholders > 0) await turn();
     expect(remote.paths).toEqual(['/a']);
   });
 

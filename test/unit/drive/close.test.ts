@@ -11,7 +11,7 @@ afterEach(() => drive.close());
 
 test('a drive ends within its grace time though the service does not answer, and commits what it held at the next start', async () => {
   const { clock, remote } = drive;
-  await drive.files.hold(at('/a'), 3_600_000);
+  await drive.files.keepPlaceholder(at('/a'), 3_600_000);
   const gate = remote.holdNext('upload', 'begin');
   const start = clock.instant();
   await clock.during(drive.end());
@@ -19,6 +19,6 @@ test('a drive ends within its grace time though the service does not answer, and
   drive.kill();
   gate.release();
   await drive.start();
-  while (drive.files.status().heldFiles > 0) await turn();
+  while (drive.files.status().placeholders > 0) await turn();
   expect(remote.paths).toEqual(['/a']);
 });

@@ -82,7 +82,7 @@ describe('a COPY during which davgate is killed', () => {
     expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
   });
 
-  test('A COPY of a folder that a kill cuts short has its set-aside files', async () => {
+  test('A COPY of a folder that a kill cuts short has its local files', async () => {
     await drive.write(at('/tree/._leaf'), 'fork');
     await killAfter('copy', () => copy(at('/tree'), at('/copy')));
     expect(await drive.text(at('/copy/._leaf'))).toBe('fork');
@@ -205,7 +205,7 @@ describe('a COPY while the state takes nothing', () => {
 
 test('A MOVE whose set-aside companion cannot go along at once is done, and the companion follows', async () => {
   await drive.write(at('/._source'), 'fork');
-  vi.spyOn(drive.state.asides, 'move').mockRejectedValue(new Error('the disk is full'));
+  vi.spyOn(drive.state.localFiles, 'move').mockRejectedValue(new Error('the disk is full'));
   await drive.files.move(at('/source'), at('/moved'), { overwrite: true });
   vi.restoreAllMocks();
   await untilNothingIsLeft();

@@ -16,22 +16,22 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-const relocations = {
+const moves = {
   copy: () => drive.files.copy(at('/From'), at('/To'), { overwrite: true, shallow: false }),
   move: () => drive.files.move(at('/From'), at('/To'), { overwrite: true }),
   rename: () => drive.files.move(at('/To'), at('/TO'), { overwrite: true }),
 };
 
 /** Does `meanwhile` while what was at `/To` has stepped aside. */
-async function during<T>(kind: keyof typeof relocations, meanwhile: () => T): Promise<Awaited<T>> {
+async function during<T>(kind: keyof typeof moves, meanwhile: () => T): Promise<Awaited<T>> {
   const aside = remote.holdNext('move', 'end');
-  const done = relocations[kind]();
+  const done = moves[kind]();
   await aside.reached;
   const other = Promise.resolve(meanwhile());
   await turn(10);
   aside.release();
   const [outcome] = await Promise.all([other, done]);
-  while ((await drive.state.relocations.all()).length > 0) await turn();
+  while ((await drive.state.replacements.all()).length > 0) await turn();
   return outcome;
 }
 
@@ -71,7 +71,7 @@ test('a write that is being committed is done before its folder steps aside', as
   const commit = remote.holdNext('upload', 'begin');
   const written = drive.write(at('/To/late'), 'late');
   await commit.reached;
-  const renamed = relocations.rename();
+  const renamed = moves.rename();
   await turn(10);
   commit.release();
   await Promise.all([written, renamed]);

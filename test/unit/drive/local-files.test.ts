@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isLitter } from '../../../src/drive/names.ts';
-import { ASIDE_BYTES_MAX } from '../../../src/state/local-files.ts';
+import { LOCAL_FILE_BYTES_MAX } from '../../../src/state/local-files.ts';
 import { type Path, ROOT } from '../../../src/util/path.ts';
 import { bodyOf, MemoryDrive, turn } from '../../support/memory-drive.ts';
 import { at, MemoryRemote } from '../../support/memory-remote.ts';
@@ -106,7 +106,7 @@ describe('litter', () => {
 
   test('has a limit', async () => {
     async function* large() {
-      for (let sent = 0; sent <= ASIDE_BYTES_MAX; sent += 2 ** 20) yield new Uint8Array(2 ** 20);
+      for (let sent = 0; sent <= LOCAL_FILE_BYTES_MAX; sent += 2 ** 20) yield new Uint8Array(2 ** 20);
     }
     const writing = drive.files.write(at('/._large'), large(), { mode: { if: 'any' } });
     await expect(writing).rejects.toMatchObject({ fault: 'too-large' });

@@ -19,7 +19,7 @@ const touch = (path: Path, modifiedMs?: number) =>
 
 /** Resolves when nothing is held any more. */
 async function untilNoneHeld(): Promise<void> {
-  while (drive.files.status().heldFiles > 0) await turn();
+  while (drive.files.status().placeholders > 0) await turn();
 }
 
 describe('an empty file', () => {
@@ -107,7 +107,7 @@ describe('an empty file', () => {
   });
 
   test('that is locked waits as long as the lock, also when it is written empty again', async () => {
-    await drive.files.hold(at('/a'), 3_600_000);
+    await drive.files.keepPlaceholder(at('/a'), 3_600_000);
     await touch(at('/a'));
     await drive.clock.advance(3_599_000);
     expect(remote.paths).toEqual([]);
@@ -129,7 +129,7 @@ describe('an empty file', () => {
   test('survives a kill', async () => {
     const { entry } = await touch(at('/a'));
     await drive.state.properties.change(entry.id, [{ set: { namespace: 'n', name: 'p', xml: '<p/>' } }]);
-    await drive.files.hold(at('/b'), 3_600_000);
+    await drive.files.keepPlaceholder(at('/b'), 3_600_000);
     drive.kill();
     await drive.start();
     await untilNoneHeld();
@@ -189,7 +189,7 @@ describe('an empty file', () => {
 
   test('is committed when the drive closes', async () => {
     await touch(at('/a'));
-    await drive.files.hold(at('/b'), 3_600_000);
+    await drive.files.keepPlaceholder(at('/b'), 3_600_000);
     await drive.end();
     expect(remote.paths).toEqual(['/a', '/b']);
     await drive.start();
@@ -250,13 +250,13 @@ describe('an empty file', () => {
     expect(await touch(at('/a'), modifiedMs)).toMatchObject({ entry: { modifiedMs } });
     const laterMs = Date.UTC(2021, 0, 1);
     expect(await drive.files.setModified(at('/a'), laterMs)).toMatchObject({ modifiedMs: laterMs });
-    await drive.files.settle(at('/a'));
+    await drive.files.commitPlaceholder(at('/a'));
     expect(remote.entryAt(at('/a'))).toMatchObject({ modifiedMs: laterMs });
   });
 
   test('whose name the service may refuse is asked for before it is acknowledged', async () => {
     await expect(touch(at('/back\\slash'))).rejects.toMatchObject({ fault: 'bad-name' });
-    await expect(drive.files.hold(at('/blank '), 0)).rejects.toMatchObject({ fault: 'bad-name' });
+    await expect(drive.files.keepPlaceholder(at('/blank '), 0)).rejects.toMatchObject({ fault: 'bad-name' });
     expect(await drive.names(ROOT)).toEqual([]);
   });
 
@@ -277,7 +277,7 @@ describe('an empty file', () => {
   test('committed while somebody looks is never gone', async () => {
     await touch(at('/a'));
     const gate = remote.holdNext('upload', 'end');
-    const settling = drive.files.settle(at('/a'));
+    const settling = drive.files.commitPlaceholder(at('/a'));
     await gate.reached;
     expect(await drive.names(ROOT)).toEqual(['a']);
     gate.release();

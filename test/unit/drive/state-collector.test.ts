@@ -109,7 +109,7 @@ test('nothing is forgotten while the service cannot be asked', async () => {
   expect(await keptIds()).toBe(0);
 });
 
-test('DELETE of a set-aside file, or of the folder that it is in, forgets its properties', async () => {
+test('DELETE of a local file, or of the folder that it is in, forgets its properties', async () => {
   for (const path of [at('/Docs/._a'), at('/Docs/.DS_Store')])
     await drive.state.properties.change((await drive.put(path, 'x')).id, [property]);
   await drive.files.remove(at('/Docs/._a'), { recoverable: false });

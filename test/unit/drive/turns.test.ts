@@ -25,8 +25,8 @@ const goes = {
 const comes = {
   'a short file': () => drive.write(at('/From/new'), 'new'),
   'an empty file': () => drive.files.write(at('/From/new'), bodyOf(''), { mode: { if: 'any' } }),
-  'a held file': () => drive.files.hold(at('/From/new'), 60_000),
-  'a set-aside file': () => drive.write(at('/From/.DS_Store'), 'new'),
+  'a held file': () => drive.files.keepPlaceholder(at('/From/new'), 60_000),
+  'a local file': () => drive.write(at('/From/.DS_Store'), 'new'),
   'a folder': () => drive.files.createFolder(at('/From/new')),
   'a copy': () => drive.files.copy(at('/From/file'), at('/From/new'), { overwrite: false, shallow: false }),
 } as const;
@@ -67,13 +67,13 @@ test('a held file that came while its folder waited to be moved moves with it', 
   const upload = remote.holdNext('upload', 'begin');
   const written = drive.write(at('/From/other'), 'other');
   await upload.reached;
-  const held = drive.files.hold(at('/From/new'), 60_000);
+  const held = drive.files.keepPlaceholder(at('/From/new'), 60_000);
   const moved = goes.move();
   await held;
   upload.release();
   await Promise.all([written, moved]);
   expect(await drive.names(at('/To/From'))).toEqual(['file', 'new', 'other']);
-  await drive.files.settle(at('/To/From/new'));
+  await drive.files.commitPlaceholder(at('/To/From/new'));
   expect(remote.paths).toContain('/To/From/new');
   expect(remote.paths).not.toContain('/From');
 });

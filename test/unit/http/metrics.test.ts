@@ -16,7 +16,7 @@ const metricsOf = (): Metrics =>
         sentBytes: 5,
         receivedBytes: 7,
         metadataBytes: 11,
-        heldFiles: 2,
+        placeholders: 2,
         journal: { files: 3, bytes: 4_000, lostFiles: 1 },
         isFeedAlive: false,
       },

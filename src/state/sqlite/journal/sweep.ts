@@ -20,7 +20,7 @@ export interface SweepParts {
   readonly log: Log;
 }
 
-/** Holds the bodies whose drive is unknown. No drive's own folder has a dot in its name. */
+/** PlaceholderStore the bodies whose drive is unknown. No drive's own folder has a dot in its name. */
 const UNKNOWN_DRIVE = 'unknown.drive';
 
 interface BodyRow {

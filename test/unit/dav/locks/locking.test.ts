@@ -66,7 +66,7 @@ describe('LOCK', () => {
   });
 
   test('lets nobody hold what could not be made', async () => {
-    dav.files.failNext('hold', new FileError('bad-name', 'the service does not take this name'));
+    dav.files.failNext('keepPlaceholder', new FileError('bad-name', 'the service does not take this name'));
     expect((await lock('/new')).status).toBe(403);
     expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
     expect((await lock('/none/new')).status).toBe(409);
@@ -168,7 +168,7 @@ describe('a refresh', () => {
     expect(answer.text).toContain('<D:timeout>Second-600</D:timeout>');
     expect(answer.text).toContain(token);
     expect(dav.files.calls.at(-1)).toMatchObject({
-      what: 'hold',
+      what: 'keepPlaceholder',
       options: { holdMs: 600_000 },
     });
     await dav.clock.advance(599_000);
@@ -178,7 +178,7 @@ describe('a refresh', () => {
   test('leaves a file that has content alone', async () => {
     const token = tokenOf(await lock('/a'));
     expect((await refresh('/a', holding(token))).status).toBe(200);
-    expect(dav.files.calls.filter(({ what }) => what === 'hold')).toEqual([]);
+    expect(dav.files.calls.filter(({ what }) => what === 'keepPlaceholder')).toEqual([]);
   });
 
   test('of a folder’s lock may be asked for at something in it', async () => {
@@ -223,7 +223,7 @@ describe('UNLOCK', () => {
 
   test('frees the file even if the service cannot take its empty content now', async () => {
     const token = tokenOf(await lock('/new'));
-    dav.files.failNext('settle', new FileError('busy', 'the service is busy'));
+    dav.files.failNext('commitPlaceholder', new FileError('busy', 'the service is busy'));
     expect((await unlock('/new', token)).status).toBe(204);
     expect(dav.files.isHeld(path('/new'))).toBe(true);
     expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);

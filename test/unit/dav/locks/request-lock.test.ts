@@ -134,7 +134,7 @@ describe('a running request and a new lock', () => {
   test('UNLOCK keeps other locks away until the new file is committed', async () => {
     const token = tokenOf(await lock('/new', { Timeout: 'Second-60' }));
     const gate = new Gate();
-    gates.set('settle', gate);
+    gates.set('commitPlaceholder', gate);
     const running = dav.send('UNLOCK', '/new', { user: 'ben', headers: { 'Lock-Token': `<${token}>` } });
     await gate.reached;
     await dav.clock.advance(60_000);
@@ -147,7 +147,7 @@ describe('a running request and a new lock', () => {
 
   test('LOCK of an unmapped URL keeps locks off the folder until its file is made', async () => {
     const gate = new Gate();
-    gates.set('hold', gate);
+    gates.set('keepPlaceholder', gate);
     const running = lock('/g/new', {}, 'ann');
     await gate.reached;
     const refused = lock('/g', { Depth: '0' });

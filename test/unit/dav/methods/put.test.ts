@@ -299,7 +299,7 @@ test.each([
   ['PUT', 'write', new JournalFull('the disk is full')],
   ['PUT', 'write', new StateUnwritable('/state', 'the disk is full')],
   ['MKCOL', 'createFolder', new StateUnwritable('/state', 'the disk is full')],
-  ['LOCK', 'hold', new JournalFull('the disk is full')],
+  ['LOCK', 'keepPlaceholder', new JournalFull('the disk is full')],
 ] as const)('%s, for which this machine has no room, answers 507 (%s: %s)', async (method, call, error) => {
   dav.files.failNext(call, error);
   const lock =

@@ -147,7 +147,7 @@ describe('a range', () => {
 
   test('gives its first bytes before its block is there', async () => {
     const { bytes, entry } = setUp.file(2 * BLOCK_BYTES);
-    setUp.remote.faults = [{ holdAt: 65_536 }];
+    setUp.remote.faults = [{ placeholderAt: 65_536 }];
     const iterator = setUp.reader.read(entry, { start: 10, end: 200_000 }, signal)[Symbol.asyncIterator]();
     const first = await iterator.next();
     expect(Buffer.from(first.value ?? []).equals(bytes.subarray(10, 65_536))).toBe(true);

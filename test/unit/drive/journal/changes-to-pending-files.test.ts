@@ -56,7 +56,7 @@ describe('what is done to a file that waits', () => {
 
   test('DELETE that fails: the write is not lost', async () => {
     remote.putFile(at('/a'), 'old');
-    await drive.files.hold(at('/b'), 60_000);
+    await drive.files.keepPlaceholder(at('/b'), 60_000);
     const gate = remote.holdNext('upload', 'begin');
     await drive.put(at('/c'), 'x');
     await gate.reached;
@@ -65,7 +65,7 @@ describe('what is done to a file that waits', () => {
     const removed = faultOf(drive.files.remove(at('/a'), { recoverable: false }));
     gate.release();
     expect(await removed).toBe('forbidden');
-    await drive.files.settle(at('/b'));
+    await drive.files.commitPlaceholder(at('/b'));
     await drive.untilLanded();
     expect(remote.text(at('/a'))).toBe('new');
   });

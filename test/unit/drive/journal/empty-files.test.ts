@@ -32,12 +32,12 @@ describe('empty files', () => {
 
   test('are held for as long as they are locked', async () => {
     const { clock } = drive;
-    const held = await drive.files.hold(at('/a'), 60_000);
+    const held = await drive.files.keepPlaceholder(at('/a'), 60_000);
     expect(held.created).toBe(true);
-    expect(await drive.files.hold(at('/a'), 120_000)).toEqual({ ...held, created: false });
+    expect(await drive.files.keepPlaceholder(at('/a'), 120_000)).toEqual({ ...held, created: false });
     await clock.advance(110_000);
     expect(remote.paths).toEqual([]);
-    await drive.files.settle(at('/a'));
+    await drive.files.commitPlaceholder(at('/a'));
     await drive.untilLanded();
     expect(remote.paths).toEqual(['/a']);
   });

@@ -81,7 +81,7 @@ const write = (text: string) => files.write(at('/a'), bodyOf(text), { mode: { if
 test.each([
   ['a file', () => write('text')],
   ['an empty file', () => write('')],
-  ['an empty file that waits for its body', () => files.hold(at('/a'), 60_000)],
+  ['an empty file that waits for its body', () => files.keepPlaceholder(at('/a'), 60_000)],
 ] as const)(
   '%s that the journal has no room for is refused with no-space and leaves nothing',
   async (_, make) => {

@@ -20,7 +20,7 @@ const moveOver = () => drive.files.move(at('/new'), at('/old'), { overwrite: tru
 const copyOver = () => drive.files.copy(at('/new'), at('/old'), { overwrite: true, shallow: false });
 
 async function noted(): Promise<number> {
-  return (await drive.state.relocations.all()).length;
+  return (await drive.state.replacements.all()).length;
 }
 
 describe.each([
@@ -223,7 +223,7 @@ describe.each([
   });
 
   test('that is done answers so when what is kept on this machine cannot follow', async () => {
-    vi.spyOn(drive.state.asides, kind).mockRejectedValue(new Error('the disk is full'));
+    vi.spyOn(drive.state.localFiles, kind).mockRejectedValue(new Error('the disk is full'));
     expect(await over()).toMatchObject({ created: false });
     expect(remote.paths).toEqual(left);
     expect(await drive.text(at('/old'))).toBe('new');

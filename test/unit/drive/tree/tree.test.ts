@@ -80,7 +80,7 @@ describe('a tree over the service', () => {
   test('an empty file without a body is committed when it is due', async () => {
     await drive.files.write(at('/empty'), bodyOf(), { mode: { if: 'any' } });
     await drive.clock.advance(5_000);
-    while (drive.files.status().heldFiles > 0) await turn();
+    while (drive.files.status().placeholders > 0) await turn();
     expect(drive.remote.paths).toEqual(['/empty']);
     expect(await drive.names(ROOT)).toEqual(['empty']);
   });
