@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { FileError } from '../../drive/errors.ts';
 import type { FileEntry, FolderEntry } from '../../drive/files.ts';
+import { mediaTypeOf } from '../../util/media-types.ts';
 import { type ByteRange, parseRange } from '../../util/ranges.ts';
-import { canRunScripts, contentTypeOf } from '../answers/content-type.ts';
 import { DRIVE_PAGE_POLICY, drivePage } from '../answers/folder-page.ts';
 import { sendFile } from '../answers/send-file.ts';
 import { checkIfHeader, conditionsFailed } from '../conditions/preconditions.ts';
@@ -16,6 +16,9 @@ import type { Context } from '../context.ts';
 import { DavError } from '../errors.ts';
 import { httpDate } from '../http-date.ts';
 import { hrefOf } from '../resource-url.ts';
+
+/** Media types in which a browser may run scripts. They are sandboxed: a file must not act as the user who opens it. */
+const SCRIPTABLE = /^(text\/html|text\/javascript|application\/(xhtml\+xml|xml)|image\/svg\+xml)$/;
 
 /** GET and HEAD: the content of a file, or a page that lists a folder, for browsers and document scanners. */
 export async function get(context: Context): Promise<void> {
@@ -42,13 +45,13 @@ async function getFile(context: Context, file: FileEntry): Promise<void> {
   };
   if (isNotModified(context, validators))
     return exchange.answer({ status: 304, headers: tags, body: undefined });
-  const type = contentTypeOf(file.name);
+  const type = mediaTypeOf(file.name) ?? 'application/octet-stream';
   const headers = {
     ...tags,
     'Content-Type': type,
     'Accept-Ranges': 'bytes',
     'X-Content-Type-Options': 'nosniff',
-    ...(canRunScripts(type) && { 'Content-Security-Policy': 'sandbox' }),
+    ...(SCRIPTABLE.test(type) && { 'Content-Security-Policy': 'sandbox' }),
   };
   if (request.method === 'HEAD') {
     exchange.response.writeHead(200, { ...headers, 'Content-Length': file.sizeBytes }).end();

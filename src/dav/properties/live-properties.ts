@@ -1,7 +1,7 @@
 import type { Entry, FreeSpace, SharedLink } from '../../drive/files.ts';
 import type { Lock } from '../../state/locks.ts';
 import type { DeadProperty } from '../../state/properties.ts';
-import { contentTypeOf } from '../answers/content-type.ts';
+import { mediaTypeOf } from '../../util/media-types.ts';
 import { entityTagOf } from '../conditions/validators.ts';
 import { httpDate } from '../http-date.ts';
 import { lockDiscoveryXml } from '../locks/lock-xml.ts';
@@ -86,7 +86,9 @@ export const LIVE_PROPERTIES: readonly LiveProperty[] = [
   }),
   // The root has no name, and some clients fail on a resource without a displayname.
   dav('displayname', (entry) => escapeText(entry.name || '/')),
-  dav('getcontenttype', (entry) => (entry.kind === 'file' ? contentTypeOf(entry.name) : undefined)),
+  dav('getcontenttype', (entry) =>
+    entry.kind === 'file' ? (mediaTypeOf(entry.name) ?? 'application/octet-stream') : undefined,
+  ),
   dav('supportedlock', () => SUPPORTED_LOCKS),
   dav(
     'lockdiscovery',
