@@ -9,11 +9,10 @@ import { clientOf } from '../dav/clients.ts';
 import type { Drive } from '../dav/context.ts';
 import { createDavHandler } from '../dav/handler.ts';
 import { type BlockCache, openBlockCache } from '../drive/content/block-cache.ts';
-import { meteredCache } from '../drive/content/metered-cache.ts';
 import { type DriveOptions, type OpenDrive, openDrive } from '../drive/drive.ts';
 import { FileError } from '../drive/errors.ts';
 import type { Files } from '../drive/files.ts';
-import { openSpill, type Spill } from '../drive/spool/spool.ts';
+import { openSpool, type Spool } from '../drive/spool/spool.ts';
 import { startControl } from '../http/control.ts';
 import type { User } from '../http/credentials.ts';
 import type { Health } from '../http/health.ts';
@@ -175,10 +174,11 @@ async function openDrives(config: Config, watchers: Watchers): Promise<OpenDrive
   const { writeMode, dataDirectory } = config;
   const directory = config.cacheDirectory;
   const sizeBytesMax = CACHE_BYTES_MAX;
-  const blocks = opened.add(await openBlockCache({ directory, sizeBytesMax, clock: systemClock, log }));
-  gauges.ofCache = () => blocks.diskBytes;
-  const cache = meteredCache(blocks, metrics.meter);
-  const spill = await openSpill({ directory: join(config.dataDirectory, 'spill'), clock: systemClock, log });
+  const cache = opened.add(
+    await openBlockCache({ directory, sizeBytesMax, clock: systemClock, log, meter: metrics.meter }),
+  );
+  gauges.ofCache = () => cache.diskBytes;
+  const spool = await openSpool({ directory: join(config.dataDirectory, 'spool'), clock: systemClock, log });
   const embedded = await openEmbedded(config, log, opened);
   const drives = new Map<string, Drive>();
   // Each may need the whole grace time, before a service that does not answer.
@@ -194,7 +194,7 @@ async function openDrives(config: Config, watchers: Watchers): Promise<OpenDrive
       writeMode,
       dataDirectory,
       cache,
-      spill,
+      spool,
     };
     drives.set(drive.name, await openOne(drive, needs));
   }
@@ -254,12 +254,12 @@ interface DriveNeeds extends Watchers {
   readonly writeMode: Config['writeMode'];
   readonly dataDirectory: string;
   readonly cache: BlockCache;
-  readonly spill: Spill;
+  readonly spool: Spool;
 }
 
 async function openOne(
   drive: DriveConfig,
-  { service, state, journals, writeMode, dataDirectory, cache, spill, ...watchers }: DriveNeeds,
+  { service, state, journals, writeMode, dataDirectory, cache, spool, ...watchers }: DriveNeeds,
 ): Promise<Drive> {
   const { name, root, deletePolicy } = drive;
   const { gauges, metrics, log, opened, journaled } = watchers;
@@ -269,7 +269,7 @@ async function openOne(
   const admit = await claimDrive({ drive: name, service: login, ...kept, clock: systemClock, log });
   const remote = opened.add(createRemote({ ...login, ...tools, admit }));
   const driveState = state.drive(name);
-  const options = { ...tools, remote, state: driveState, cache, spill, deletePolicy };
+  const options = { ...tools, remote, state: driveState, cache, spool, deletePolicy };
   const journal = await journals?.drive(name);
   const files = await openDrive({ ...options, ...(await journalOf(journal, writeMode)) });
   if (journal) journaled.set(name, { journal, running: runningWrites(files) });

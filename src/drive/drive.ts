@@ -11,7 +11,7 @@ import { MetadataCache } from './cache/metadata-cache.ts';
 import { Outage } from './cache/outage.ts';
 import { TreeCache } from './cache/tree-cache.ts';
 import type { BlockCache } from './content/block-cache.ts';
-import { createReader } from './content/download.ts';
+import { createContentReader } from './content/content-reader.ts';
 import type { Files } from './files.ts';
 import { Gaps } from './guarded-remote.ts';
 import type { JournalLimits } from './journal/capacity.ts';
@@ -22,7 +22,7 @@ import { PathLocks } from './path-locks.ts';
 import { Placeholders } from './placeholders.ts';
 import { QuotaCache } from './quota.ts';
 import { ModifiedTimes } from './set-times.ts';
-import { type Spill, writePatiently } from './spool/spool.ts';
+import { type Spool, writeSpooled } from './spool/spool.ts';
 import { StateCollector } from './state-collector.ts';
 import { IntentLog } from './tree/intent-log.ts';
 import { KeptState } from './tree/kept-state.ts';
@@ -47,7 +47,7 @@ export interface DriveOptions {
   readonly meter?: Meter;
   readonly deletePolicy: DeletePolicy;
   /** Where bodies wait that the service does not take yet; without it, their senders do. */
-  readonly spill?: Spill;
+  readonly spool?: Spool;
   /** Whether the litter of desktop systems is kept off the service; on when absent. */
   readonly setAside?: boolean;
   /** How long an empty file waits for its body, ms. */
@@ -150,7 +150,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     collector,
     lane,
     uploader: createUploader({ remote, log, lane }),
-    reader: createReader({ remote, cache, clock, log }),
+    reader: createContentReader({ remote, cache, clock, log }),
     space: new QuotaCache(remote, clock, log),
     clock,
     log,
@@ -197,7 +197,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
   const files = writeBack?.files ?? tree;
   return {
     ...files,
-    write: options.spill ? writePatiently(files, options.spill) : files.write,
+    write: options.spool ? writeSpooled(files, options.spool) : files.write,
     state: writeBack?.state ?? state,
     pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },

@@ -33,7 +33,7 @@ const bytes = pseudoRandomBytes(BLOCK_BYTES, 1);
 const block: BlockKey = { content: 'one', index: 0, sizeBytes: BLOCK_BYTES };
 const small: BlockKey = { content: 'small', index: 0, sizeBytes: 3 };
 
-describe.each(DRIVERS)('a block cache with $name', ({ open }) => {
+describe.each(DRIVERS)('block cache: $name', ({ name, open }) => {
   let directory: string;
   let cache: BlockCache;
   beforeEach(async () => {
@@ -50,12 +50,12 @@ describe.each(DRIVERS)('a block cache with $name', ({ open }) => {
     return found && Buffer.from(found);
   };
 
-  test('does not have what nobody gave it', async () => {
+  test(`${name}: an empty cache has no block`, async () => {
     expect(cache.has(block)).toBe(false);
     expect(await cache.read(block, 0, 1)).toBeUndefined();
   });
 
-  test('gives the bytes that it was given, whole and in part', async () => {
+  test(`${name}: a kept block is read back, whole and in part`, async () => {
     cache.keep(block, bytes);
     expect(cache.has(block)).toBe(true);
     expect((await read(block))?.equals(bytes)).toBe(true);
@@ -70,14 +70,14 @@ describe.each(DRIVERS)('a block cache with $name', ({ open }) => {
       expect((await read(block, start, end))?.equals(bytes.subarray(start, end))).toBe(true);
   });
 
-  test('puts them where they are wanted', async () => {
-    cache.keep(block, bytes, { lease: { hold: () => {}, release: () => {} } });
+  test(`${name}: a block is read into the buffer of the caller`, async () => {
+    cache.keep(block, bytes, { buffer: { retain: () => {}, release: () => {} } });
     const into = Buffer.alloc(BLOCK_BYTES, 1);
     const found = await cache.read(block, 70_000, 200_001, into);
     expect(Buffer.from(found ?? []).equals(bytes.subarray(70_000, 200_001))).toBe(true);
   });
 
-  test('tells blocks apart by content, index and size', async () => {
+  test(`${name}: blocks with another content, index or size are other blocks`, async () => {
     cache.keep(small, Buffer.from('abc'));
     expect(cache.has({ ...small, content: 'other' })).toBe(false);
     expect(cache.has({ ...small, index: 1 })).toBe(false);
@@ -85,7 +85,7 @@ describe.each(DRIVERS)('a block cache with $name', ({ open }) => {
     expect((await read(small))?.toString()).toBe('abc');
   });
 
-  test('gives the parts of a block that it was given, each as far as it goes', async () => {
+  test(`${name}: each kept part of a block is read back up to its end`, async () => {
     const middle = 3 * 65_536;
     cache.keep(block, bytes.subarray(middle), { from: middle });
     expect([cache.has(block), cache.has(block, middle - 1), cache.has(block, middle)]).toEqual([
@@ -104,21 +104,21 @@ describe.each(DRIVERS)('a block cache with $name', ({ open }) => {
     expect([cache.has(block), cache.has(block, middle)]).toEqual([false, false]);
   });
 
-  test('forgets what it is told to forget', async () => {
+  test(`${name}: a forgotten block is gone`, async () => {
     cache.keep(small, Buffer.from('abc'));
     cache.forget(small);
     expect(cache.has(small)).toBe(false);
     expect(await cache.read(small, 0, 3)).toBeUndefined();
   });
 
-  test('takes a block again', async () => {
+  test(`${name}: a block can be kept again, also after it was forgotten`, async () => {
     for (let round = 0; round < 3; round++) cache.keep(small, Buffer.from('abc'));
     cache.forget(small);
     cache.keep(small, Buffer.from('abc'));
     expect((await read(small))?.toString()).toBe('abc');
   });
 
-  test('drops the oldest rather than grow without end', async () => {
+  test(`${name}: the cache drops old blocks rather than grow without end`, async () => {
     // More than memory and the queue to the disk hold together.
     const keys = Array.from({ length: 20 }, (_, index) => ({ ...block, index }));
     for (const key of keys) cache.keep(key, bytes);

@@ -102,22 +102,22 @@ test('parts of blocks are there after a restart', async () => {
   expect(cache.has(block, from)).toBe(false);
 });
 
-test('a lease is held for as long as the bytes are kept', async () => {
-  let holders = 1;
+test('the cache retains a buffer for as long as it keeps the bytes', async () => {
+  let users = 1;
   let most = 0;
-  const lease = {
-    hold: () => {
-      holders++;
-      most = Math.max(most, holders);
+  const buffer = {
+    retain: () => {
+      users++;
+      most = Math.max(most, users);
     },
-    release: () => void holders--,
+    release: () => void users--,
   };
   const cache = await openCache();
-  for (let index = 0; index < 6; index++) cache.keep({ ...block, index }, bytes, { lease });
+  for (let index = 0; index < 6; index++) cache.keep({ ...block, index }, bytes, { buffer });
   await cache.close();
   expect(most).toBeGreaterThan(2);
   for (let index = 0; index < 6; index++) cache.forget({ ...block, index });
-  expect(holders).toBe(1);
+  expect(users).toBe(1);
 });
 
 describe('a block that is not what was written is a miss, and goes away', () => {
@@ -141,7 +141,7 @@ describe('a block that is not what was written is a miss, and goes away', () => 
     const cache = await openCache(undefined, { ...silentLog, warn: (event) => warnings.push(event) });
     expect(await read(cache)).toBeUndefined();
     expect(cache.has(block)).toBe(false);
-    expect(warnings).toEqual(['a cached block was damaged and is fetched again']);
+    expect(warnings).toEqual(['a cached block was damaged and is downloaded again']);
     await eventually(async () => expect(await files()).toEqual([]));
   });
 
@@ -264,7 +264,7 @@ describe('a disk that refuses', () => {
     await eventually(() => expect(warnings).toHaveLength(1));
     for (const key of others) cache.keep(key, bytes);
     await cache.close();
-    expect(warnings).toEqual(['the block cache cannot be written to: reads go on without it']);
+    expect(warnings).toEqual(['cannot write to the block cache; reads continue without it']);
     expect((await read(cache))?.equals(bytes)).toBe(true);
     expect((await read(cache, others[2]))?.equals(bytes)).toBe(true);
   });
@@ -297,8 +297,8 @@ describe('a disk that refuses', () => {
     for (const index of [4, 5]) cache.keep(key(index), bytes);
     await cache.close();
     expect(events).toEqual([
-      'the block cache cannot be written to: reads go on without it',
-      'the block cache can be written to again',
+      'cannot write to the block cache; reads continue without it',
+      'the block cache is writable again',
     ]);
     const again = await openCache();
     expect([1, 2, 3, 4, 5, 6].filter((index) => again.has(key(index)))).toEqual([4, 5]);

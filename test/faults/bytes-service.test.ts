@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRemote } from '../../src/api/client.ts';
 import { type BlockCache, openBlockCache } from '../../src/drive/content/block-cache.ts';
-import { createReader } from '../../src/drive/content/download.ts';
+import { createContentReader } from '../../src/drive/content/content-reader.ts';
 import { CommitLane } from '../../src/drive/upload/commit-lane.ts';
 import { createUploader } from '../../src/drive/upload/upload.ts';
 import { systemClock } from '../../src/util/clock.ts';
@@ -122,7 +122,7 @@ describe('over a real line to the real service', () => {
       const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
       const entry = await store(`of ${sizeBytes}`, bytes);
       expect(entry.sizeBytes).toBe(sizeBytes);
-      const reader = createReader(parts());
+      const reader = createContentReader(parts());
       expect((await collect(reader.read(entry, undefined, signal))).equals(bytes)).toBe(true);
       if (sizeBytes < 2) return;
       const range = { start: 1, end: sizeBytes };
@@ -132,7 +132,7 @@ describe('over a real line to the real service', () => {
 
   test('a line that breaks again and again costs no byte of a download', async () => {
     const sizeBytes = 20 * BLOCK_BYTES;
-    const reader = createReader(parts());
+    const reader = createContentReader(parts());
     for (const range of [undefined, { start: 5, end: sizeBytes - 5 }]) {
       // Other bytes each time: what was read once may be in the cache.
       const bytes = pseudoRandomBytes(sizeBytes, range ? 5 : 7);
@@ -150,6 +150,8 @@ describe('over a real line to the real service', () => {
     line.breaks.push(0, 0, 0);
     const entry = await store('sent', bytes);
     expect(line.breaks).toEqual([]);
-    expect((await collect(createReader(parts()).read(entry, undefined, signal))).equals(bytes)).toBe(true);
+    expect((await collect(createContentReader(parts()).read(entry, undefined, signal))).equals(bytes)).toBe(
+      true,
+    );
   });
 });

@@ -42,9 +42,9 @@ async function settle(isDone: () => boolean, seconds = 60): Promise<void> {
   for (const endMs = Date.now() + seconds * 1000; !isDone() && Date.now() < endMs; ) await pause(5);
 }
 
-function spilledBytes(): number {
-  const sizes = readdirSync(gateway.spillDirectory).map(
-    (name) => statSync(join(gateway.spillDirectory, name)).size,
+function spooledBytes(): number {
+  const sizes = readdirSync(gateway.spoolDirectory).map(
+    (name) => statSync(join(gateway.spoolDirectory, name)).size,
   );
   return sizes.reduce((sum, size) => sum + size, 0);
 }
@@ -82,16 +82,16 @@ test('goes on being taken while the service throttles, and is stored whole', asy
   await settle(() => sent.bytes > SENT_BYTES);
   let stillSeconds = 0;
   for (let seconds = 0; seconds < 55; seconds += 5) {
-    const before = spilledBytes();
+    const before = spooledBytes();
     await clock.advance(5_000);
-    await settle(() => spilledBytes() >= before + 4 * MIB, 5);
-    stillSeconds = spilledBytes() > before ? 0 : stillSeconds + 5;
+    await settle(() => spooledBytes() >= before + 4 * MIB, 5);
+    stillSeconds = spooledBytes() > before ? 0 : stillSeconds + 5;
     expect([seconds, stillSeconds < 20]).toEqual([seconds, true]);
   }
   // Far more than the parts that may be in memory.
   await settle(() => sent.bytes > PARTS_BYTES + 16 * MIB);
   expect(sent.bytes).toBeGreaterThan(PARTS_BYTES + 16 * MIB);
-  expect(readdirSync(gateway.spillDirectory)).toHaveLength(1);
+  expect(readdirSync(gateway.spoolDirectory)).toHaveLength(1);
   service.service.setFaults({});
   await clock.advance(60_000);
   await settle(() => sent.answer !== '');
@@ -99,7 +99,7 @@ test('goes on being taken while the service throttles, and is stored whole', asy
   expect({ answer: sent.answer, warnings, errors }).toEqual({ answer: '201 ', warnings: [], errors: [] });
   const { json } = await rpc(service, 'files/get_metadata', { path: '/big' });
   expect(json).toMatchObject({ size: BODY.length, content_hash: contentHashOf(BODY) });
-  expect(readdirSync(gateway.spillDirectory)).toEqual([]);
+  expect(readdirSync(gateway.spoolDirectory)).toEqual([]);
 });
 
 test('leaves nothing on the disk, and commits nothing, when the client leaves', async () => {
@@ -108,16 +108,16 @@ test('leaves nothing on the disk, and commits nothing, when the client leaves', 
   await settle(() => sent.bytes > SENT_BYTES);
   for (let look = 0; look < 3; look += 1) {
     await clock.advance(5_000);
-    await settle(() => readdirSync(gateway.spillDirectory).length > 0, 10);
+    await settle(() => readdirSync(gateway.spoolDirectory).length > 0, 10);
   }
-  expect(readdirSync(gateway.spillDirectory)).toHaveLength(1);
+  expect(readdirSync(gateway.spoolDirectory)).toHaveLength(1);
   sent.request?.destroy();
   // That it has gone is seen when what it had sent before is taken.
   for (let look = 0; look < 5; look += 1) {
     await clock.advance(5_000);
-    await settle(() => readdirSync(gateway.spillDirectory).length === 0, 10);
+    await settle(() => readdirSync(gateway.spoolDirectory).length === 0, 10);
   }
-  expect(readdirSync(gateway.spillDirectory)).toEqual([]);
+  expect(readdirSync(gateway.spoolDirectory)).toEqual([]);
   service.service.setFaults({});
   await clock.advance(60_000);
   expect(await rpc(service, 'files/get_metadata', { path: '/big' })).toMatchObject({ status: 409 });

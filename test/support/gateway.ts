@@ -10,7 +10,7 @@ import { createDavHandler } from '../../src/dav/handler.ts';
 import { openBlockCache } from '../../src/drive/content/block-cache.ts';
 import { openDrive } from '../../src/drive/drive.ts';
 import type { JournalDepth } from '../../src/drive/journal/write-back.ts';
-import { openSpill } from '../../src/drive/spool/spool.ts';
+import { openSpool } from '../../src/drive/spool/spool.ts';
 import { startListener } from '../../src/http/listener.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
@@ -27,7 +27,7 @@ export interface TestGateway {
   /** Likewise, of warnings: calls that are tried again, for one. */
   readonly warnings: readonly LogFields[];
   /** Where bodies wait that the service does not take yet. */
-  readonly spillDirectory: string;
+  readonly spoolDirectory: string;
   /** Resolves when it sees what others change: what it learnt before that it may have to learn again. */
   following(): Promise<void>;
   /** Whether it sees what others change, as far as it knows. */
@@ -102,7 +102,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     ...(random && { random }),
     timeouts,
   });
-  const spill = await openSpill({ directory: join(directory, 'spill'), clock, log });
+  const spool = await openSpool({ directory: join(directory, 'spool'), clock, log });
   const journals = await openSqliteJournals(
     {
       journal: join(directory, 'journal'),
@@ -113,7 +113,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   const drive = { remote, state: stateStore.drive('d'), cache, clock, log, deletePolicy: 'auto' } as const;
   const files = await openDrive({
     ...drive,
-    spill,
+    spool,
     ...(holdMs !== undefined && { holdMs }),
     ...(staleMs !== undefined && { staleMs }),
     ...(writeBack && { journal: await journals.drive('d') }),
@@ -131,7 +131,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     url: `http://127.0.0.1:${listener.port}`,
     errors,
     warnings,
-    spillDirectory: join(directory, 'spill'),
+    spoolDirectory: join(directory, 'spool'),
     async following() {
       while (!files.status().isFeedAlive) await setImmediate();
     },

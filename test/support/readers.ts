@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BlockCache, openBlockCache } from '../../src/drive/content/block-cache.ts';
-import { createReader, type Reader } from '../../src/drive/content/download.ts';
+import { type ContentReader, createContentReader } from '../../src/drive/content/content-reader.ts';
 import type { FileEntry } from '../../src/drive/files.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
@@ -18,7 +18,7 @@ export interface ReaderSetUp {
   readonly remote: BytesRemote;
   readonly clock: ManualClock;
   readonly cache: BlockCache;
-  readonly reader: Reader;
+  readonly reader: ContentReader;
   readonly directory: string;
   /** A new file of so many bytes, always at the same place. */
   file(sizeBytes: number): { readonly bytes: Buffer; readonly entry: FileEntry };
@@ -27,7 +27,7 @@ export interface ReaderSetUp {
   /** All bytes of a read. */
   read(file: FileEntry, range?: ByteRange, signal?: AbortSignal): Promise<Buffer>;
   /** A reader that knows only what is on the disk. */
-  restart(): Promise<Reader>;
+  restart(): Promise<ContentReader>;
   /** Files of whole or half blocks, but for those that are being written. */
   blocksOnDisk(): Promise<number>;
   close(): Promise<void>;
@@ -42,7 +42,7 @@ export async function setUpReader(
   const remote = new BytesRemote();
   const clock = new ManualClock();
   const cache = await openBlockCache({ directory, sizeBytesMax, clock, log });
-  const reader = createReader({ remote, cache, clock, log });
+  const reader = createContentReader({ remote, cache, clock, log });
   const caches = [cache];
   return {
     remote,
@@ -60,7 +60,7 @@ export async function setUpReader(
       await cache.close();
       const next = await openBlockCache({ directory, sizeBytesMax, clock, log });
       caches.push(next);
-      return createReader({ remote, cache: next, clock, log });
+      return createContentReader({ remote, cache: next, clock, log });
     },
     async blocksOnDisk() {
       const entries = await readdir(directory, { recursive: true });

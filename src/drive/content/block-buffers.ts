@@ -1,66 +1,66 @@
 import { BLOCK_BYTES } from '../../util/content-hash.ts';
 
-/** Kept for the next blocks. All others are left to the garbage collector. */
+/** Buffers kept for the next blocks; the garbage collector gets all others. */
 const IDLE_MAX = 4;
 
-/** Smaller ones are cheap to make, and would waste most of a block's buffer. */
+/** Smallest size that is taken from the pool, in bytes: smaller buffers are cheap to make and would waste a block's buffer. */
 const POOLED_BYTES_MIN = BLOCK_BYTES / 8;
 
-/** Lent at a time before whoever can do with less should: 32 MiB. */
+/** Buffers in use (32 MiB) from which on readers of the disk take smaller steps. */
 const BUSY_COUNT = 8;
 
-/** Bytes that several may need; who needs them holds them. When the last one lets go they become other bytes. */
-export interface Lease {
-  hold(): void;
+/** Something shared that is reused when its last user has released it. Each user retains it once, and releases it once. */
+export interface RefCounted {
+  retain(): void;
   release(): void;
 }
 
-/** A buffer that is lent out. Whoever gets it holds it. */
-export interface LentBuffer extends Lease {
+/** A buffer in use. It is made with one user: the caller that took it. */
+export interface SharedBuffer extends RefCounted {
   readonly bytes: Buffer;
 }
 
 /**
- * Buffers for blocks, used again and again. Made anew for each block they live just long enough to be taken for
- * old by the garbage collector, and pile up by the hundred megabytes.
+ * A pool of buffers for blocks. New ones for each block live just long enough for the garbage collector to take them for
+ * old, and pile up by the hundred megabytes.
  */
 export class BlockBuffers {
   readonly #idle: Buffer[] = [];
-  #lentCount = 0;
+  #inUse = 0;
 
-  /** Whether so many are lent that readers of the disk should take smaller steps. */
+  /** Whether readers of the disk should take smaller steps. */
   get isBusy(): boolean {
-    return this.#lentCount >= BUSY_COUNT;
+    return this.#inUse >= BUSY_COUNT;
   }
 
-  /** A buffer of `sizeBytes`, at most a block's. */
-  lend(sizeBytes: number): LentBuffer {
-    if (sizeBytes < POOLED_BYTES_MIN) return new Lent(Buffer.allocUnsafeSlow(sizeBytes), () => {});
+  /** Takes a buffer of `sizeBytes`, at most a block's. */
+  take(sizeBytes: number): SharedBuffer {
+    if (sizeBytes < POOLED_BYTES_MIN) return new CountedBuffer(Buffer.allocUnsafeSlow(sizeBytes), () => {});
     const whole = this.#idle.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
-    this.#lentCount++;
-    return new Lent(whole.subarray(0, sizeBytes), () => {
-      this.#lentCount--;
+    this.#inUse++;
+    return new CountedBuffer(whole.subarray(0, sizeBytes), () => {
+      this.#inUse--;
       if (this.#idle.length < IDLE_MAX) this.#idle.push(whole);
     });
   }
 }
 
-class Lent implements LentBuffer {
-  #holders = 1;
+class CountedBuffer implements SharedBuffer {
+  #users = 1;
 
   constructor(
     readonly bytes: Buffer,
     private readonly giveBack: () => void,
   ) {}
 
-  hold(): void {
-    if (this.#holders === 0) throw new Error('a buffer was held after it had been given back');
-    this.#holders++;
+  retain(): void {
+    if (this.#users === 0) throw new Error('a buffer was retained after its last release');
+    this.#users++;
   }
 
   release(): void {
-    this.#holders--;
-    if (this.#holders === 0) this.giveBack();
-    else if (this.#holders < 0) throw new Error('a buffer was given back twice');
+    this.#users--;
+    if (this.#users === 0) this.giveBack();
+    else if (this.#users < 0) throw new Error('a buffer was released twice');
   }
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { open, readdir, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
@@ -5,83 +6,85 @@ import type { Clock } from '../../util/clock.ts';
 import { smallest } from '../../util/extremes.ts';
 import type { Log } from '../../util/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import type { Lease } from './block-buffers.ts';
+import { type Meter, silentMeter } from '../../util/meter.ts';
+import type { RefCounted } from './block-buffers.ts';
 import { DamagedFileError, fileBytesOf, readBlockFile } from './block-file.ts';
-import { type BlockPart, BlockParts, partOf } from './block-parts.ts';
 import { BlockWriter, isOutOfHandles } from './block-writer.ts';
 import type { BlockKey } from './blocks.ts';
 
 /**
- * Blocks of files that were read, kept to be read again. It may forget anything at any time, and never gives
- * other bytes than it was given. No call throws: trouble with the disk is a miss.
+ * Blocks of files that were read, kept to be read again. The cache may forget anything at any time, and never returns
+ * other bytes than it was given. No call throws: a failing disk is a miss.
  */
 export interface BlockCache {
-  /** Whether its byte `at`, or its first, is there. */
+  /** Whether the byte `at` of the block, or its first, is cached. */
   has(block: BlockKey, at?: number): boolean;
-  /** Where the first part of it begins that is there and begins after `at`. */
+  /** Returns where the first cached part of the block that begins after `at` begins. */
   partAfter(block: BlockKey, at: number): number | undefined;
   /**
-   * The bytes of the block from `start` up to `end`, or the first of them when it is not there up to `end`;
-   * `undefined` when the first is not, or is not what it was. They are the caller's own, or in `into`, which is as
-   * large as the block.
+   * Returns the bytes of the block from `start` up to `end`, or fewer when the cached part ends before `end`; `undefined`
+   * when the first of them is missing or damaged. The bytes are the caller's own, or lie in `into`, which is as large as
+   * the block.
    */
   read(block: BlockKey, start: number, end: number, into?: Buffer): Promise<Uint8Array | undefined>;
-  /** Whether a file of this size may be kept whole: that leaves most of the room to others. */
+  /** Whether a file of this size may be kept whole, because it leaves most of the room to others. */
   hasRoomFor(sizeBytes: number): boolean;
-  /** Keeps a block, or what of it begins at `from`. Returns at once: whether the disk is to get it, or is too far behind. */
+  /** Keeps a block, or the part of it at `from`. Returns at once; `false` when the disk is too far behind to take it. */
   keep(block: BlockKey, bytes: Uint8Array, options?: KeepOptions): boolean;
   forget(block: BlockKey): void;
-  /** Resolves when everything kept is on the disk or was given up; keeps nothing afterwards. */
+  /** Resolves when all kept blocks are on the disk or were dropped. Nothing is kept afterwards. */
   close(): Promise<void>;
 }
 
 export interface KeepOptions {
-  /** Where in the block the bytes begin; 0 if left out. */
+  /** Where in the block the bytes begin; 0 when left out. */
   readonly from?: number;
-  /** Of the bytes; without one they must not change any more. */
-  readonly lease?: Lease;
+  /** The buffer that the bytes lie in. Bytes without one must not change any more. */
+  readonly buffer?: RefCounted;
 }
 
 export interface BlockCacheOptions {
-  /** May be deleted at any time; made when it is not there. */
+  /** The cache's directory. It is made when missing, and may be deleted at any time. */
   readonly directory: string;
-  /** The most that the files take on the disk; 0 keeps nothing there. */
+  /** Maximum size of the files on the disk, in bytes; 0 keeps blocks in memory only. */
   readonly sizeBytesMax: number;
   readonly clock: Clock;
   readonly log: Log;
+  /** Counts the bytes that are read and kept. */
+  readonly meter?: Pick<Meter, 'blockRead' | 'blockKept'>;
 }
 
-/** The latest blocks also stay in memory: a client that reads in steps of 64 KiB asks for one block 64 times. */
-const HOT_BYTES_MAX = 10 * 1024 * 1024;
+/** Size of the latest blocks that also stay in memory: a client that reads in steps of 64 KiB needs each block 64 times. */
+const MEMORY_BYTES_MAX = 10 * 1024 * 1024;
 
-/** Beside a block's bytes, what it takes in memory; keeps tiny ones from being too many. */
-const HOT_OVERHEAD_BYTES = 512;
+/** Memory that a block takes beside its bytes: it bounds the number of tiny blocks. */
+const MEMORY_OVERHEAD_BYTES = 512;
 
-/** The share of the room that one file may take. */
+/** Share of the room that one file may take. */
 const FILE_SHARE_MAX = 0.25;
 
-/** About 16 MB of memory for the index. */
+/** Maximum number of files: about 16 MB of memory for the index. */
 const FILES_MAX = 100_000;
 
-/** A file system gives room in units of this size. */
+/** Unit in which a file system allocates room. */
 const DISK_UNIT_BYTES = 4096;
 
-/** The format's version; a folder with another name is another one's. */
+/** Version of the format, and name of its folder; folders with other names are left alone. */
 const FORMAT = 'v1';
 
-/** Tells backup programs to pass by (bford.info/cachedir). */
+/** Tells backup programs to skip the directory (bford.info/cachedir). */
 const CACHEDIR_TAG =
   'Signature: 8a477f597d28d172789f06886806bc55\n# Pieces of files that davgate can fetch again.\n';
 
 /**
- * The block cache in `directory`: a file a block under `v1/`, named by a hash of its key, and an index in
- * memory that forgets the longest unused block first. A directory that cannot be written to costs a warning,
- * and is tried again from time to time. `diskBytes`: what the files take.
+ * Opens the block cache in `directory`: one file a block under `v1/`, named by a hash of its key, and an index in memory
+ * that forgets the least recently used block first. A directory that cannot be written to is logged, and tried again
+ * from time to time. `diskBytes` is the size of the files.
  */
 export async function openBlockCache(
   options: BlockCacheOptions,
 ): Promise<BlockCache & { readonly diskBytes: number }> {
-  const { directory, sizeBytesMax, clock, log } = options;
+  const { directory, sizeBytesMax, clock, log, meter = silentMeter } = options;
   const root = join(directory, FORMAT);
   const index = openIndex(root, sizeBytesMax);
   const parts = new BlockParts(FILES_MAX);
@@ -90,9 +93,9 @@ export async function openBlockCache(
     clock,
     log,
     async prepare() {
-      // First: what cannot be written to can still be read. Later: what was there before a disk went and came back.
+      // At the start, because a read-only cache can still be read. Later, because a disk that comes back has its old files.
       for await (const { name, from, to } of storedParts(root)) {
-        parts.found({ name, from, to });
+        parts.addFound({ name, from, to });
         if (!index.has(name)) index.set(name, diskBytesOf(fileBytesOf(to - from)));
       }
       await prepare(directory, root);
@@ -101,10 +104,10 @@ export async function openBlockCache(
   });
   if (sizeBytesMax > 0) await writer.open();
   else writer.disable();
-  return new DiskCache(root, index, parts, writer, log);
+  return new DiskCache(root, index, parts, writer, log, meter);
 }
 
-/** From a file's name to the room that it takes. */
+/** The room that each file takes, by name. */
 type Index = LRUCache<string, number>;
 
 function openIndex(root: string, sizeBytesMax: number): Index {
@@ -113,22 +116,21 @@ function openIndex(root: string, sizeBytesMax: number): Index {
     maxSize: Math.max(1, sizeBytesMax),
     sizeCalculation: (diskBytes) => diskBytes,
     dispose: (_size, name, reason) => {
-      // Gone already, or not to be removed: then the next start finds it again.
+      // A file that cannot be removed is found again at the next start.
       if (reason !== 'set') unlink(filePath(root, name)).catch(() => {});
     },
   });
 }
 
-/** Bytes in memory. */
-interface Hot {
+interface BlockInMemory {
   readonly bytes: Uint8Array;
-  readonly lease: Lease | undefined;
+  readonly buffer: RefCounted | undefined;
 }
 
 class DiskCache implements BlockCache {
-  readonly #hot = new LRUCache<string, Hot>({
-    maxSize: HOT_BYTES_MAX,
-    dispose: ({ lease }) => lease?.release(),
+  readonly #inMemory = new LRUCache<string, BlockInMemory>({
+    maxSize: MEMORY_BYTES_MAX,
+    dispose: ({ buffer }) => buffer?.release(),
   });
 
   constructor(
@@ -137,6 +139,7 @@ class DiskCache implements BlockCache {
     private readonly parts: BlockParts,
     private readonly writer: BlockWriter,
     private readonly log: Log,
+    private readonly meter: Pick<Meter, 'blockRead' | 'blockKept'>,
   ) {}
 
   get diskBytes(): number {
@@ -155,44 +158,34 @@ class DiskCache implements BlockCache {
   async read(block: BlockKey, start: number, end: number, into?: Buffer): Promise<Uint8Array | undefined> {
     const part = this.#partWith(block, start);
     if (!part) return undefined;
-    const { name, from } = part;
     const to = Math.min(end, part.to);
-    const inMemory = this.#hot.get(name) ?? this.writer.waiting(name);
-    if (inMemory) {
-      this.index.get(name);
-      const bytes = inMemory.bytes.subarray(start - from, to - from);
-      if (!inMemory.lease) return bytes;
-      if (!into) return Buffer.from(bytes);
-      into.set(bytes);
-      return into.subarray(0, bytes.length);
-    }
-    if (this.index.get(name) === undefined) return undefined;
-    try {
-      return await this.#readFile(part, start, to, into);
-    } catch (failure) {
-      if (failure instanceof DamagedFileError)
-        this.log.warn('a cached block was damaged and is fetched again', { block: name });
-      if (!isOutOfHandles(failure)) this.index.delete(name);
-      return undefined;
-    }
+    const inMemory = this.#inMemory.get(part.name) ?? this.writer.waiting(part.name);
+    // The index counts the use in either case.
+    const isOnDisk = this.index.get(part.name) !== undefined;
+    let bytes: Uint8Array | undefined;
+    if (inMemory) bytes = readMemory(inMemory, start - part.from, to - part.from, into);
+    else if (isOnDisk) bytes = await this.#readDisk(part, start, to, into);
+    if (bytes) this.meter.blockRead(bytes.length);
+    return bytes;
   }
 
   hasRoomFor(sizeBytes: number): boolean {
     return sizeBytes <= this.index.maxSize * FILE_SHARE_MAX;
   }
 
-  keep(block: BlockKey, bytes: Uint8Array, { from = 0, lease }: KeepOptions = {}): boolean {
+  keep(block: BlockKey, bytes: Uint8Array, { from = 0, buffer }: KeepOptions = {}): boolean {
     const { name } = this.parts.add(block, from, from + bytes.length);
-    lease?.hold();
-    this.#hot.set(name, { bytes, lease }, { size: bytes.length + HOT_OVERHEAD_BYTES });
+    this.meter.blockKept(bytes.length);
+    buffer?.retain();
+    this.#inMemory.set(name, { bytes, buffer }, { size: bytes.length + MEMORY_OVERHEAD_BYTES });
     const fits = diskBytesOf(fileBytesOf(bytes.length)) <= this.index.maxSize;
     if (!fits || this.index.has(name)) return fits;
-    return this.writer.add({ name, path: filePath(this.root, name), bytes, lease });
+    return this.writer.add({ name, path: filePath(this.root, name), bytes, buffer });
   }
 
   forget(block: BlockKey): void {
     for (const { name } of this.parts.of(block)) {
-      this.#hot.delete(name);
+      this.#inMemory.delete(name);
       this.writer.drop(name);
       this.index.delete(name);
     }
@@ -203,26 +196,47 @@ class DiskCache implements BlockCache {
   }
 
   #isThere({ name }: BlockPart): boolean {
-    return this.#hot.has(name) || this.index.has(name) || this.writer.waiting(name) !== undefined;
+    return this.#inMemory.has(name) || this.index.has(name) || this.writer.waiting(name) !== undefined;
   }
 
   close(): Promise<void> {
     return this.writer.close();
   }
 
-  async #readFile(
+  async #readDisk(
     { name, from, to }: BlockPart,
     start: number,
     end: number,
     into: Buffer | undefined,
-  ): Promise<Buffer> {
-    const file = await open(filePath(this.root, name));
+  ): Promise<Buffer | undefined> {
     try {
-      return await readBlockFile(file, name, to - from, { start: start - from, end: end - from }, into);
-    } finally {
-      await file.close();
+      const file = await open(filePath(this.root, name));
+      try {
+        return await readBlockFile(file, name, to - from, { start: start - from, end: end - from }, into);
+      } finally {
+        await file.close();
+      }
+    } catch (failure) {
+      if (failure instanceof DamagedFileError)
+        this.log.warn('a cached block was damaged and is downloaded again', { block: name });
+      if (!isOutOfHandles(failure)) this.index.delete(name);
+      return undefined;
     }
   }
+}
+
+/** Returns bytes that the caller may keep: a buffer is used again. */
+function readMemory(
+  { bytes: all, buffer }: BlockInMemory,
+  start: number,
+  end: number,
+  into: Buffer | undefined,
+): Uint8Array {
+  const bytes = all.subarray(start, end);
+  if (!buffer) return bytes;
+  if (!into) return Buffer.from(bytes);
+  into.set(bytes);
+  return into.subarray(0, bytes.length);
 }
 
 function filePath(root: string, name: string): string {
@@ -251,4 +265,62 @@ async function* storedParts(root: string): AsyncGenerator<BlockPart> {
       if (part && name.startsWith(folder)) yield part;
     }
   }
+}
+
+/** A block, or a part of it, that has a file of its own. */
+interface BlockPart {
+  readonly name: string;
+  /** Offsets within the block. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The parts of blocks that have been kept, which may be gone by now. Most blocks are kept whole and have none. */
+class BlockParts {
+  /** By the block's name; without the whole block. */
+  readonly #parts: LRUCache<string, readonly BlockPart[]>;
+
+  constructor(blocksMax: number) {
+    this.#parts = new LRUCache({ max: blocksMax });
+  }
+
+  /** Remembers and returns the part of `block` from `from` up to `to`. */
+  add(block: BlockKey, from: number, to: number): BlockPart {
+    const blockName = nameOf(block);
+    if (from === 0 && to === block.sizeBytes) return { name: blockName, from, to };
+    const part = { name: `${blockName}-${from.toString(16)}-${to.toString(16)}`, from, to };
+    this.addFound(part);
+    return part;
+  }
+
+  /** Remembers a part that an earlier run has kept. */
+  addFound(part: BlockPart): void {
+    const blockName = /^[0-9a-f]+-[0-9a-f]+/.exec(part.name)?.[0] ?? '';
+    if (part.name === blockName) return;
+    const known = this.#parts.get(blockName) ?? [];
+    if (!known.some(({ name }) => name === part.name)) this.#parts.set(blockName, [...known, part]);
+  }
+
+  /** Returns the parts of `block` that may be cached. */
+  of(block: BlockKey): readonly BlockPart[] {
+    const name = nameOf(block);
+    const whole = { name, from: 0, to: block.sizeBytes };
+    const parts = this.#parts.get(name);
+    return parts ? [whole, ...parts] : [whole];
+  }
+}
+
+/** Returns a hash of the key, and the block's size in hex, so that no file has to be opened at the start. */
+function nameOf({ content, index, sizeBytes }: BlockKey): string {
+  const hash = createHash('sha256').update(`${index} ${content}`).digest('hex').slice(0, 32);
+  return `${hash}-${sizeBytes.toString(16)}`;
+}
+
+const PART_NAME = /^[0-9a-f]{32}-([0-9a-f]{1,8})(?:-([0-9a-f]{1,8})-([0-9a-f]{1,8}))?$/;
+
+/** Returns the part that the file of this name holds; `undefined` for a file that is not the cache's. */
+function partOf(name: string): BlockPart | undefined {
+  const [whole, size = '', from = '0', to = size] = PART_NAME.exec(name) ?? [];
+  if (whole === undefined) return undefined;
+  return { name, from: Number.parseInt(from, 16), to: Number.parseInt(to, 16) };
 }

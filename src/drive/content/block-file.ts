@@ -3,31 +3,31 @@ import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import type { ByteRange } from '../../util/ranges.ts';
 
-/** Each run of this many bytes has its own checksum, so that a small read of a big block costs little. */
+/** Size of a piece with its own checksum, in bytes, so that a small read of a big block costs little. */
 export const PIECE_BYTES = 64 * 1024;
 
 const MAGIC = Buffer.from('DAVGBLK1');
 
-/** Of what the header says of itself. */
+/** Size of the checksums of the name and of the header. */
 const CHECKSUM_BYTES = 8;
 
 /**
- * Of a piece: its CRC-32. It finds accidents, not enemies: who can write here can read the files as well. A
- * third of the time of a SHA-256, which was half of what a block from the disk cost.
+ * Size of a piece's CRC-32. It detects accidents, not attacks: a user who can write here can read the files as well. It
+ * takes a third of the time of a SHA-256, which was half the cost of a block from the disk.
  */
 const PIECE_CHECKSUM_BYTES = 4;
 
-/** Pieces whose checksums are made in one turn of the event loop, about half a millisecond. */
+/** Pieces that are checksummed in one turn of the event loop: about half a millisecond. */
 const PIECES_PER_TURN = 32;
 
-/** The bytes in a block's file are not what was written. */
+/** Thrown when the bytes in a block's file are not the bytes that were written. */
 export class DamagedFileError extends Error {
   override readonly name = 'DamagedFileError';
 }
 
 /**
- * What precedes the bytes in a block's file: the magic, the file's name, a checksum of each piece, and one of
- * all that. The name is in it so that a file under another one's name is found out.
+ * Returns the header of a block's file: the magic, a checksum of the file's name, one of each piece, and one of the header
+ * itself. The name detects a file that was renamed to another block's name.
  */
 export async function encodeHeader(name: string, bytes: Uint8Array): Promise<Buffer> {
   const count = Math.ceil(bytes.length / PIECE_BYTES);
@@ -42,14 +42,14 @@ export async function encodeHeader(name: string, bytes: Uint8Array): Promise<Buf
   return Buffer.concat([head, checksumOf(head)]);
 }
 
-/** The length of a block's file. */
+/** Returns the length of a block's file. */
 export function fileBytesOf(sizeBytes: number): number {
   return headerBytesOf(sizeBytes) + sizeBytes;
 }
 
 /**
- * The bytes from `start` up to `end` of the block in `file`, each piece compared with its checksum. They
- * are in `into`, if it is given: as large as the block. Throws `DamagedFileError`.
+ * Reads the bytes from `start` up to `end` of the block in `file`, and checks each piece. The bytes lie in `into`, if
+ * given, which is as large as the block. Throws `DamagedFileError`.
  */
 export async function readBlockFile(
   file: FileHandle,
@@ -70,7 +70,7 @@ export async function readBlockFile(
   for (let at = 0, piece = firstPiece; at < bytes.length; at += PIECE_BYTES, piece++) {
     const checksum = crc32(bytes.subarray(at, at + PIECE_BYTES));
     if (checksum !== header.readUInt32BE(MAGIC.length + CHECKSUM_BYTES + PIECE_CHECKSUM_BYTES * piece))
-      throw new DamagedFileError(`${name}: piece ${piece} has changed`);
+      throw new DamagedFileError(`${name}: piece ${piece} is damaged`);
   }
   return bytes.subarray(start - from, end - from);
 }
@@ -81,10 +81,10 @@ function checkHeader(header: Buffer, name: string): void {
   const ok =
     checksumOf(head).equals(header.subarray(-CHECKSUM_BYTES)) &&
     head.subarray(0, expected.length).equals(expected);
-  if (!ok) throw new DamagedFileError(`${name}: its header has changed`);
+  if (!ok) throw new DamagedFileError(`${name}: the header is damaged`);
 }
 
-/** Fills `buffer`. */
+/** Fills `buffer` from `position` on. */
 async function readExactly(file: FileHandle, position: number, buffer: Buffer): Promise<Buffer> {
   for (let filled = 0; filled < buffer.length; ) {
     const { bytesRead } = await file.read(buffer, filled, buffer.length - filled, position + filled);

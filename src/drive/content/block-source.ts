@@ -8,59 +8,57 @@ import type { BlockCache } from './block-cache.ts';
 import { blockAt, blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 import type { CachedContentCheck } from './cached-content-check.ts';
 import { CachedSpans, type Span } from './cached-spans.ts';
-import type { BlockFlight } from './download-run.ts';
-import { BlockRun, type RunKeeper } from './download-run.ts';
-import { Pace } from './parallelism.ts';
-import type { Upstream } from './resuming-download.ts';
-import { Held } from './retained-fetches.ts';
+import { type BlockFetch, DownloadRun, type RunOwner } from './download-run.ts';
+import { Parallelism } from './parallelism.ts';
+import type { DownloadTools } from './resuming-download.ts';
 
-/** Blocks that are fetched for a client that reads one range after the other: enough to hide a round trip. */
+/** Blocks fetched ahead for a client that reads one range after the other: enough to hide a round trip. */
 const READ_AHEAD_BLOCKS = 2;
 
-/** Runs for which nobody waits yet, of all readers together. */
+/** Maximum number of runs ahead of all readers together. */
 const AHEAD_RUNS_MAX = 4;
 
-/** Blocks held for readers that have several downloads at a time, of all readers together: 24 MiB. */
+/** Maximum number of blocks reserved for readers with several downloads, of all readers together: 24 MiB. */
 const RESERVED_MAX = 6;
 
-/** How far from the last range's end the next may begin and still follow it: clients skip, and ask out of order. */
+/** Maximum distance of a range from the end of the one before it that it still follows: clients skip, and request out of order. */
 const SEQUENCE_GAP_BYTES = 1024 * 1024;
 
-/** Files whose last read range is remembered. */
+/** Number of files whose last range is remembered. */
 const SEQUENCES_MAX = 1000;
 
-/** Blocks of a long range that enter the cache: more would push out what is read in parts, again and again. */
+/** Blocks of one range that enter the cache: more of them would evict files that are read in parts again and again. */
 const KEPT_BLOCKS_MAX = 16;
 
-/** What lies so little before the first byte wanted of a block comes with it: sooner than a call of its own. */
+/** Within this distance of a block's start, the block is fetched from its start. */
 const LEAD_BYTES_MAX = 256 * 1024;
 
-/** A fetch begins at a multiple of this, as a client that reads backwards or in odd steps asks for what is near. */
+/** Multiple at which other fetches begin: a client that reads backwards or in odd steps requests nearby bytes next. */
 const LEAD_UNIT_BYTES = 64 * 1024;
 
 /**
- * Bytes of files by blocks: from the cache, from a block that is on its way for another reader, or from the
- * service. No part of a block is fetched twice at a time. A block costs one call, or two: one from the byte that was asked
- * for first, which so is there after one round trip, and one for what is before it if that is ever asked for.
+ * Reads files block by block: from the cache, from the fetch of another reader, or from the service. No part of a block is
+ * fetched twice at a time. A block costs one call, or two: one that begins at the first byte requested, so that this byte
+ * comes after one round trip, and one for the bytes before it if they are ever requested.
  */
-export class BlockSource implements RunKeeper {
+export class BlockSource implements RunOwner {
   readonly buffers = new BlockBuffers();
-  /** By `flightKey`: most often one, of the whole block. */
-  readonly #flights = new Map<string, readonly BlockFlight[]>();
-  readonly #runs = new Set<BlockRun>();
+  /** The fetches under way, by `fetchKey`: most often one of the whole block. */
+  readonly #fetches = new Map<string, readonly BlockFetch[]>();
+  readonly #runs = new Set<DownloadRun>();
   readonly #lastRanges = new LRUCache<string, ByteRange>({ max: SEQUENCES_MAX });
   #aheadCount = 0;
   #reservedCount = 0;
 
   constructor(
-    private readonly upstream: Upstream,
+    private readonly tools: DownloadTools,
     private readonly cache: BlockCache,
     private readonly check: CachedContentCheck,
   ) {}
 
   /**
-   * The bytes of `range`, as they come. When `signal` is aborted, what only this reader wanted is aborted too.
-   * Of its blocks the first enter the cache, or all when it `isWhole` and there is room.
+   * Reads the bytes of `range` as they come. When `signal` is aborted, downloads without other readers are aborted too.
+   * The first blocks enter the cache, or all blocks of a whole file for which there is room.
    */
   async *read(
     file: FileEntry,
@@ -70,9 +68,9 @@ export class BlockSource implements RunKeeper {
   ): AsyncGenerator<Uint8Array, void, undefined> {
     const isCheckedWhileRead = isWhole && file.contentHash !== undefined;
     if (!isCheckedWhileRead) await this.check.forgetUnproven(file);
-    const reader = new Held();
+    const retained = new RetainedFetches();
     const cached = new CachedSpans(this.cache, this.buffers, file, range.end);
-    const pace = new Pace(this.upstream.clock);
+    const parallelism = new Parallelism(this.tools.clock);
     let keptEnd = isWhole ? this.#wholeKeptEnd(file) : blockAt(range.start) + KEPT_BLOCKS_MAX;
     const lastIndex = blockAt(range.end - 1);
     const isSequential = this.#follows(file, range);
@@ -80,143 +78,151 @@ export class BlockSource implements RunKeeper {
     try {
       while (position < range.end) {
         const index = blockAt(position);
-        if (isSequential && index === lastIndex && !reader.isAhead) this.#readAhead(file, index + 1, reader);
-        const isComing =
-          reader.reserved(index) || this.#underWay(file, index, position - index * BLOCK_BYTES);
-        const span = isComing ? undefined : await cached.take(position);
+        if (isSequential && index === lastIndex && !retained.isAhead)
+          this.#readAhead(file, index + 1, retained);
+        const isFetched =
+          retained.reserved(index) || this.#fetchWith(file, index, position - index * BLOCK_BYTES);
+        const span = isFetched ? undefined : await cached.take(position);
         if (span) {
           position += span.sizeBytes;
-          yield* ownPieces(span);
+          yield* piecesOf(span);
           continue;
         }
-        pace.review();
-        const flight = this.#next(file, position, range.end, reader, pace.lanes);
-        flight.isWanted ||= index < keptEnd;
-        this.#reserve(file, index + 1, { lastIndex, keptEnd, lanes: pace.lanes }, reader);
+        parallelism.adjust();
+        const fetch = this.#next(file, position, range.end, retained, parallelism.downloads);
+        fetch.isWanted ||= index < keptEnd;
+        this.#reserve(file, index + 1, { lastIndex, keptEnd, downloads: parallelism.downloads }, retained);
         const { start } = rangeOfBlock(file, index);
-        const to = Math.min(start + flight.end, range.end);
+        const to = Math.min(start + fetch.end, range.end);
         while (position < to) {
-          const piece = flight.available(position - start, to - start);
+          const piece = fetch.available(position - start, to - start);
           position += piece.length;
-          pace.came(piece.length);
+          parallelism.received(piece.length);
           if (piece.length > 0) yield piece;
-          else await pace.waitFor(flight.change(signal));
+          else await parallelism.waitFor(fetch.change(signal));
         }
-        // Read as a whole again, each hole would cost a call.
-        if (flight.isRefused && isWhole) keptEnd = index;
+        // Each gap would cost a call when the file is read again.
+        if (fetch.isRefused && isWhole) keptEnd = index;
       }
     } finally {
       this.#lastRanges.set(contentKeyOf(file), { start: range.start, end: position });
-      this.#reservedCount -= reader.reservedCount;
+      this.#reservedCount -= retained.reservedCount;
       cached.close();
-      reader.leave(position >= range.end && !signal.aborted);
-      // Who reads all of it checks it while reading.
+      retained.release(position >= range.end && !signal.aborted);
+      // A whole read has checked the file while reading it.
       if (!isWhole) void this.check.start(file);
     }
   }
 
-  started(flight: BlockFlight, run: BlockRun): void {
-    const key = flightKey(run.file, flight.index);
-    this.#flights.set(key, [...(this.#flights.get(key) ?? []), flight]);
+  fetchStarted(fetch: BlockFetch): void {
+    const key = fetchKey(fetch.run.file, fetch.index);
+    this.#fetches.set(key, [...(this.#fetches.get(key) ?? []), fetch]);
   }
 
-  landed(flight: BlockFlight, run: BlockRun, complete: boolean): void {
-    const flights = flightKey(run.file, flight.index);
-    const others = this.#flights.get(flights)?.filter((other) => other !== flight) ?? [];
-    if (others.length > 0) this.#flights.set(flights, others);
-    else this.#flights.delete(flights);
-    if (!complete || !(flight.isWanted || run.keepsAll)) return;
-    const { buffer, start } = flight;
-    const key = blockKey(run.file, flight.index);
-    this.check.blockCame(run.file);
-    flight.isRefused = !this.cache.keep(key, buffer.bytes, { from: start, lease: buffer });
+  fetchEnded(fetch: BlockFetch, complete: boolean): void {
+    const { run, index, buffer, start } = fetch;
+    const key = fetchKey(run.file, index);
+    const others = this.#fetches.get(key)?.filter((other) => other !== fetch) ?? [];
+    if (others.length > 0) this.#fetches.set(key, others);
+    else this.#fetches.delete(key);
+    if (!complete || !(fetch.isWanted || run.keepsAll)) return;
+    this.check.blockAdded(run.file);
+    fetch.isRefused = !this.cache.keep(blockKey(run.file, index), buffer.bytes, { from: start, buffer });
   }
 
-  closed(run: BlockRun): void {
+  runEnded(run: DownloadRun): void {
     this.#runs.delete(run);
     if (run.ahead) this.#aheadCount--;
   }
 
   hasBlock(file: FileEntry, index: number): boolean {
-    return this.#flights.has(flightKey(file, index)) || this.cache.has(blockKey(file, index));
+    return this.#fetches.has(fetchKey(file, index)) || this.cache.has(blockKey(file, index));
   }
 
-  #underWay(file: FileEntry, index: number, at: number): BlockFlight | undefined {
-    return this.#flights.get(flightKey(file, index))?.find((flight) => flight.has(at));
+  #fetchWith(file: FileEntry, index: number, at: number): BlockFetch | undefined {
+    return this.#fetches.get(fetchKey(file, index))?.find((fetch) => fetch.has(at));
   }
 
-  /** All or nothing: of a file that is read as a whole the first blocks are of no more use than the last. */
+  /** Returns the end of the blocks that enter the cache: all or none, as no block of a whole read is worth more than another. */
   #wholeKeptEnd(file: FileEntry): number {
     const count = blockCount(file.sizeBytes);
     return count <= KEPT_BLOCKS_MAX || this.cache.hasRoomFor(file.sizeBytes) ? count : 0;
   }
 
-  /** The flight that brings the byte at `position`, followed: one that was reserved, or as `#flight` finds it. */
-  #next(file: FileEntry, position: number, end: number, reader: Held, lanes: number): BlockFlight {
+  /** Returns, and retains, the fetch with the byte at `position`: a reserved one, or as found by `#fetch`. */
+  #next(
+    file: FileEntry,
+    position: number,
+    end: number,
+    retained: RetainedFetches,
+    downloads: number,
+  ): BlockFetch {
     const index = blockAt(position);
-    const reserved = reader.reserved(index);
+    const reserved = retained.reserved(index);
     if (reserved) this.#reservedCount--;
-    // Of several downloads each brings one block, so that they can be started and ended one by one.
-    const runEnd = lanes > 1 ? Math.min(end, rangeOfBlock(file, index).end) : end;
-    const flight = reserved ?? this.#flight(file, position, runEnd);
-    reader.follow(flight);
-    return flight;
+    // Several downloads fetch one block each, so that they can be started and ended one by one.
+    const runEnd = downloads > 1 ? Math.min(end, rangeOfBlock(file, index).end) : end;
+    const fetch = reserved ?? this.#fetch(file, position, runEnd);
+    retained.follow(fetch);
+    return fetch;
   }
 
-  /** Starts the downloads of the blocks from `from` on that make up the number of `lanes`. */
+  /** Starts downloads of the blocks from `from` on, until there are `downloads` of them. */
   #reserve(
     file: FileEntry,
     from: number,
-    { lastIndex, keptEnd, lanes }: { lastIndex: number; keptEnd: number; lanes: number },
-    reader: Held,
+    { lastIndex, keptEnd, downloads }: { lastIndex: number; keptEnd: number; downloads: number },
+    retained: RetainedFetches,
   ): void {
-    for (let index = from; index < from + lanes - 1 && index <= lastIndex; index++) {
+    for (let index = from; index < from + downloads - 1 && index <= lastIndex; index++) {
       if (this.#reservedCount >= RESERVED_MAX) return;
-      if (reader.reserved(index) || this.hasBlock(file, index)) continue;
-      const flight = this.#start(file, rangeOfBlock(file, index), false).next();
-      flight.isWanted = index < keptEnd;
-      reader.reserve(flight);
+      if (retained.reserved(index) || this.hasBlock(file, index)) continue;
+      const fetch = this.#start(file, rangeOfBlock(file, index), false).next();
+      fetch.isWanted = index < keptEnd;
+      retained.reserve(fetch);
       this.#reservedCount++;
     }
   }
 
-  /** A flight that brings the byte at `position`: one under way, the next of a run, or the first of a new run. */
-  #flight(file: FileEntry, position: number, end: number): BlockFlight {
+  /** Returns the fetch with the byte at `position`: one under way, the next of a run, or the first of a new run. */
+  #fetch(file: FileEntry, position: number, end: number): BlockFetch {
     const index = blockAt(position);
     const block = rangeOfBlock(file, index);
-    const flight = this.#underWay(file, index, position - block.start);
-    if (flight) return flight;
+    const fetch = this.#fetchWith(file, index, position - block.start);
+    if (fetch) return fetch;
     const key = contentKeyOf(file);
-    for (const run of this.#runs) if (run.isBefore(key, position)) return run.next();
+    for (const run of this.#runs) if (run.isAt(key, position)) return run.next();
     const partEnd = this.#missingUpTo(file, index, position - block.start);
     if (partEnd < block.end) return this.#start(file, { start: block.start, end: partEnd }, false).next();
-    const start = block.start + leadOf(file, position - block.start);
+    const start = block.start + fetchOffset(file, position - block.start);
     return this.#start(file, { start, end: this.#runEnd(file, index + 1, end) }, false).next();
   }
 
-  /** Where the part of a block that is missing at `at` ends: at its end, or where a later part begins. */
+  /** Returns the end of the part of a block that is missing at `at`: the block's end, or the start of a later part. */
   #missingUpTo(file: FileEntry, index: number, at: number): number {
     const block = rangeOfBlock(file, index);
-    const comes = this.#flights.get(flightKey(file, index))?.map(({ start }) => start) ?? [];
-    const isThere = this.cache.partAfter(blockKey(file, index), at) ?? block.end;
-    return block.start + smallest([isThere, block.end - block.start, ...comes.filter((start) => start > at)]);
+    const fetched = this.#fetches.get(fetchKey(file, index))?.map(({ start }) => start) ?? [];
+    const cached = this.cache.partAfter(blockKey(file, index), at) ?? block.end;
+    return (
+      block.start + smallest([cached, block.end - block.start, ...fetched.filter((start) => start > at)])
+    );
   }
 
-  /** The end of the blocks from `index` on that are missing and hold bytes before `end`. */
+  /** Returns the end of the missing blocks from `index` on that hold bytes before `end`. */
   #runEnd(file: FileEntry, index: number, end: number): number {
     let next = index;
     while (next * BLOCK_BYTES < end && !this.hasBlock(file, next)) next++;
     return rangeOfBlock(file, next - 1).end;
   }
 
-  #start(file: FileEntry, range: ByteRange, ahead: boolean): BlockRun {
-    const run = new BlockRun(this.upstream, this, file, range, ahead);
+  #start(file: FileEntry, range: ByteRange, ahead: boolean): DownloadRun {
+    const run = new DownloadRun(this.tools, this, file, range, ahead);
     this.#runs.add(run);
     if (ahead) this.#aheadCount++;
     return run;
   }
 
-  #readAhead(file: FileEntry, from: number, reader: Held): void {
+  #readAhead(file: FileEntry, from: number, retained: RetainedFetches): void {
     const end = Math.min(from + READ_AHEAD_BLOCKS, blockCount(file.sizeBytes));
     let first = from;
     while (first < end && this.hasBlock(file, first)) first++;
@@ -224,7 +230,7 @@ export class BlockSource implements RunKeeper {
     const { start } = rangeOfBlock(file, first);
     const run = this.#start(file, { start, end: this.#runEnd(file, first + 1, end * BLOCK_BYTES) }, true);
     run.keepsAll = true;
-    reader.sendAhead(run);
+    retained.setAhead(run);
     run.next();
   }
 
@@ -234,7 +240,7 @@ export class BlockSource implements RunKeeper {
   }
 }
 
-function* ownPieces(span: Span): Generator<Uint8Array, void, undefined> {
+function* piecesOf(span: Span): Generator<Uint8Array, void, undefined> {
   try {
     yield* span.pieces();
   } finally {
@@ -242,13 +248,73 @@ function* ownPieces(span: Span): Generator<Uint8Array, void, undefined> {
   }
 }
 
-/** Where in a block the fetch begins whose first wanted byte is at `at`. */
-function leadOf(file: FileEntry, at: number): number {
-  // Of a file of one block all is fetched: only so can its hash be checked.
+/** Returns the offset in a block at which a fetch for the byte at `at` begins. */
+function fetchOffset(file: FileEntry, at: number): number {
+  // A file of one block is fetched whole, so that its hash can be checked.
   if (at <= LEAD_BYTES_MAX || file.sizeBytes <= BLOCK_BYTES) return 0;
   return at - (at % LEAD_UNIT_BYTES);
 }
 
-function flightKey(file: FileEntry, index: number): string {
+function fetchKey(file: FileEntry, index: number): string {
   return `${index} ${contentKeyOf(file)}`;
+}
+
+/** What one reader retains: the fetch that it reads and its run, the run ahead of it, and the fetches it reads next. */
+class RetainedFetches {
+  /** By index; each is the only fetch of its run. */
+  readonly #next = new Map<number, BlockFetch>();
+  #current: BlockFetch | undefined;
+  #run: DownloadRun | undefined;
+  #ahead: DownloadRun | undefined;
+
+  get isAhead(): boolean {
+    return this.#ahead !== undefined;
+  }
+
+  /** Retains `fetch` in place of the one that was read before. */
+  follow(fetch: BlockFetch): void {
+    fetch.retain();
+    this.#current?.release();
+    this.#current = fetch;
+    if (fetch.run !== this.#run) {
+      fetch.run.retain();
+      this.#run?.release(true);
+      this.#run = fetch.run;
+    }
+    if (this.#next.get(fetch.index) === fetch) this.#cancel(fetch, true);
+  }
+
+  /** Retains a fetch that is to be followed later. */
+  reserve(fetch: BlockFetch): void {
+    fetch.retain();
+    fetch.run.retain();
+    this.#next.set(fetch.index, fetch);
+  }
+
+  reserved(index: number): BlockFetch | undefined {
+    return this.#next.get(index);
+  }
+
+  get reservedCount(): number {
+    return this.#next.size;
+  }
+
+  setAhead(run: DownloadRun): void {
+    run.retain();
+    this.#ahead = run;
+  }
+
+  /** Releases all; `isSatisfied` as for `DownloadRun.release`. */
+  release(isSatisfied: boolean): void {
+    for (const fetch of [...this.#next.values()]) this.#cancel(fetch, isSatisfied);
+    this.#run?.release(isSatisfied);
+    this.#ahead?.release(isSatisfied);
+    this.#current?.release();
+  }
+
+  #cancel(fetch: BlockFetch, isSatisfied: boolean): void {
+    this.#next.delete(fetch.index);
+    fetch.run.release(isSatisfied);
+    fetch.release();
+  }
 }

@@ -3,65 +3,64 @@ import { mkdir, open, rename, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Clock, type Instant, instantIn, LONG_AGO } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
-import type { Lease } from './block-buffers.ts';
+import type { RefCounted } from './block-buffers.ts';
 import { encodeHeader } from './block-file.ts';
 
-/** A block on its way to the disk. */
+/** A block that waits for the disk. */
 export interface WaitingBlock {
   readonly name: string;
   readonly path: string;
   readonly bytes: Uint8Array;
-  /** Of the bytes, for as long as the block waits or is written. */
-  readonly lease: Lease | undefined;
+  /** The buffer of the bytes, retained while the block waits or is written. */
+  readonly buffer: RefCounted | undefined;
 }
 
-/** Blocks that wait in memory for the disk; what comes beyond them is not written. */
+/** Maximum size of the blocks that wait in memory for the disk; blocks beyond it are not written. */
 const WAITING_BYTES_MAX = 12 * 1024 * 1024;
 
-/** A disk that refused is tried again after this time: most often it was full, or not mounted. */
-const REST_MS = 60_000;
+/** Pause after a failed write, in ms: most often the disk is full or not mounted. */
+const RETRY_PAUSE_MS = 60_000;
 
 export interface BlockWriterParts {
   readonly root: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Makes the folders; called before the first block, and again after each trouble with the disk. */
+  /** Makes the folders. Called before the first block, and again after each failure of the disk. */
   readonly prepare: () => Promise<void>;
   readonly onWritten: (name: string, fileBytes: number) => void;
 }
 
 /**
- * Writes blocks behind the back of those who read them, one at a time, each under a name of its own first: a
- * file with a block's name is whole. A disk that refuses is warned of once, left alone for a while and then
- * tried again with the next block.
+ * Writes blocks to the disk in the background, one at a time. Each is written under a temporary name first, so that a file
+ * with a block's name is whole. A failing disk is logged once, and tried again with the next block after a pause.
  */
 export class BlockWriter {
   readonly #waiting = new Map<string, WaitingBlock>();
   #waitingBytes = 0;
   /** The block that is being written. */
-  #written: WaitingBlock | undefined;
+  #writing: WaitingBlock | undefined;
   #state: 'ready' | 'failed' | 'closed' = 'ready';
-  /** Of a disk that has failed: when it is tried again. */
-  #restUntil: Instant = LONG_AGO;
+  /** When a disk that has failed is tried again. */
+  #retryAt: Instant = LONG_AGO;
   #running: Promise<void> | undefined;
 
   constructor(private readonly parts: BlockWriterParts) {}
 
-  /** Prepares the disk; a failure is one of the disk like any other. */
+  /** Prepares the disk. A failure counts as a failed write. */
   async open(): Promise<void> {
     await this.parts.prepare().catch((failure) => this.#failed(failure));
   }
 
-  /** The bytes of a block that is not on the disk yet. */
+  /** Returns a block that is not on the disk yet. */
   waiting(name: string): WaitingBlock | undefined {
     return this.#waiting.get(name);
   }
 
-  /** Writes the block soon, or not at all when the disk is behind: whether it is to be written. */
+  /** Queues a block. Returns `false`, and does not write it, when the disk is too far behind or has failed. */
   add(block: WaitingBlock): boolean {
     if (this.#waiting.has(block.name)) return true;
     if (!this.#mayWrite() || this.#waitingBytes + block.bytes.length > WAITING_BYTES_MAX) return false;
-    block.lease?.hold();
+    block.buffer?.retain();
     this.#waiting.set(block.name, block);
     this.#waitingBytes += block.bytes.length;
     this.#running ??= this.#run();
@@ -73,11 +72,11 @@ export class BlockWriter {
     if (!block) return;
     this.#waitingBytes -= block.bytes.length;
     this.#waiting.delete(name);
-    // The disk still reads what is being written.
-    if (block !== this.#written) block.lease?.release();
+    // The disk still reads the block that is being written.
+    if (block !== this.#writing) block.buffer?.release();
   }
 
-  /** Writes nothing more. */
+  /** Drops all blocks, and writes no more. */
   disable(): void {
     this.#state = 'closed';
     this.#dropAll();
@@ -89,22 +88,22 @@ export class BlockWriter {
   }
 
   #mayWrite(): boolean {
-    if (this.#state === 'failed') return this.parts.clock.instant() >= this.#restUntil;
+    if (this.#state === 'failed') return this.parts.clock.instant() >= this.#retryAt;
     return this.#state === 'ready';
   }
 
   async #run(): Promise<void> {
     if (this.#state === 'failed') await this.#recover();
     for (let block = this.#first(); block; block = this.#first()) {
-      this.#written = block;
+      this.#writing = block;
       const fileBytes = await this.#write(block).catch((failure) => this.#writeFailed(failure));
-      this.#written = undefined;
-      // Dropped meanwhile: it is not wanted any more.
+      this.#writing = undefined;
+      // It may have been dropped meanwhile.
       const isWanted = this.#waiting.get(block.name) === block;
       if (fileBytes !== undefined && isWanted) this.parts.onWritten(block.name, fileBytes);
       else if (fileBytes !== undefined) await unlink(block.path).catch(() => {});
       if (isWanted) this.drop(block.name);
-      else block.lease?.release();
+      else block.buffer?.release();
       if (fileBytes !== undefined) this.#succeeded();
     }
     this.#running = undefined;
@@ -118,13 +117,13 @@ export class BlockWriter {
     return this.#waiting.values().next().value;
   }
 
-  /** The length of the file written. */
+  /** Returns the length of the file. */
   async #write({ name, path, bytes }: WaitingBlock): Promise<number> {
     const header = await encodeHeader(name, bytes);
     const incoming = join(this.parts.root, 'incoming', randomUUID());
     try {
       await writeWhole(incoming, [header, bytes]);
-      await again(dirname(path), () => rename(incoming, path));
+      await withFolder(dirname(path), () => rename(incoming, path));
     } catch (failure) {
       await unlink(incoming).catch(() => {});
       throw failure;
@@ -133,26 +132,26 @@ export class BlockWriter {
   }
 
   #writeFailed(failure: unknown): undefined {
-    // Missing: someone deleted the cache between two steps.
+    // ENOENT: the cache was deleted between two steps.
     if (!isOutOfHandles(failure) && codeOf(failure) !== 'ENOENT') this.#failed(failure);
   }
 
   #failed(failure: unknown): void {
     if (this.#state === 'closed') return;
     if (this.#state === 'ready')
-      this.parts.log.warn('the block cache cannot be written to: reads go on without it', {
+      this.parts.log.warn('cannot write to the block cache; reads continue without it', {
         directory: this.parts.root,
         problem: failure instanceof Error ? failure.message : String(failure),
       });
     this.#state = 'failed';
-    this.#restUntil = instantIn(this.parts.clock, REST_MS);
+    this.#retryAt = instantIn(this.parts.clock, RETRY_PAUSE_MS);
     this.#dropAll();
   }
 
   #succeeded(): void {
     if (this.#state !== 'failed') return;
     this.#state = 'ready';
-    this.parts.log.info('the block cache can be written to again', { directory: this.parts.root });
+    this.parts.log.info('the block cache is writable again', { directory: this.parts.root });
   }
 
   #dropAll(): void {
@@ -160,7 +159,7 @@ export class BlockWriter {
   }
 }
 
-/** Whether the process has no more file handles for now: that passes, and says nothing of the disk. */
+/** Whether the process has run out of file handles. That passes, and says nothing about the disk. */
 export function isOutOfHandles(failure: unknown): boolean {
   const code = codeOf(failure);
   return code === 'EMFILE' || code === 'ENFILE';
@@ -171,18 +170,18 @@ function codeOf(failure: unknown): unknown {
 }
 
 async function writeWhole(path: string, parts: readonly Uint8Array[]): Promise<void> {
-  const file = await again(dirname(path), () => open(path, 'wx', 0o600));
+  const file = await withFolder(dirname(path), () => open(path, 'wx', 0o600));
   try {
     const { bytesWritten } = await file.writev([...parts]);
     if (bytesWritten !== parts.reduce((sum, part) => sum + part.length, 0))
-      throw new Error('the disk took only a part of a block: it may be full');
+      throw new Error('the disk took only a part of a block; it may be full');
   } finally {
     await file.close();
   }
 }
 
-/** Someone may delete the cache at any time: makes `folder` anew when `work` finds it missing. */
-async function again<Value>(folder: string, work: () => Promise<Value>): Promise<Value> {
+/** Runs `work`, and makes `folder` and runs it again when that is missing: the cache may be deleted at any time. */
+async function withFolder<Value>(folder: string, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (failure) {

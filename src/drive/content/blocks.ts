@@ -2,9 +2,9 @@ import type { FileEntry } from '../../api/remote.ts';
 import { BLOCK_BYTES } from '../../util/content-hash.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 
-/** Names the bytes of one block of some content: equal keys, equal bytes. */
+/** The key of one block of some content: equal keys mean equal bytes. */
 export interface BlockKey {
-  /** The content as `contentKeyOf` names it. */
+  /** As returned by `contentKeyOf`. */
   readonly content: string;
   /** 0 for the first. */
   readonly index: number;
@@ -12,24 +12,24 @@ export interface BlockKey {
 }
 
 /**
- * What names a file's content for ever: its hash, which stays when the file is moved or copied; without one
- * the revision, which the service never gives to other bytes.
+ * Returns a key of a file's content that never changes: its hash, which survives moves and copies, or without a hash its
+ * revision, which the service never gives to other bytes.
  */
 export function contentKeyOf(file: FileEntry): string {
   return `${file.contentHash ?? `${file.id} ${file.rev}`} ${file.sizeBytes}`;
 }
 
-/** The index of the block that holds the byte at `offset`. */
+/** Returns the index of the block with the byte at `offset`. */
 export function blockAt(offset: number): number {
   return Math.floor(offset / BLOCK_BYTES);
 }
 
-/** How many blocks `sizeBytes` bytes take. */
+/** Returns the number of blocks of `sizeBytes` bytes. */
 export function blockCount(sizeBytes: number): number {
   return Math.ceil(sizeBytes / BLOCK_BYTES);
 }
 
-/** Where a block of `file` lies in it. */
+/** Returns the range of a block of `file`. */
 export function rangeOfBlock(file: FileEntry, index: number): ByteRange {
   const start = index * BLOCK_BYTES;
   return { start, end: Math.min(start + BLOCK_BYTES, file.sizeBytes) };

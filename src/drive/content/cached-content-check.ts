@@ -6,33 +6,33 @@ import type { Log } from '../../util/log.ts';
 import type { BlockCache } from './block-cache.ts';
 import { blockCount, blockKey, contentKeyOf, rangeOfBlock } from './blocks.ts';
 
-/** Contents that are known to be right, and others that are not, at most. */
+/** Maximum number of contents known to be right, and of those not checked yet. */
 const CONTENTS_MAX = 10_000;
 
-/** The largest file that is read back for the check. */
+/** Maximum size of a file that is read back for the check, in bytes. */
 const CHECKED_BYTES_MAX = 1024 ** 3;
 
 /**
- * How long blocks are served of whose file nothing says that they are right, in ms: a film that is watched with pauses
- * comes from the cache, and damage does not last.
+ * How long blocks that cannot be checked are served from the cache, in ms: long enough for a film that is watched with
+ * pauses, short enough that damage does not last.
  */
 const UNPROVEN_MS_MAX = 3_600_000;
 
-/** Blocks that are forgotten in one turn of the event loop: some milliseconds. */
+/** Blocks that are forgotten in one turn of the event loop: a few milliseconds. */
 const FORGOTTEN_PER_TURN = 500;
 
-/** Hashed in one turn of the event loop: about a millisecond. */
+/** Bytes that are hashed in one turn of the event loop: about a millisecond. */
 const STEP_BYTES = 1024 * 1024;
 
 /**
- * Keeps damage on the way from the service out of the block cache; what the disk does to a block its own checksums tell.
- * The service tells no hash of a single block, only one of the whole file. So cached blocks are checked as soon as all of
- * their file are there, and of a file that is wrong all are forgotten, for any of them may be the damaged one. Blocks that
- * cannot be checked, because some are missing or the file is too large, are fetched again after an hour.
+ * Detects cached blocks that were damaged on their way from the service; damage by the disk is detected by the checksums of
+ * a block's file. The service gives hashes of whole files only, so cached blocks are checked as soon as all blocks of
+ * their file are cached. When the hash is wrong, all of them are forgotten, as any may be the damaged one. Blocks that
+ * cannot be checked, because some are missing or the file is too large, are downloaded again after an hour.
  */
 export class CachedContentCheck {
   readonly #right = new LRUCache<string, true>({ max: CONTENTS_MAX });
-  /** Since when there are blocks in the cache that were not checked; of those of an earlier run, since they were first read. */
+  /** Since when blocks are in the cache unchecked; for those of an earlier run, since they were first read. */
   readonly #unproven = new LRUCache<string, Moment>({ max: CONTENTS_MAX });
   #running: { readonly key: string; readonly end: Promise<void> } | undefined;
 
@@ -42,19 +42,19 @@ export class CachedContentCheck {
     private readonly log: Log,
   ) {}
 
-  /** The file was read whole, and had its content hash. */
+  /** Notes that the file was read whole, with the right content hash. */
   passed(file: FileEntry): void {
     this.#proved(contentKeyOf(file));
   }
 
-  /** Another block of the file enters the cache. */
-  blockCame(file: FileEntry): void {
+  /** Notes that another block of the file enters the cache. */
+  blockAdded(file: FileEntry): void {
     const key = contentKeyOf(file);
     this.#right.delete(key);
     if (!this.#unproven.has(key)) this.#unproven.set(key, momentNow(this.clock));
   }
 
-  /** Forgets the blocks of `file` when they have gone unchecked for too long. To be called before they are read unchecked. */
+  /** Forgets the blocks of `file` if they have been unchecked for too long. To be called before they are read unchecked. */
   async forgetUnproven(file: FileEntry): Promise<void> {
     const key = contentKeyOf(file);
     if (isCheckedOnArrival(file) || this.#right.has(key)) return;
@@ -66,15 +66,15 @@ export class CachedContentCheck {
   }
 
   /**
-   * Checks `file` if that is possible and has not been done. One file at a time: `undefined` when another one is being
-   * checked. Never rejects.
+   * Checks `file` if that is possible and has not been done. Only one file is checked at a time: returns `undefined` while
+   * another one is. Never rejects.
    */
   start(file: FileEntry): Promise<void> | undefined {
     const key = contentKeyOf(file);
     if (this.#running) return this.#running.key === key ? this.#running.end : undefined;
-    if (!this.#isOpen(file, key)) return undefined;
+    if (!this.#canCheck(file, key)) return undefined;
     const end = this.#check(file, key)
-      .catch((error) => this.log.error('the block cache could not be checked', { reason: String(error) }))
+      .catch((error) => this.log.error('cannot check the cached blocks of a file', { reason: String(error) }))
       .finally(() => {
         this.#running = undefined;
       });
@@ -82,7 +82,7 @@ export class CachedContentCheck {
     return end;
   }
 
-  #isOpen(file: FileEntry, key: string): boolean {
+  #canCheck(file: FileEntry, key: string): boolean {
     const { contentHash, sizeBytes } = file;
     if (contentHash === undefined || isCheckedOnArrival(file) || sizeBytes > CHECKED_BYTES_MAX) return false;
     if (this.#right.has(key)) return false;
@@ -110,13 +110,16 @@ export class CachedContentCheck {
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
-    // A block that came meanwhile was not looked at.
+    // `blockAdded` takes the mark away when a block has come meanwhile, which was not checked.
     const isRight = hasher.digest() === file.contentHash;
     if (isRight && this.#right.has(key)) return this.#proved(key);
     if (isRight) return;
     this.#right.delete(key);
     await this.#forget(file);
-    this.log.warn('a download was damaged: its blocks are fetched again', { rev: file.rev, blocks: count });
+    this.log.warn('cached blocks of a file were damaged and are downloaded again', {
+      rev: file.rev,
+      blocks: count,
+    });
   }
 
   #proved(key: string): void {

@@ -3,13 +3,13 @@ import type { BlockBuffers } from './block-buffers.ts';
 import type { BlockCache } from './block-cache.ts';
 import { blockAt, blockKey, rangeOfBlock } from './blocks.ts';
 
-/** Read from the disk at first, as the first byte should not wait for a whole block, and when many readers do. */
+/** Size of the first read from the disk, so that the first byte does not wait for a whole block, and of all reads while the buffers are busy. */
 const SHORT_SPAN_BYTES = 512 * 1024;
 
-/** Given out at a time: what a reader gets is its own, as a buffer is used again; small enough to be cheap to make. */
+/** Size of a piece, in bytes: readers get copies because buffers are used again, and small copies are cheap to make. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Bytes of one block, in pieces that are whoever gets them's own. */
+/** Bytes of one block. The pieces belong to the reader. */
 export interface Span {
   readonly sizeBytes: number;
   pieces(): Iterable<Uint8Array>;
@@ -17,8 +17,8 @@ export interface Span {
 }
 
 /**
- * What one reader gets of a file's bytes up to `end` from the cache: the next span is read from the disk while the
- * one before it is given out. `release` each span that was taken, and `close` at the end.
+ * Reads a file's bytes up to `end` from the cache for one reader: the next span is read from the disk while the reader
+ * takes the one before it. Each span taken must be released, and `close` called at the end.
  */
 export class CachedSpans {
   #next: { readonly position: number; readonly span: Promise<Span | undefined> } | undefined;
@@ -31,12 +31,12 @@ export class CachedSpans {
     private readonly end: number,
   ) {}
 
-  /** The bytes at `position` and after it; `undefined` when they are not there. */
+  /** Returns the bytes at `position` and after it; `undefined` when they are not cached. */
   async take(position: number): Promise<Span | undefined> {
     const ahead = this.#next?.position === position ? await this.#next.span : undefined;
     if (ahead) this.#next = undefined;
     else this.close();
-    // Missing a while ago: it may have come meanwhile.
+    // Bytes that were missing when they were read ahead may have come meanwhile.
     const span = ahead ?? (await this.#read(position));
     if (!span) return undefined;
     this.#isFirst = false;
@@ -61,7 +61,7 @@ export class CachedSpans {
       const bytes = await this.cache.read(key, at, to - block.start);
       return bytes && { sizeBytes: bytes.length, pieces: () => [bytes], release: () => {} };
     }
-    const buffer = this.buffers.lend(block.end - block.start);
+    const buffer = this.buffers.take(block.end - block.start);
     const bytes = await this.cache.read(key, at, to - block.start, buffer.bytes);
     if (!bytes) return void buffer.release();
     return { sizeBytes: bytes.length, pieces: () => piecesOf(bytes), release: () => buffer.release() };

@@ -1,46 +1,46 @@
 import type { FileEntry } from '../../api/remote.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
 import type { ByteRange } from '../../util/ranges.ts';
-import { FileError } from '../errors.ts';
-import type { BlockBuffers, LentBuffer } from './block-buffers.ts';
+import { Condition } from '../../util/wait.ts';
+import type { BlockBuffers, RefCounted, SharedBuffer } from './block-buffers.ts';
 import { blockAt, contentKeyOf, rangeOfBlock } from './blocks.ts';
-import { type Upstream, upstreamBytes } from './resuming-download.ts';
+import { type DownloadTools, resumingDownload, unreadable } from './resuming-download.ts';
 
-/** Copied at a time: what a reader gets is its own, as the buffer of a block is used again. */
+/** Maximum size of a copy for a reader, in bytes: a block's buffer is used again, so each reader gets copies. */
 const COPY_BYTES = 64 * 1024;
 
 /**
- * One block, or the part of it from `start` up to `end`, on its way from the service. Its bytes stay for as long
- * as somebody holds it, so that any number of readers can follow, wherever they come in.
+ * The download of one block, or of the part of it from `start` up to `end`. The bytes stay as long as a reader retains the
+ * fetch, so that any number of readers can follow it, and join at any offset.
  */
-export class BlockFlight {
-  readonly #buffer: LentBuffer;
+export class BlockFetch implements RefCounted {
+  readonly #buffer: SharedBuffer;
   #filledBytes = 0;
-  /** The network's own bytes that came last: whoever is that far gets them without a copy. */
+  /** The chunk that came last: readers that have all before it get it without a copy. */
   #latest: Uint8Array = new Uint8Array();
   #failure: { readonly reason: unknown } | undefined;
-  #waiting = new Set<() => void>();
-  /** Whether the block goes into the cache. */
+  readonly #changed = new Condition();
+  /** Whether the block is to enter the cache. */
   isWanted = false;
-  /** Whether the cache's disk was too far behind to take it. */
+  /** Whether the disk of the cache was too far behind to take the block. */
   isRefused = false;
 
-  /** `start`, `end`: within the block. Whoever makes it holds it. */
+  /** `start` and `end` are offsets within the block. The caller releases the fetch. */
   constructor(
     buffers: BlockBuffers,
-    readonly run: BlockRun,
+    readonly run: DownloadRun,
     readonly index: number,
     readonly start: number,
     readonly end: number,
   ) {
-    this.#buffer = buffers.lend(end - start);
+    this.#buffer = buffers.take(end - start);
   }
 
   get missingBytes(): number {
     return this.end - this.start - this.#filledBytes;
   }
 
-  get buffer(): LentBuffer {
+  get buffer(): SharedBuffer {
     return this.#buffer;
   }
 
@@ -48,31 +48,31 @@ export class BlockFlight {
     return offset >= this.start && offset < this.end;
   }
 
-  hold(): void {
-    this.#buffer.hold();
+  retain(): void {
+    this.#buffer.retain();
   }
 
   release(): void {
     this.#buffer.release();
   }
 
-  /** Adds bytes, at most the missing ones. */
+  /** Adds bytes, at most `missingBytes` of them. */
   push(chunk: Uint8Array): void {
     this.#buffer.bytes.set(chunk, this.#filledBytes);
     this.#filledBytes += chunk.length;
     this.#latest = chunk;
-    this.#wake();
+    this.#changed.notify();
   }
 
-  /** The missing bytes will not come: who waits for them gets `reason`. */
+  /** Ends the fetch without the missing bytes; readers get `reason`. */
   fail(reason: unknown): void {
     this.#failure ??= { reason };
-    this.#wake();
+    this.#changed.notify();
   }
 
   /**
-   * What is there of the bytes from `from` up to `to` of the block; maybe only the first of them, or nothing yet.
-   * Throws what made it fail.
+   * Returns the bytes of the block from `from` up to `to`, or the first of them that have come, possibly none. Throws the
+   * reason why the fetch failed.
    */
   available(from: number, to: number): Uint8Array {
     if (this.#failure) throw this.#failure.reason;
@@ -84,145 +84,125 @@ export class BlockFlight {
     return Buffer.from(this.#buffer.bytes.subarray(first, Math.min(last, first + COPY_BYTES)));
   }
 
-  /** Resolves when there are more bytes, or none will come; rejects with the signal's reason. */
+  /** Resolves when more bytes have come or none will come; rejects with the signal's reason. */
   change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      const wake = () => {
-        signal.removeEventListener('abort', stop);
-        resolve();
-      };
-      const stop = () => {
-        this.#waiting.delete(wake);
-        reject(signal.reason);
-      };
-      signal.addEventListener('abort', stop, { once: true });
-      this.#waiting.add(wake);
-    });
-  }
-
-  #wake(): void {
-    const waiting = this.#waiting;
-    this.#waiting = new Set();
-    for (const wake of waiting) wake();
+    return this.#changed.wait(signal);
   }
 }
 
-/** Who keeps account of runs and of the blocks that they bring. */
-export interface RunKeeper {
+/** The owner of all runs and of the blocks that they fetch. */
+export interface RunOwner {
   readonly buffers: BlockBuffers;
-  started(flight: BlockFlight, run: BlockRun): void;
-  /** The flight is over; `complete` when it brought its block. */
-  landed(flight: BlockFlight, run: BlockRun, complete: boolean): void;
-  closed(run: BlockRun): void;
-  /** Whether the block is there already, or somebody else brings it. */
+  fetchStarted(fetch: BlockFetch): void;
+  /** `complete`: all its bytes have come. */
+  fetchEnded(fetch: BlockFetch, complete: boolean): void;
+  runEnded(run: DownloadRun): void;
+  /** Whether the block is cached, or another run fetches it. */
   hasBlock(file: FileEntry, index: number): boolean;
 }
 
 /**
- * One answer of the service that is cut into blocks. Each block is read as fast as it comes, and the next one
- * only when someone asks for it; a run `ahead` goes through all its blocks by itself. Readers hold the run:
- * when the last one goes away in the middle it is ended at once, and otherwise with the block under way.
+ * One download that is cut into blocks. Each block is read as fast as it comes, and the next one only when a reader asks
+ * for it; a run `ahead` fetches all its blocks by itself. Readers retain the run: when the last one releases it before it
+ * has all it wanted, the run ends at once, otherwise with the current block.
  */
-export class BlockRun {
+export class DownloadRun {
   readonly contentKey: string;
   readonly #stop = new AbortController();
-  readonly #bytes: AsyncGenerator<Uint8Array, void, undefined>;
+  readonly #download: AsyncGenerator<Uint8Array, void, undefined>;
   #rest: Uint8Array = new Uint8Array();
-  /** Where in the file the next block begins, or the part of a block that is wanted. */
-  #next: number;
-  #flight: BlockFlight | undefined;
-  #holders = 0;
+  /** Where in the file the next fetch begins. */
+  #position: number;
+  #fetch: BlockFetch | undefined;
+  #readers = 0;
   #isClosed = false;
-  /** Whether all its blocks enter the cache, whoever asks for them. */
+  /** Whether all its blocks enter the cache. */
   keepsAll = false;
 
   constructor(
-    upstream: Upstream,
-    private readonly keeper: RunKeeper,
+    tools: DownloadTools,
+    private readonly owner: RunOwner,
     readonly file: FileEntry,
     private readonly range: ByteRange,
     readonly ahead: boolean,
   ) {
     this.contentKey = contentKeyOf(file);
-    this.#next = range.start;
-    this.#bytes = upstreamBytes(upstream, file, range, this.#stop.signal, { ahead });
+    this.#position = range.start;
+    this.#download = resumingDownload(tools, file, range, this.#stop.signal, { ahead });
   }
 
-  /** Whether `next` would bring the byte at `position` at once. */
-  isBefore(contentKey: string, position: number): boolean {
-    return !this.#flight && this.#next === position && this.contentKey === contentKey;
+  /** Whether `next` would fetch from `position` on. */
+  isAt(contentKey: string, position: number): boolean {
+    return !this.#fetch && this.#position === position && this.contentKey === contentKey;
   }
 
-  hold(): void {
-    this.#holders++;
+  retain(): void {
+    this.#readers++;
   }
 
-  /** `isContent`: the reader has got all it wanted; otherwise it has gone away. */
-  leave(isContent: boolean): void {
-    this.#holders--;
-    if (this.#holders > 0) return;
-    const goesOn = isContent && (this.ahead || this.#flight);
-    if (!goesOn) this.#close(new Error('nobody reads this download any more'));
+  /** `isSatisfied`: the reader has got all it wanted, and did not go away. */
+  release(isSatisfied: boolean): void {
+    this.#readers--;
+    if (this.#readers > 0) return;
+    const continues = isSatisfied && (this.ahead || this.#fetch);
+    if (!continues) this.#close(new Error('the download has no readers any more'));
   }
 
-  /** Starts the next block. Only between two blocks. */
-  next(): BlockFlight {
-    const index = blockAt(this.#next);
+  /** Starts to fetch the next block. Only to be called between two blocks. */
+  next(): BlockFetch {
+    const index = blockAt(this.#position);
     const block = rangeOfBlock(this.file, index);
     const end = Math.min(block.end, this.range.end);
-    const { buffers } = this.keeper;
-    const flight = new BlockFlight(buffers, this, index, this.#next - block.start, end - block.start);
-    this.#next = end;
-    this.#flight = flight;
-    this.keeper.started(flight, this);
-    void this.#bring(flight);
-    return flight;
+    const fetch = new BlockFetch(
+      this.owner.buffers,
+      this,
+      index,
+      this.#position - block.start,
+      end - block.start,
+    );
+    this.#position = end;
+    this.#fetch = fetch;
+    this.owner.fetchStarted(fetch);
+    this.#fill(fetch).catch((failure) => this.#close(failure));
+    return fetch;
   }
 
-  async #bring(flight: BlockFlight): Promise<void> {
-    try {
-      await this.#fill(flight);
-    } catch (failure) {
-      this.#close(failure);
-    }
-  }
-
-  /** Adds the bytes as they come, but the last ones only when nothing speaks against the block. */
-  async #fill(flight: BlockFlight): Promise<void> {
+  /** Adds the bytes as they come, but the last ones only when the block has passed all checks. */
+  async #fill(fetch: BlockFetch): Promise<void> {
     const { contentHash, sizeBytes } = this.file;
-    // A file of one block is the one whose hash is known before its last bytes are given out.
+    // The service gives hashes of whole files only, so a block can be checked only when it is the whole file.
     const hasher = contentHash && sizeBytes <= BLOCK_BYTES ? new ContentHasher() : undefined;
-    while (flight.missingBytes > 0) {
-      const piece = await this.#take(flight.missingBytes);
-      // Closed meanwhile: the buffer is another's by now.
+    while (fetch.missingBytes > 0) {
+      const piece = await this.#take(fetch.missingBytes);
+      // When the run was closed meanwhile, the buffer may be in use for another block.
       if (this.#isClosed) return;
       hasher?.update(piece);
-      if (piece.length === flight.missingBytes) {
-        if (this.#next === this.range.end) await this.#end();
+      if (piece.length === fetch.missingBytes) {
+        if (this.#position === this.range.end) await this.#end();
         if (this.#isClosed) return;
-        if (hasher && hasher.digest() !== contentHash) throw this.#damaged('its bytes have another hash');
+        if (hasher && hasher.digest() !== contentHash)
+          throw unreadable(this.file, 'its bytes have another content hash');
       }
-      flight.push(piece);
+      fetch.push(piece);
     }
     // In the same turn as the last bytes: a reader that has got them may ask for the next block at once.
-    this.#land(flight);
+    this.#complete(fetch);
   }
 
-  #land(flight: BlockFlight): void {
-    this.#flight = undefined;
-    this.keeper.landed(flight, this, true);
-    flight.release();
-    const isOver = this.#next >= this.range.end;
-    const goesOn = this.ahead && !isOver && !this.keeper.hasBlock(this.file, blockAt(this.#next));
-    if (goesOn) this.next();
-    else if (isOver || this.ahead || this.#holders === 0) this.#close(new Error('this download is over'));
+  #complete(fetch: BlockFetch): void {
+    this.#fetch = undefined;
+    this.owner.fetchEnded(fetch, true);
+    fetch.release();
+    const isOver = this.#position >= this.range.end;
+    const continues = this.ahead && !isOver && !this.owner.hasBlock(this.file, blockAt(this.#position));
+    if (continues) this.next();
+    else if (isOver || this.ahead || this.#readers === 0) this.#close(new Error('the download is over'));
   }
 
   async #take(sizeBytesMax: number): Promise<Uint8Array> {
     while (this.#rest.length === 0) {
-      const step = await this.#bytes.next();
-      if (step.done) throw this.#damaged('the download ended early');
+      const step = await this.#download.next();
+      if (step.done) throw unreadable(this.file, 'the download ended early');
       this.#rest = step.value;
     }
     const piece = this.#rest.subarray(0, sizeBytesMax);
@@ -230,28 +210,24 @@ export class BlockRun {
     return piece;
   }
 
-  /** Reads to the download's end, which is due: a connection that was read to its end can be used again. */
+  /** Reads the end of the download, which follows the last byte: only then is its connection used again. */
   async #end(): Promise<void> {
-    while (!(await this.#bytes.next()).done);
+    while (!(await this.#download.next()).done);
   }
 
   #close(reason: unknown): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const flight = this.#flight;
-    this.#flight = undefined;
-    this.keeper.closed(this);
-    if (flight) {
-      this.keeper.landed(flight, this, false);
-      flight.fail(reason);
-      flight.release();
+    const fetch = this.#fetch;
+    this.#fetch = undefined;
+    this.owner.runEnded(this);
+    if (fetch) {
+      this.owner.fetchEnded(fetch, false);
+      fetch.fail(reason);
+      fetch.release();
     }
     this.#stop.abort(reason);
-    // After the abort nothing is left to be read: what this rejects with is known.
-    this.#bytes.return().catch(() => {});
-  }
-
-  #damaged(how: string): FileError {
-    return new FileError('broken', `${this.file.name} could not be read: ${how}`);
+    // This rejects with the reason of the abort.
+    this.#download.return().catch(() => {});
   }
 }

@@ -5,8 +5,8 @@ import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../errors.ts';
 
-/** Where bytes come from, and what reading them needs. */
-export interface Upstream {
+/** What a download needs. */
+export interface DownloadTools {
   readonly remote: Pick<Remote, 'download'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -22,12 +22,11 @@ const PROGRESS_BYTES = 256 * 1024;
 const RESUME_DELAY_MS = 1_000;
 
 /**
- * The bytes of `range`, exactly, in whatever pieces they come. A download that is cut goes on at the byte
- * where it broke. Throws `ApiError`, `FileError` `broken` for an answer that cannot be right, or the
- * signal's reason.
+ * Downloads exactly the bytes of `range`, in pieces of any size. A download that is cut is resumed at the byte where it
+ * broke. Throws `ApiError`, `FileError` `broken` for an answer that cannot be right, or the signal's reason.
  */
-export async function* upstreamBytes(
-  { remote, clock, log }: Upstream,
+export async function* resumingDownload(
+  { remote, clock, log }: DownloadTools,
   file: FileEntry,
   range: ByteRange,
   signal: AbortSignal,
@@ -44,7 +43,7 @@ export async function* upstreamBytes(
     try {
       for await (const chunk of download.bytes) {
         position += chunk.length;
-        if (position > range.end) throw damaged(file, 'more bytes came than were asked for');
+        if (position > range.end) throw unreadable(file, 'the service sent more bytes than were requested');
         yield chunk;
       }
     } catch (failure) {
@@ -52,13 +51,13 @@ export async function* upstreamBytes(
       cut = failure;
     }
     if (position >= range.end) return;
-    log.warn('a download was cut and goes on', { position, of: range.end });
+    log.warn('a download was cut and is resumed', { position, of: range.end });
     if (!firstCut || position - firstCut.position >= PROGRESS_BYTES) {
       firstCut = { at: clock.instant(), position };
       continue;
     }
     if (elapsedMs(clock, firstCut.at) >= RESUME_MS_MAX)
-      throw cut ?? damaged(file, 'the service ended it early, again and again');
+      throw cut ?? unreadable(file, 'the service ended the download early again and again');
     await clock.sleep(RESUME_DELAY_MS, signal);
   }
 }
@@ -68,9 +67,10 @@ function isCut(failure: unknown): boolean {
 }
 
 function checkRevision(got: FileEntry, wanted: FileEntry): void {
-  if (got.rev !== wanted.rev) throw damaged(wanted, 'the service sent another revision');
+  if (got.rev !== wanted.rev) throw unreadable(wanted, 'the service sent another revision');
 }
 
-function damaged(file: FileEntry, how: string): FileError {
-  return new FileError('broken', `${file.name} could not be read: ${how}`);
+/** The error for a download that cannot be right. */
+export function unreadable(file: FileEntry, why: string): FileError {
+  return new FileError('broken', `${file.name} could not be read: ${why}`);
 }

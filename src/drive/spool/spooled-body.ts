@@ -1,38 +1,38 @@
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
-import type { SpillFile } from './spool-file.ts';
+import type { SpoolFile } from './spool-file.ts';
 
-/** A body of which nothing was taken for so long is looked after: Finder gives up when a block waits for 30 s. */
-const LOOK_MS = 5_000;
+/** How often it is checked whether the body was read, in ms. Finder gives up when a block waits for 30 s. */
+const CHECK_MS = 5_000;
 
-/** Taken at each look. Clients hand over blocks of 1 MiB at most, and the bounded disk is to last for long. */
-const TAKE_BYTES = 4 * 1024 * 1024;
+/** Bytes that are spooled at a check: more than the blocks that clients send (1 MiB at most), and few, so that the spool lasts. */
+const SPOOL_BYTES = 4 * 1024 * 1024;
 
-/** Read back at once. */
+/** Size of a piece that is read back from the disk. */
 const READ_BYTES = 256 * 1024;
 
 /**
- * A body that goes on being taken, slowly, while nobody reads it: a service that throttles is waited for, and the
- * client must see that its bytes are going somewhere. What is taken ahead lies in `file`, and is read first. When
- * there is no room, or the disk fails, the client waits after all. To be read once, and closed in any case.
+ * A body that is slowly spooled to disk while nobody reads it, so that the client sees progress while davgate waits for a
+ * service that throttles. Spooled bytes lie in `file`, and are read first. Without room, or when the disk fails, the
+ * client waits. To be read once, and always to be closed.
  */
-export class PatientBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
+export class SpooledBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #stop = new AbortController();
-  /** Asked of the source ahead, and not taken yet. */
+  /** The source's next piece, which was requested for the spool and has not come yet. */
   #pending: Promise<IteratorResult<Uint8Array>> | undefined;
-  /** What found no room in the file. */
-  #kept: Uint8Array | undefined;
-  #pulls = 0;
-  #isPulling = false;
-  #endLook: () => void = () => {};
-  #look: Promise<void> = Promise.resolve();
+  /** A piece for which the spool had no room. */
+  #unspooled: Uint8Array | undefined;
+  #readCount = 0;
+  #isReading = false;
+  #stopSpooling: () => void = () => {};
+  #spooling: Promise<void> = Promise.resolve();
   #hasFailed = false;
   #closing: Promise<void> | undefined;
 
   constructor(
     source: AsyncIterable<Uint8Array>,
-    private readonly file: SpillFile,
+    private readonly file: SpoolFile,
     private readonly world: { readonly clock: Clock; readonly log: Log },
   ) {
     this.#source = source[Symbol.asyncIterator]();
@@ -44,29 +44,29 @@ export class PatientBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uin
   }
 
   async next(): Promise<IteratorResult<Uint8Array>> {
-    this.#pulls += 1;
-    this.#isPulling = true;
-    this.#endLook();
+    this.#readCount += 1;
+    this.#isReading = true;
+    this.#stopSpooling();
     try {
-      // At most one write to the disk.
-      await this.#look;
-      const value = (await this.file.read(READ_BYTES)) ?? this.#takeKept();
+      // This takes at most one write to the disk.
+      await this.#spooling;
+      const value = (await this.file.read(READ_BYTES)) ?? this.#takeUnspooled();
       if (value) return { done: false, value };
       const step = this.#pending ?? this.#source.next();
       this.#pending = undefined;
       return await step;
     } finally {
-      this.#isPulling = false;
+      this.#isReading = false;
     }
   }
 
-  /** Nothing more is wanted. Does not wait for the sender, which may be stalled. */
+  /** Ends the body. Does not wait for the sender, which may be stalled. */
   async return(): Promise<IteratorResult<Uint8Array>> {
     await this.close();
     return { done: true, value: undefined };
   }
 
-  /** Removes what is on the disk. */
+  /** Ends the body and removes its file. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -74,61 +74,61 @@ export class PatientBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uin
 
   async #close(): Promise<void> {
     this.#stop.abort();
-    this.#endLook();
+    this.#stopSpooling();
     this.#source.return?.().catch(() => {});
-    await this.#look;
-    // What becomes of the write does not hang on a file that nobody reads any more.
+    await this.#spooling;
+    // The write does not fail for a file that nobody reads any more.
     await this.file.close().catch((error) => {
-      this.world.log.warn('a file that held a body could not be closed or deleted', {
+      this.world.log.warn('cannot close or delete a spool file', {
         reason: String(error),
       });
     });
   }
 
-  /** One look now and then: a timer for each piece would cost more than the piece. */
+  /** Checks at intervals: a timer for each piece would cost more than the piece. */
   async #watch(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const seen = this.#pulls;
-      await this.world.clock.sleep(LOOK_MS, signal).catch(() => {});
-      if (signal.aborted || this.#isPulling || this.#pulls !== seen) continue;
-      this.#look = this.#takeAhead();
-      await this.#look;
+      const countBefore = this.#readCount;
+      await this.world.clock.sleep(CHECK_MS, signal).catch(() => {});
+      if (signal.aborted || this.#isReading || this.#readCount !== countBefore) continue;
+      this.#spooling = this.#spoolPieces();
+      await this.#spooling;
     }
   }
 
-  async #takeAhead(): Promise<void> {
+  async #spoolPieces(): Promise<void> {
     const ended = new Promise<undefined>((resolve) => {
-      this.#endLook = () => resolve(undefined);
+      this.#stopSpooling = () => resolve(undefined);
     });
-    for (let takenBytes = 0; takenBytes < TAKE_BYTES && !this.#kept; ) {
+    for (let spooledBytes = 0; spooledBytes < SPOOL_BYTES && !this.#unspooled; ) {
       this.#pending ??= this.#source.next();
-      // A failure is for the reader, who comes to it after all that was before.
+      // The reader gets a failure of the source after all bytes before it.
       const step = await Promise.race([this.#pending.catch(() => undefined), ended]);
       if (!step || step.done) return;
       this.#pending = undefined;
-      takenBytes += step.value.length;
-      await this.#spill(step.value);
-      if (this.#isPulling || this.#stop.signal.aborted) return;
+      spooledBytes += step.value.length;
+      await this.#store(step.value);
+      if (this.#isReading || this.#stop.signal.aborted) return;
     }
   }
 
-  async #spill(piece: Uint8Array): Promise<void> {
+  async #store(piece: Uint8Array): Promise<void> {
     try {
-      if (!(await this.file.write(piece))) this.#kept = piece;
+      if (!(await this.file.write(piece))) this.#unspooled = piece;
     } catch (error) {
-      this.#kept = piece;
+      this.#unspooled = piece;
       if (this.#hasFailed) return;
       this.#hasFailed = true;
-      this.world.log.warn('no disk for a body that the service does not take yet; its sender waits', {
+      this.world.log.warn('cannot spool a body to disk; its client waits for the storage service', {
         reason: String(error),
       });
     }
   }
 
-  #takeKept(): Uint8Array | undefined {
-    const kept = this.#kept;
-    this.#kept = undefined;
-    return kept;
+  #takeUnspooled(): Uint8Array | undefined {
+    const piece = this.#unspooled;
+    this.#unspooled = undefined;
+    return piece;
   }
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { type Path, parentOf } from '../../util/path.ts';
 import type { MetadataCache } from '../cache/metadata-cache.ts';
-import type { Reader as ContentReader } from '../content/download.ts';
+import type { ContentReader } from '../content/content-reader.ts';
 import { FileError } from '../errors.ts';
 import type { FolderEntry } from '../files.ts';
 import type { LocalFiles } from '../local-files.ts';

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => setUp.close());
 
-test('many slow readers do not each hold a block in memory', async () => {
+test('many slow readers use a bounded number of block buffers, and return them all', async () => {
   const bytes = pseudoRandomBytes(2 * BLOCK_BYTES, 1);
   const entry = setUp.remote.put(pathOf(['film.bin']), bytes);
   for (const index of [0, 1]) {

@@ -23,7 +23,7 @@ async function readDamaged(): Promise<void> {
   for (let index = 0; index < BLOCKS; index++) await setUp.read(entry, rangeOf(index));
 }
 
-test('a damaged range is right again once all blocks of its file are in the cache', async () => {
+test('a damaged cached range is replaced once all blocks of its file are cached', async () => {
   await readDamaged();
   await eventually(async () => {
     const read = await setUp.read(entry, rangeOf(0));
@@ -31,12 +31,12 @@ test('a damaged range is right again once all blocks of its file are in the cach
   });
 });
 
-test('a whole read with one damaged cached block is right, and is not cut', async () => {
+test('a whole read with a damaged cached block yields the right bytes and is not cut', async () => {
   await readDamaged();
   expect((await setUp.read(entry)).equals(bytes)).toBe(true);
 });
 
-test('a damaged range of a file that is never all in the cache is fetched again an hour after it was', async () => {
+test('a damaged range of a partly cached file is downloaded again after an hour', async () => {
   setUp.remote.faults = [{ flipAt: 1_000 }];
   const right = bytes.subarray(0, BLOCK_BYTES);
   expect((await setUp.read(entry, rangeOf(0))).equals(right)).toBe(false);
@@ -48,7 +48,7 @@ test('a damaged range of a file that is never all in the cache is fetched again 
   expect(setUp.asked()).toHaveLength(2);
 });
 
-test('a damaged block that an earlier run left in the cache is fetched again an hour after it was first read', async () => {
+test('a damaged block from an earlier run is downloaded again an hour after it was first read', async () => {
   setUp.remote.faults = [{ flipAt: 1_000 }];
   await setUp.read(entry, rangeOf(0));
   const reader = await setUp.restart();
@@ -59,7 +59,7 @@ test('a damaged block that an earlier run left in the cache is fetched again an 
   expect((await read()).equals(bytes.subarray(0, BLOCK_BYTES))).toBe(true);
 });
 
-test('a block that comes into the cache after its file was checked has an hour of its own, and no longer', async () => {
+test('a block that is cached after its file was checked is downloaded again after an hour of its own', async () => {
   expect((await setUp.read(entry)).equals(bytes)).toBe(true);
   await setUp.clock.advance(2 * HOUR_MS);
   setUp.cache.forget(blockKey(entry, 1));
@@ -71,7 +71,7 @@ test('a block that comes into the cache after its file was checked has an hour o
   expect((await setUp.read(entry, rangeOf(1))).equals(right)).toBe(true);
 });
 
-test('cached blocks of a file that was checked are read for days without a call', async () => {
+test('cached blocks of a checked file are read for days without a call', async () => {
   for (let index = 0; index < BLOCKS; index++) await setUp.read(entry, rangeOf(index));
   expect((await setUp.read(entry)).equals(bytes)).toBe(true);
   const { length } = setUp.asked();
@@ -82,7 +82,7 @@ test('cached blocks of a file that was checked are read for days without a call'
   expect(setUp.asked()).toHaveLength(length);
 });
 
-test('a file without a content hash is fetched again an hour after it was, also when it is read whole', async () => {
+test('a file without a content hash is downloaded again after an hour, even by whole reads', async () => {
   const { contentHash: _, ...unhashed } = entry;
   setUp.remote.faults = [{ flipAt: 1_000 }];
   expect((await setUp.read(unhashed)).equals(bytes)).toBe(false);
@@ -90,7 +90,7 @@ test('a file without a content hash is fetched again an hour after it was, also 
   expect((await setUp.read(unhashed)).equals(bytes)).toBe(true);
 });
 
-test('cached blocks that are right are not fetched again by the check', async () => {
+test('the check of cached blocks downloads no right block again', async () => {
   for (let index = 0; index < BLOCKS; index++) await setUp.read(entry, rangeOf(index));
   const { length } = setUp.asked();
   expect((await setUp.read(entry)).equals(bytes)).toBe(true);

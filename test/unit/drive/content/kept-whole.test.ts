@@ -35,8 +35,8 @@ function keptBlocks({ contentHash, sizeBytes }: FileEntry): number[] {
   );
 }
 
-describe('a long file that was read as a whole', () => {
-  test('is kept, and not fetched again', async () => {
+describe('whole reads of long files', () => {
+  test('a long file that was read whole is cached, and not downloaded again', async () => {
     const entry = await open(4 * BYTES.length);
     expect((await setUp.read(entry)).equals(BYTES)).toBe(true);
     expect(keptBlocks(entry)).toEqual([...Array(BLOCKS).keys()]);
@@ -44,7 +44,7 @@ describe('a long file that was read as a whole', () => {
     expect(setUp.remote.calls).toHaveLength(1);
   });
 
-  test('is kept up to where the disk falls behind: the rest is one call', async () => {
+  test('a long file is cached only up to the block at which the disk falls behind', async () => {
     const entry = await open(4 * BYTES.length);
     const keep = setUp.cache.keep.bind(setUp.cache);
     vi.spyOn(setUp.cache, 'keep').mockImplementation(
@@ -55,7 +55,7 @@ describe('a long file that was read as a whole', () => {
     expect(Math.max(...keptBlocks(entry))).toBeLessThan(17);
   });
 
-  test('is not kept when it would take more than a quarter of the room', async () => {
+  test('a long file that would take more than a quarter of the cache is not cached', async () => {
     const entry = await open(4 * BYTES.length - 1);
     setUp.remote.pace = async () => {};
     await setUp.read(entry);

@@ -42,8 +42,8 @@ const ranges = [
   { what: 'a long range', range: part },
 ];
 
-describe.each(ranges)('$what from a service', ({ range }) => {
-  test('that limits each connection comes over several', async () => {
+describe.each(ranges)('$what', ({ what, range }) => {
+  test(`${what} is downloaded over several connections when the service limits each of them`, async () => {
     const seen = limit(4000, 'each');
     await read(range);
     expect(seen.most).toBe(4);
@@ -51,7 +51,7 @@ describe.each(ranges)('$what from a service', ({ range }) => {
     expect(setUp.remote.downloadedBytes - bytes.length).toBeLessThanOrEqual(setUp.remote.chunkBytes);
   });
 
-  test('whose line is full comes over one, but for a trial', async () => {
+  test(`${what} is downloaded over one connection, but for a trial, when all of them share a full line`, async () => {
     limit(4000, 'all');
     await read(range);
     const calls = setUp.remote.calls.flatMap((call) => (call.what === 'download' ? [call.range] : []));
@@ -59,13 +59,13 @@ describe.each(ranges)('$what from a service', ({ range }) => {
     expect((calls.at(-1)?.end ?? 0) - (calls.at(-1)?.start ?? 0)).toBeGreaterThan((BLOCKS / 2) * BLOCK_BYTES);
   });
 
-  test('that is fast comes in one download', async () => {
+  test(`${what} is one download when the service is fast`, async () => {
     limit(40_000, 'each');
     await read(range);
     expect(setUp.remote.countOf('download')).toBe(1);
   });
 
-  test('comes in one download when it is the client that is slow', async () => {
+  test(`${what} is one download when the client is slow`, async () => {
     const { clock, remote, reader } = setUp;
     limit(40_000, 'each');
     const chunks: Uint8Array[] = [];
@@ -81,13 +81,13 @@ describe.each(ranges)('$what from a service', ({ range }) => {
     expect(remote.countOf('download')).toBe(1);
   });
 
-  test('that cuts and limits comes right', async () => {
+  test(`${what} is read right from a service that limits and cuts connections`, async () => {
     limit(4000, 'each');
     setUp.remote.faults = [0, 1, 7, 9, 11, 12, 30].map((block) => ({ cutAt: block * BLOCK_BYTES + 1000 }));
     await read(range);
   });
 
-  test('is given up at once, over however many connections it comes', async () => {
+  test(`all connections of ${what} end at once when its reader goes away`, async () => {
     const { remote, clock } = setUp;
     limit(4000, 'each');
     const leaver = new AbortController();
@@ -104,7 +104,7 @@ describe.each(ranges)('$what from a service', ({ range }) => {
   });
 });
 
-test('several slow readers at once each get their bytes', async () => {
+test('several slow readers at once each get their own bytes over a bounded number of connections', async () => {
   const seen = limit(4000, 'each');
   const reads = Array.from({ length: 5 }, (_, index) =>
     setUp.read({ ...entry, contentHash: `other ${index}` }, { start: 1, end: 20 * BLOCK_BYTES }),

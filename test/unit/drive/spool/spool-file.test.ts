@@ -3,12 +3,12 @@ import type * as FileSystem from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { SpillBudget, SpillFile } from '../../../../src/drive/spool/spool-file.ts';
-import { PatientBody } from '../../../../src/drive/spool/spooled-body.ts';
+import { SpoolBudget, SpoolFile } from '../../../../src/drive/spool/spool-file.ts';
+import { SpooledBody } from '../../../../src/drive/spool/spooled-body.ts';
 import { silentLog } from '../../../../src/util/log.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
-/** Handles of this file's spill files. */
+/** Handles of this file's spool files. */
 const opened = vi.hoisted((): FileSystem.FileHandle[] => []);
 
 vi.mock('node:fs/promises', async (load) => {
@@ -22,15 +22,15 @@ vi.mock('node:fs/promises', async (load) => {
 });
 
 let directory: string;
-let file: SpillFile;
+let file: SpoolFile;
 
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'davgate-spill-'));
-  file = new SpillFile(join(directory, 'body'), new SpillBudget(100));
+  directory = mkdtempSync(join(tmpdir(), 'davgate-spool-'));
+  file = new SpoolFile(join(directory, 'body'), new SpoolBudget(100));
   await file.write(Buffer.from('bytes'));
   const [handle] = opened.splice(0);
   const close = handle?.close;
-  if (!handle || !close) throw new Error('no spill file was opened');
+  if (!handle || !close) throw new Error('no spool file was opened');
   handle.close = async () => {
     await close();
     throw new Error('EIO: injected');
@@ -38,16 +38,16 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-test('a spill file that fails to close is deleted all the same', async () => {
+test('a spool file that fails to close is deleted all the same', async () => {
   expect(readdirSync(directory)).toEqual(['body']);
   await expect(file.close()).rejects.toThrow('EIO');
   expect(readdirSync(directory)).toEqual([]);
 });
 
-test('a spill file that fails to close is told to the log and fails no write', async () => {
+test('a spool file that fails to close is logged and fails no write', async () => {
   const warnings: unknown[] = [];
   const log = { ...silentLog, warn: (...event: unknown[]) => void warnings.push(event) };
-  const body = new PatientBody(sender(), file, { clock: new ManualClock(), log });
+  const body = new SpooledBody(sender(), file, { clock: new ManualClock(), log });
   await body.close();
   expect(warnings).toMatchObject([[expect.anything(), { reason: expect.stringContaining('EIO') }]]);
 });

@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openSpill, type Spill } from '../../../../src/drive/spool/spool.ts';
-import { SpillBudget, SpillFile } from '../../../../src/drive/spool/spool-file.ts';
-import { PatientBody } from '../../../../src/drive/spool/spooled-body.ts';
+import { openSpool, type Spool } from '../../../../src/drive/spool/spool.ts';
+import { SpoolBudget, SpoolFile } from '../../../../src/drive/spool/spool-file.ts';
+import { SpooledBody } from '../../../../src/drive/spool/spooled-body.ts';
 import { silentLog } from '../../../../src/util/log.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -17,11 +17,11 @@ let directory: string;
 let clock: ManualClock;
 const warnings: unknown[] = [];
 const log = { ...silentLog, warn: (...event: unknown[]) => void warnings.push(event) };
-const open = (bytesMax?: number) => openSpill({ directory, clock, log, ...(bytesMax && { bytesMax }) });
+const open = (bytesMax?: number) => openSpool({ directory, clock, log, ...(bytesMax && { bytesMax }) });
 
 beforeEach(() => {
-  parent = mkdtempSync(join(tmpdir(), 'davgate-spill-'));
-  directory = join(parent, 'spill');
+  parent = mkdtempSync(join(tmpdir(), 'davgate-spool-'));
+  directory = join(parent, 'spool');
   clock = new ManualClock();
   warnings.length = 0;
 });
@@ -53,23 +53,23 @@ async function pass(seconds: number, isDone?: () => boolean): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
 }
 
-async function rest(body: PatientBody): Promise<Buffer> {
+async function rest(body: SpooledBody): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for (let step = await body.next(); !step.done; step = await body.next()) chunks.push(step.value);
   return Buffer.concat(chunks);
 }
 
-/** Guards a sender and reads the first piece of it. */
-async function begun(spill: Spill, bytes: Uint8Array, failure?: Error) {
+/** Spools a sender and reads the first piece of it. */
+async function begun(spool: Spool, bytes: Uint8Array, failure?: Error) {
   const sender = senderOf(bytes, failure);
-  const body = spill.guard(sender.body);
+  const body = spool.attach(sender.body);
   const first = await body.next();
   if (first.done) throw new Error('no bytes');
   return { sender, body, all: async () => Buffer.concat([first.value, await rest(body)]) };
 }
 
-describe('a body that nobody reads', () => {
-  test('is taken on, slowly, and comes back whole and in order', async () => {
+describe('spooling', () => {
+  test('a body that nobody reads is spooled slowly, and read back whole and in order', async () => {
     const bytes = pseudoRandomBytes(20 * MIB + 5, 1);
     const { sender, body, all } = await begun(await open(), bytes);
     let before = sender.takenBytes;
@@ -86,16 +86,16 @@ describe('a body that nobody reads', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  test('from its very start is taken on too', async () => {
+  test('a body is spooled from its start when nothing of it was read yet', async () => {
     const sender = senderOf(pseudoRandomBytes(MIB, 2));
-    const body = (await open()).guard(sender.body);
+    const body = (await open()).attach(sender.body);
     await pass(5, () => sender.takenBytes === MIB);
     expect(sender.takenBytes).toBe(MIB);
     expect((await rest(body)).equals(pseudoRandomBytes(MIB, 2))).toBe(true);
     await body.close();
   });
 
-  test('again and again, between being read, comes back whole', async () => {
+  test('a body that is spooled again and again between reads is read back whole', async () => {
     const bytes = pseudoRandomBytes(40 * MIB, 3);
     const { body, sender } = await begun(await open(), bytes);
     const chunks: Uint8Array[] = [bytes.subarray(0, PIECE_BYTES)];
@@ -112,7 +112,7 @@ describe('a body that nobody reads', () => {
     await body.close();
   });
 
-  test('fails for its reader after all that came before the failure', async () => {
+  test('a spooled body whose sender fails yields all bytes before the failure', async () => {
     const bytes = pseudoRandomBytes(MIB, 4);
     const gone = new Error('the sender has gone');
     const { body, sender } = await begun(await open(), bytes, gone);
@@ -127,7 +127,7 @@ describe('a body that nobody reads', () => {
   });
 });
 
-test('a body that is read as it comes costs no disk', async () => {
+test('a body that is read as it comes is not spooled', async () => {
   const bytes = pseudoRandomBytes(5 * MIB, 5);
   const { body, all } = await begun(await open(), bytes);
   expect((await all()).equals(bytes)).toBe(true);
@@ -136,8 +136,8 @@ test('a body that is read as it comes costs no disk', async () => {
   expect(clock.sleeping).toBe(0);
 });
 
-describe('without room', () => {
-  test('the sender waits, and nothing is lost', async () => {
+describe('no room', () => {
+  test('a sender waits when the spool is full, and no byte is lost', async () => {
     const bytes = pseudoRandomBytes(20 * MIB, 6);
     const { body, sender, all } = await begun(await open(2 * MIB), bytes);
     // One piece more than there was room for is in memory.
@@ -149,11 +149,11 @@ describe('without room', () => {
     await body.close();
   });
 
-  test('that another body gives back, it goes on', async () => {
-    const spill = await open(2 * MIB);
-    const one = await begun(spill, pseudoRandomBytes(8 * MIB, 7));
+  test('a body is spooled again when another body has freed its room', async () => {
+    const spool = await open(2 * MIB);
+    const one = await begun(spool, pseudoRandomBytes(8 * MIB, 7));
     await pass(10, () => one.sender.takenBytes > 2 * MIB + PIECE_BYTES);
-    const two = await begun(spill, pseudoRandomBytes(8 * MIB, 8));
+    const two = await begun(spool, pseudoRandomBytes(8 * MIB, 8));
     await pass(10, () => two.sender.takenBytes > PIECE_BYTES);
     await pass(10);
     expect(two.sender.takenBytes).toBe(2 * PIECE_BYTES);
@@ -165,13 +165,13 @@ describe('without room', () => {
     await two.body.close();
   });
 
-  test('as the disk fails, the sender waits, nothing is lost, and the log tells it once', async () => {
+  test('a sender waits when the disk fails, no byte is lost, and the failure is logged once', async () => {
     writeFileSync(directory, 'a file where the directory should be');
-    const spill = await open();
+    const spool = await open();
     rmSync(directory, { force: true, recursive: true });
     warnings.length = 0;
     const bytes = pseudoRandomBytes(3 * MIB, 9);
-    const { body, sender, all } = await begun(spill, bytes);
+    const { body, sender, all } = await begun(spool, bytes);
     for (let look = 0; look < 3; look += 1) {
       await pass(10);
       await body.next();
@@ -186,8 +186,8 @@ describe('without room', () => {
   });
 });
 
-test('on a disk that is full in the middle, the sender waits and nothing is lost', async () => {
-  class FullFile extends SpillFile {
+test('a sender waits when the disk fills up in the middle of a body, and no byte is lost', async () => {
+  class FullFile extends SpoolFile {
     #leftBytes = MIB;
     override async write(bytes: Uint8Array): Promise<boolean> {
       this.#leftBytes -= bytes.length;
@@ -197,8 +197,8 @@ test('on a disk that is full in the middle, the sender waits and nothing is lost
   }
   const bytes = pseudoRandomBytes(8 * MIB, 10);
   const sender = senderOf(bytes);
-  const file = new FullFile(join(parent, 'body'), new SpillBudget(100 * MIB));
-  const body = new PatientBody(sender.body, file, { clock, log });
+  const file = new FullFile(join(parent, 'body'), new SpoolBudget(100 * MIB));
+  const body = new SpooledBody(sender.body, file, { clock, log });
   await pass(5, () => sender.takenBytes > MIB);
   await pass(5);
   expect(sender.takenBytes).toBe(MIB + PIECE_BYTES);
@@ -208,7 +208,7 @@ test('on a disk that is full in the middle, the sender waits and nothing is lost
   expect(readdirSync(parent)).toEqual([]);
 });
 
-test('what a killed process left behind is removed at the start', async () => {
+test('files that a killed process left in the spool are removed at the start', async () => {
   await open();
   writeFileSync(join(directory, 'left'), 'bytes');
   await open();

@@ -16,9 +16,9 @@ afterEach(() => setUp.close());
 
 const blocks = (first: number, end: number) => ({ start: first * BLOCK_BYTES, end: end * BLOCK_BYTES });
 
-describe('all of a file', () => {
+describe('whole files', () => {
   test.each([1, 4096, BLOCK_BYTES, BLOCK_BYTES + 1, 5 * BLOCK_BYTES, 20 * BLOCK_BYTES + 7])(
-    'of %d bytes comes in one download',
+    'a whole read of %d bytes is one download',
     async (sizeBytes) => {
       const { bytes, entry } = setUp.file(sizeBytes);
       expect((await setUp.read(entry)).equals(bytes)).toBe(true);
@@ -27,18 +27,18 @@ describe('all of a file', () => {
     },
   );
 
-  test('of an empty file costs no call', async () => {
+  test('a read of an empty file costs no call', async () => {
     expect(await setUp.read(setUp.file(0).entry)).toHaveLength(0);
     expect(setUp.asked()).toEqual([]);
   });
 
-  test('without a content hash comes as it is', async () => {
+  test('a file without a content hash is read without a check', async () => {
     const { bytes, entry } = setUp.file(BLOCK_BYTES + 9);
     const { contentHash: _none, ...bare } = entry;
     expect((await setUp.read(bare)).equals(bytes)).toBe(true);
   });
 
-  test('of a small file costs no second call, not even after a restart', async () => {
+  test('a second read of a small file costs no call, even after a restart', async () => {
     const { bytes, entry } = setUp.file(4096);
     await setUp.read(entry);
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
@@ -47,21 +47,21 @@ describe('all of a file', () => {
     expect(setUp.asked()).toHaveLength(1);
   });
 
-  test('starts with the blocks that are cached', async () => {
+  test('a whole read takes its first blocks from the cache and downloads the rest', async () => {
     const { bytes, entry } = setUp.file(4 * BLOCK_BYTES);
     await setUp.read(entry, blocks(0, 2));
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
     expect(setUp.asked()).toEqual([blocks(0, 2), blocks(2, 4)]);
   });
 
-  test('of a large file leaves the cache to others', async () => {
+  test('a whole read of a file that is too large for the cache keeps none of its blocks', async () => {
     const { bytes, entry } = setUp.file(17 * BLOCK_BYTES);
     await setUp.read(entry);
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
     expect(setUp.asked()).toEqual([undefined, undefined]);
   });
 
-  test('moved elsewhere comes from the cache', async () => {
+  test('a file that was moved is still read from the cache', async () => {
     const { bytes, entry } = setUp.file(4096);
     await setUp.read(entry);
     const moved = { ...entry, rev: 'other', path: pathOf(['moved']), name: 'moved' };
@@ -69,22 +69,22 @@ describe('all of a file', () => {
     expect(setUp.asked()).toHaveLength(1);
   });
 
-  test('of another revision never comes from this one', async () => {
+  test('a new revision is never read from the cached blocks of the old one', async () => {
     await setUp.read(setUp.file(4096).entry);
     const next = pseudoRandomBytes(4096, 99);
     expect((await setUp.read(setUp.remote.put(FILM, next))).equals(next)).toBe(true);
   });
 });
 
-describe('a range', () => {
-  test('costs the blocks that it touches, in one download', async () => {
+describe('ranges', () => {
+  test('a range is one download of the blocks that it touches', async () => {
     const { bytes, entry } = setUp.file(10 * BLOCK_BYTES);
     const range = { start: BLOCK_BYTES + 5, end: 4 * BLOCK_BYTES + 1 };
     expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
     expect(setUp.asked()).toEqual([blocks(1, 5)]);
   });
 
-  test('deep in a block is fetched from there on, and what is before it when it is asked for', async () => {
+  test('a range deep in a block is downloaded from there on, and the bytes before it only when they are read', async () => {
     const { bytes, entry } = setUp.file(4 * BLOCK_BYTES);
     const deep = BLOCK_BYTES + 3 * 1024 ** 2;
     const read = async (start: number, end: number) =>
@@ -103,14 +103,14 @@ describe('a range', () => {
     expect(setUp.asked()).toHaveLength(2);
   });
 
-  test('that begins deep in a block and goes on is one download', async () => {
+  test('a range that begins deep in a block and continues in the next is one download', async () => {
     const { bytes, entry } = setUp.file(4 * BLOCK_BYTES);
     const range = { start: BLOCK_BYTES / 2 + 1, end: 3 * BLOCK_BYTES - 1 };
     expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
     expect(setUp.asked()).toEqual([{ start: BLOCK_BYTES / 2, end: 3 * BLOCK_BYTES }]);
   });
 
-  test('before one that is under way shares its bytes', async () => {
+  test('a range before one that is being downloaded shares its bytes', async () => {
     const { bytes, entry } = setUp.file(2 * BLOCK_BYTES);
     const deep = { start: 3 * 1024 ** 2, end: 3 * 1024 ** 2 + 9 };
     const reads = [deep, { start: 0, end: BLOCK_BYTES }].map((range) => setUp.read(entry, range));
@@ -123,7 +123,7 @@ describe('a range', () => {
     ]);
   });
 
-  test('that is long keeps only its first blocks', async () => {
+  test('a long range leaves only its first blocks in the cache', async () => {
     const { entry } = setUp.file(20 * BLOCK_BYTES);
     await setUp.read(entry, { start: 1, end: 20 * BLOCK_BYTES });
     await settle();
@@ -133,19 +133,19 @@ describe('a range', () => {
     expect(Math.max(...kept)).toBe(15);
   });
 
-  test('near the end costs the last block', async () => {
+  test('a range near the end of a file costs its last block', async () => {
     const { bytes, entry } = setUp.file(3 * BLOCK_BYTES + 1000);
     const range = { start: entry.sizeBytes - 10, end: entry.sizeBytes };
     expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start))).toBe(true);
     expect(setUp.asked()).toEqual([{ start: 3 * BLOCK_BYTES, end: entry.sizeBytes }]);
   });
 
-  test('that goes beyond the end ends there', async () => {
+  test('a range beyond the end of a file ends with the file', async () => {
     const { bytes, entry } = setUp.file(1000);
     expect((await setUp.read(entry, { start: 990, end: 5000 })).equals(bytes.subarray(990))).toBe(true);
   });
 
-  test('gives its first bytes before its block is there', async () => {
+  test('a range yields its first bytes before the whole block has come', async () => {
     const { bytes, entry } = setUp.file(2 * BLOCK_BYTES);
     setUp.remote.faults = [{ placeholderAt: 65_536 }];
     const iterator = setUp.reader.read(entry, { start: 10, end: 200_000 }, signal)[Symbol.asyncIterator]();
@@ -154,7 +154,7 @@ describe('a range', () => {
     await iterator.return?.();
   });
 
-  test('fetches what is between cached blocks and no more', async () => {
+  test('a range downloads only the blocks that are not cached', async () => {
     const { bytes, entry } = setUp.file(6 * BLOCK_BYTES);
     await setUp.read(entry, { start: 2 * BLOCK_BYTES, end: 2 * BLOCK_BYTES + 1 });
     await eventually(() => expect(setUp.remote.openDownloads).toBe(0));
@@ -166,7 +166,7 @@ describe('a range', () => {
     expect(setUp.asked()).toEqual([blocks(2, 3), blocks(0, 2), blocks(3, 5)]);
   });
 
-  test('that was read costs no second call, not even after a restart', async () => {
+  test('a second read of a range costs no call, even after a restart', async () => {
     const { bytes, entry } = setUp.file(3 * BLOCK_BYTES);
     const range = { start: 100, end: BLOCK_BYTES + 100 };
     await setUp.read(entry, range);
@@ -181,7 +181,7 @@ describe('a range', () => {
   });
 });
 
-describe('what is on the disk', () => {
+describe('blocks on the disk', () => {
   /** A file of some blocks that are nowhere but on the disk. */
   async function stored() {
     const { bytes, entry } = setUp.file(5 * BLOCK_BYTES + 77);
@@ -193,7 +193,7 @@ describe('what is on the disk', () => {
     return { bytes, entry, reader: await setUp.restart(), calls: setUp.asked().length };
   }
 
-  test('comes without a call, and what a reader got stays as it is while it reads on', async () => {
+  test('blocks on the disk are read without a call, and the pieces a reader got do not change later', async () => {
     const { bytes, entry, reader, calls } = await stored();
     const range = { start: 1000, end: bytes.length };
     const all = await Promise.all(
@@ -204,7 +204,7 @@ describe('what is on the disk', () => {
     expect(setUp.asked()).toHaveLength(calls);
   });
 
-  test('is left at any place', async () => {
+  test('a reader may stop anywhere in blocks on the disk', async () => {
     const { bytes, entry, reader, calls } = await stored();
     for (const pieces of [1, 2, 9, 40]) {
       const iterator = reader.read(entry, undefined, signal)[Symbol.asyncIterator]();
@@ -216,8 +216,8 @@ describe('what is on the disk', () => {
   });
 });
 
-describe('readers at the same time', () => {
-  test('of one block share one download', async () => {
+describe('simultaneous readers', () => {
+  test('simultaneous readers of one block share one download', async () => {
     const { bytes, entry } = setUp.file(2 * BLOCK_BYTES);
     const ranges = Array.from({ length: 10 }, (_, index) => ({
       start: index * 1000,
@@ -231,14 +231,14 @@ describe('readers at the same time', () => {
     expect(setUp.asked()).toEqual([blocks(0, 1)]);
   });
 
-  test('of a small file share one download', async () => {
+  test('simultaneous readers of a small file share one download', async () => {
     const { bytes, entry } = setUp.file(4096);
     const all = await Promise.all(Array.from({ length: 20 }, () => setUp.read(entry)));
     expect(all.every((read) => read.equals(bytes))).toBe(true);
     expect(setUp.asked()).toHaveLength(1);
   });
 
-  test('of one long range share one download, block by block', async () => {
+  test('simultaneous readers of one long range share one download, block by block', async () => {
     const { bytes, entry } = setUp.file(8 * BLOCK_BYTES);
     const range = blocks(1, 8);
     const all = await Promise.all(Array.from({ length: 4 }, () => setUp.read(entry, range)));
@@ -247,14 +247,14 @@ describe('readers at the same time', () => {
   });
 });
 
-describe('a client that reads range after range', () => {
+describe('read-ahead', () => {
   const STEP_BYTES = 512 * 1024;
 
   async function step(entry: ReturnType<ReaderSetUp['file']>['entry'], index: number) {
     return await setUp.read(entry, { start: index * STEP_BYTES, end: (index + 1) * STEP_BYTES });
   }
 
-  test('finds the next blocks fetched ahead', async () => {
+  test('a client that reads range after range finds the next blocks downloaded ahead', async () => {
     const { entry } = setUp.file(10 * BLOCK_BYTES);
     await step(entry, 0);
     await step(entry, 1);
@@ -263,7 +263,7 @@ describe('a client that reads range after range', () => {
     expect(ahead).toEqual([false, true]);
   });
 
-  test('gets the right bytes, and each block costs one download', async () => {
+  test('a sequential client gets the right bytes, and each block is downloaded once', async () => {
     const { bytes, entry } = setUp.file(10 * BLOCK_BYTES);
     for (let index = 0; index < bytes.length / STEP_BYTES; index++)
       expect(
@@ -273,7 +273,7 @@ describe('a client that reads range after range', () => {
     expect(setUp.remote.downloadedBytes).toBe(bytes.length);
   });
 
-  test('is not taken for one by a single read, nor by one elsewhere', async () => {
+  test('neither a single read nor one elsewhere in the file starts read-ahead', async () => {
     const { entry } = setUp.file(10 * BLOCK_BYTES);
     await step(entry, 0);
     await step(entry, 40);
@@ -281,7 +281,7 @@ describe('a client that reads range after range', () => {
     expect(setUp.asked()).toEqual([blocks(0, 1), blocks(5, 6)]);
   });
 
-  test('is read ahead of by a bounded number of blocks', async () => {
+  test('read-ahead is bounded to two blocks', async () => {
     const { entry } = setUp.file(30 * BLOCK_BYTES);
     for (let index = 0; index < 4; index++) await step(entry, index);
     await settle(500);
@@ -289,7 +289,7 @@ describe('a client that reads range after range', () => {
   });
 });
 
-describe('what programs do costs the blocks that they touch', () => {
+describe('the cost of access patterns', () => {
   const STEP_BYTES = 64 * 1024;
 
   /** Reads the ranges one after the other; what that cost. */
@@ -305,7 +305,7 @@ describe('what programs do costs the blocks that they touch', () => {
     return { calls: setUp.asked().length - calls, bytes: setUp.remote.downloadedBytes - before };
   }
 
-  test('tail: one call for what it shows', async () => {
+  test('a read of the tail of a file costs one call and only the bytes near the end', async () => {
     const sizeBytes = 9 * BLOCK_BYTES - 100;
     expect(await cost(sizeBytes, [sizeBytes - 1024], 1024)).toEqual({
       calls: 1,
@@ -313,20 +313,20 @@ describe('what programs do costs the blocks that they touch', () => {
     });
   });
 
-  test("an archive's directory, read backwards in small steps: two calls, one block", async () => {
+  test('an archive directory that is read backwards in small steps costs two calls and one block', async () => {
     const sizeBytes = 9 * BLOCK_BYTES;
     const starts = Array.from({ length: 20 }, (_, step) => sizeBytes - (step + 1) * STEP_BYTES);
     expect(await cost(sizeBytes, starts)).toEqual({ calls: 2, bytes: BLOCK_BYTES });
   });
 
-  test('a film: its start, its index at the end, and three places', async () => {
+  test('a film that is read at its start, its end and three other places costs one call and one block for each', async () => {
     const places = [0, 29.5, 7.25, 14.5, 21].map((place) => place * BLOCK_BYTES);
     const { calls, bytes } = await cost(30 * BLOCK_BYTES, places, BLOCK_BYTES / 4);
     expect(calls).toBe(5);
     expect(bytes).toBeLessThanOrEqual(5 * BLOCK_BYTES);
   });
 
-  test('random reads of 64 KiB: at most 64 bytes for each byte used, and no block more than twice', async () => {
+  test('random reads of 64 KiB cost at most 64 bytes a byte used, one call a read, and no more than the file', async () => {
     let state = 7;
     const random = () => {
       state = (state * 48_271) % 2_147_483_647;
@@ -348,7 +348,7 @@ describe('what programs do costs the blocks that they touch', () => {
   });
 });
 
-test('any ranges of any file are its bytes, cold and warm', async () => {
+test('any ranges of any file yield its bytes, with a cold and with a warm cache', async () => {
   const sizeBytes = fc.integer({ min: 1, max: 4 * BLOCK_BYTES });
   const cuts = fc.array(
     fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 2 * BLOCK_BYTES })),

@@ -1,0 +1,213 @@
+import type { FileEntry } from '../../api/remote.ts';
+import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
+import { onAbort } from '../../util/on-abort.ts';
+import type { ByteRange } from '../../util/ranges.ts';
+import { FileError } from '../errors.ts';
+import type { BlockCache } from './block-cache.ts';
+import { BlockSource } from './block-source.ts';
+import { blockCount, blockKey, rangeOfBlock } from './blocks.ts';
+import { CachedContentCheck } from './cached-content-check.ts';
+import { type DownloadTools, resumingDownload } from './resuming-download.ts';
+
+/** Maximum size of a cached file that is checked before it is read, in bytes. */
+const CHECKED_FIRST_BYTES_MAX = 64 * 1024 * 1024;
+
+/** Reads the content of files, from the block cache and from the service. */
+export interface ContentReader {
+  /**
+   * Reads exactly this revision: `range`, or the whole file without one. The bytes end early only by throwing, and those
+   * of a whole file end only if they have the file's content hash. When the iteration is ended or `signal` is aborted,
+   * the download is aborted at once, unless another reader needs the same block.
+   *
+   * Throws `ApiError`, `FileError` `broken`, or the signal's reason.
+   */
+  read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+export function createContentReader({
+  cache,
+  ...tools
+}: DownloadTools & { readonly cache: BlockCache }): ContentReader {
+  const check = new CachedContentCheck(cache, tools.clock, tools.log);
+  const blocks = new BlockSource(tools, cache, check);
+  const sources = { tools, cache, blocks, check };
+  return {
+    read(file, range, signal) {
+      const { start, end } = range ?? { start: 0, end: file.sizeBytes };
+      const isWhole = start === 0 && end >= file.sizeBytes;
+      return abortable(signal, (life) =>
+        isWhole
+          ? readWhole(sources, file, life)
+          : blocks.read(file, { start, end: Math.min(end, file.sizeBytes) }, life),
+      );
+    },
+  };
+}
+
+/**
+ * Makes an iteration that ends at once when it is left or `signal` is aborted: a generator alone would first wait for the
+ * step under way, and that step for the service.
+ */
+function abortable(
+  signal: AbortSignal,
+  start: (signal: AbortSignal) => AsyncGenerator<Uint8Array, void, undefined>,
+): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]() {
+      const life = new AbortController();
+      const bytes = start(life.signal);
+      const end = (reason: unknown) => {
+        life.abort(reason);
+        // Also ends a generator that rests between two steps, when no reader may come for the next one.
+        return bytes.return();
+      };
+      const removeListener = onAbort(signal, (reason) => void end(reason).catch(() => {}));
+      return {
+        async next() {
+          let step: IteratorResult<Uint8Array, void> | undefined;
+          try {
+            step = await bytes.next();
+          } finally {
+            if (step?.done !== false) removeListener();
+          }
+          // An end by abort is not the end of the bytes.
+          if (step.done) life.signal.throwIfAborted();
+          return step;
+        },
+        async return() {
+          removeListener();
+          await end(new Error('the reader went away'));
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+/** What whole files are read from. */
+interface WholeFileSources {
+  readonly tools: DownloadTools;
+  readonly cache: BlockCache;
+  readonly blocks: BlockSource;
+  readonly check: CachedContentCheck;
+}
+
+/**
+ * Reads all of `file`, and yields the last block only when the content hash of the file is right; otherwise it throws
+ * `FileError` `broken`. A damaged last block is downloaded again. When an earlier block is damaged, the client already has
+ * its bytes, and only a new read can be right: to withhold more than the last block would make the client wait for the
+ * whole download.
+ */
+function readWhole(
+  sources: WholeFileSources,
+  file: FileEntry,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  return file.sizeBytes <= BLOCK_BYTES ? readShort(sources, file, signal) : readLong(sources, file, signal);
+}
+
+/** Yields a file of one block only when all of it has come, so that a damaged download can be repeated. */
+async function* readShort(
+  { tools, blocks }: WholeFileSources,
+  file: FileEntry,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (file.sizeBytes === 0) return;
+  const all = { start: 0, end: file.sizeBytes };
+  let chunks: Uint8Array[];
+  try {
+    chunks = await collect(blocks.read(file, all, signal));
+  } catch (failure) {
+    if (!(failure instanceof FileError && failure.fault === 'broken')) throw failure;
+    tools.log.warn('a download was damaged and is repeated', { rev: file.rev });
+    chunks = await collect(blocks.read(file, all, signal));
+  }
+  yield* chunks;
+}
+
+async function* readLong(
+  sources: WholeFileSources,
+  file: FileEntry,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  // A file that is all in the cache is checked before its first byte is sent.
+  if (file.sizeBytes <= CHECKED_FIRST_BYTES_MAX) await sources.check.start(file);
+  const check = new WholeCheck(file);
+  const count = blockCount(file.sizeBytes);
+  const lastBlockStart = rangeOfBlock(file, count - 1).start;
+  const all = { start: 0, end: file.sizeBytes };
+  const withheld: Uint8Array[] = [];
+  let position = 0;
+  for await (const chunk of sources.blocks.read(file, all, signal, true)) {
+    check.add(chunk);
+    const free = check.isPossible ? Math.max(0, lastBlockStart - position) : chunk.length;
+    position += chunk.length;
+    if (free >= chunk.length) {
+      yield chunk;
+      continue;
+    }
+    if (free > 0) yield chunk.subarray(0, free);
+    withheld.push(chunk.subarray(free));
+  }
+  const isRight = !check.isPossible || check.isRight();
+  if (!isRight) return yield* await repairedLastBlock(sources, file, check, signal);
+  if (check.isPossible) sources.check.passed(file);
+  yield* withheld;
+}
+
+/** Downloads the last block again, the only one that was not sent yet, and returns it if the hash is right with it. */
+async function repairedLastBlock(
+  { tools, cache }: WholeFileSources,
+  file: FileEntry,
+  check: WholeCheck,
+  signal: AbortSignal,
+): Promise<readonly Uint8Array[]> {
+  tools.log.warn('a download was damaged', { rev: file.rev, blocks: check.blockCount });
+  for (let index = 0; index < check.blockCount; index++) cache.forget(blockKey(file, index));
+  const last = rangeOfBlock(file, check.blockCount - 1);
+  const chunks = await collect(resumingDownload(tools, file, last, signal));
+  if (check.isRightWith(chunks)) return chunks;
+  tools.log.error('a file from the service does not have its content hash, even after a second download', {
+    rev: file.rev,
+  });
+  throw new FileError('broken', `${file.name} was damaged on its way from the service; read it again`);
+}
+
+/** Computes the content hash of the bytes read, and what it would be with another last block. */
+class WholeCheck {
+  readonly #blocks: Buffer[] = [];
+  readonly #hasher = new ContentHasher((sha256) => this.#blocks.push(sha256));
+
+  constructor(private readonly file: FileEntry) {}
+
+  /** Whether the service gives a hash of the file. */
+  get isPossible(): boolean {
+    return this.file.contentHash !== undefined;
+  }
+
+  get blockCount(): number {
+    return this.#blocks.length;
+  }
+
+  add(chunk: Uint8Array): void {
+    if (this.isPossible) this.#hasher.update(chunk);
+  }
+
+  /** To be called once, when all bytes were added. */
+  isRight(): boolean {
+    return this.#hasher.digest() === this.file.contentHash;
+  }
+
+  isRightWith(lastBlock: readonly Uint8Array[]): boolean {
+    const hasher = new ContentHasher();
+    for (const sha256 of this.#blocks.slice(0, -1)) hasher.addBlock(sha256);
+    for (const chunk of lastBlock) hasher.update(chunk);
+    return hasher.digest() === this.file.contentHash;
+  }
+}
+
+async function collect(bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bytes) chunks.push(chunk);
+  return chunks;
+}
