@@ -1,7 +1,9 @@
-# Build with the compilers that native modules need, run without them.
-FROM node:24-bookworm AS build
+# Build with the development dependencies, run without them. Neither stage needs a compiler.
+FROM node:24-bookworm-slim AS build
 WORKDIR /davgate
 COPY package.json package-lock.json ./
+# The postinstall script, which does nothing on Node 24.
+COPY src/util/sqlite/node20 src/util/sqlite/node20
 RUN npm ci
 COPY tsconfig.json ./
 COPY src src

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../util/sqlite/sqlite.ts';
 
 /** A text with which any account can copy an item. */
 export interface CopyReference {
@@ -22,7 +22,7 @@ const REFERENCE_BYTES = 16;
 /** Thirty years, as at the real service. */
 const LIFETIME_MS = 30 * 365 * 24 * 60 * 60 * 1000;
 
-export function copyReferencesIn(database: Database): CopyReferences {
+export function copyReferencesIn(database: SqliteDatabase): CopyReferences {
   const insert = database.prepare<[string, string, string, number]>(
     `INSERT INTO copy_references (reference, account_id, item_id, expires_ms) VALUES (?, ?, ?, ?)
      ON CONFLICT (account_id, item_id) DO UPDATE SET expires_ms = excluded.expires_ms`,

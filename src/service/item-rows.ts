@@ -1,4 +1,4 @@
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../util/sqlite/sqlite.ts';
 
 /** A row that belongs to a file or folder, and is of no use once that cannot come back. */
 export interface ItemRow {
@@ -15,7 +15,7 @@ export interface ItemRows {
   forget(row: ItemRow): void;
 }
 
-export function itemRowsIn(database: Database, table: 'tags' | 'copy_references' | 'links'): ItemRows {
+export function itemRowsIn(database: SqliteDatabase, table: 'tags' | 'copy_references' | 'links'): ItemRows {
   const after = database.prepare<[number, number], ItemRow>(
     `SELECT sequence, account_id AS accountId, item_id AS itemId FROM ${table}
      WHERE sequence > ? ORDER BY sequence LIMIT ?`,

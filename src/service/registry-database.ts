@@ -1,15 +1,16 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Database } from 'better-sqlite3';
 import { makeFolder } from '../util/make-folder.ts';
-import { Sqlite } from '../util/sqlite.ts';
+import { type Migration, migrate, NewerSchema, schemaVersion } from '../util/sqlite/migrations.ts';
+import { openSqlite } from '../util/sqlite/open.ts';
+import type { SqliteDatabase } from '../util/sqlite/sqlite.ts';
 import { codeOf, DataDirectoryError } from './storage/errors.ts';
 
 /** Accounts, apps, tokens and shared links: small, and apart from the files' own metadata. */
 export const ACCOUNTS_FILE = 'accounts.sqlite';
 
-/** Steps of the schema. One that was released is never edited: `PRAGMA user_version` counts those taken. */
-const MIGRATIONS = [
+/** The schema, step by step. */
+const MIGRATIONS: readonly Migration[] = [
   `
   CREATE TABLE accounts (
     account_id TEXT PRIMARY KEY,
@@ -120,21 +121,19 @@ const MIGRATIONS = [
 ];
 
 /**
- * Opens or makes the accounts' database in `dataDirectory`; several processes may have it open. Commits are on disk
- * before they are told of (`synchronous=FULL`). Throws `DataDirectoryError`.
+ * Opens or makes the accounts' database in `dataDirectory`: the service and a command may have it open at once. Commits
+ * are on disk when they return. Throws `DataDirectoryError`.
  */
-export function openDatabase(dataDirectory: string): Database {
+export function openDatabase(dataDirectory: string): SqliteDatabase {
   const file = join(dataDirectory, ACCOUNTS_FILE);
-  let database: Database | undefined;
+  let database: SqliteDatabase | undefined;
   try {
     makeFolder(dataDirectory);
-    database = new Sqlite(file);
-    // Link keys are stored as they are, so the file is for its owner's eyes.
+    database = openSqlite(file, { isShared: true });
+    // Link keys are stored in clear; a file of an older davgate may be readable by others.
     chmodSync(file, 0o600);
-    database.pragma('journal_mode = WAL');
-    database.pragma('synchronous = FULL');
-    database.pragma('foreign_keys = ON');
-    migrate(database, file);
+    // An up-to-date schema needs no write lock, which another process may hold.
+    if (schemaVersion(database, MIGRATIONS) < MIGRATIONS.length) migrate(database, MIGRATIONS);
     return database;
   } catch (error) {
     database?.close();
@@ -142,26 +141,13 @@ export function openDatabase(dataDirectory: string): Database {
   }
 }
 
-/** Under the write lock: the service and a command may open the same directory at once. */
-function migrate(database: Database, file: string): void {
-  const stepsTaken = () => Number(database.pragma('user_version', { simple: true }));
-  if (stepsTaken() === MIGRATIONS.length) return;
-  database
-    .transaction(() => {
-      const taken = stepsTaken();
-      if (taken > MIGRATIONS.length)
-        throw new DataDirectoryError(
-          'newer',
-          `${file} was written by a newer davgate (format ${taken}); start that version instead`,
-        );
-      for (const step of MIGRATIONS.slice(taken)) database.exec(step);
-      database.pragma(`user_version = ${MIGRATIONS.length}`);
-    })
-    .immediate();
-}
-
-/** A failure of the accounts' database in words for whoever runs the program; others as they are. */
+/** Returns the error for the operator that a failure of the accounts' database becomes; other errors stay as they are. */
 export function accountsFailure(failure: unknown, file: string): unknown {
+  if (failure instanceof NewerSchema)
+    return new DataDirectoryError(
+      'newer',
+      `${file} was written by a newer davgate (format ${failure.version}); start that version instead`,
+    );
   const code = codeOf(failure);
   if (!/^(SQLITE_(?!CONSTRAINT)|E[A-Z]+$)/.test(code)) return failure;
   const [reason, text] = code.startsWith('SQLITE_BUSY')

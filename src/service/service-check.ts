@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Sqlite } from '../util/sqlite.ts';
+import { openSqliteToRead } from '../util/sqlite/open.ts';
+import type { SqliteDatabase } from '../util/sqlite/sqlite.ts';
 import { ACCOUNTS_FILE } from './registry-database.ts';
 import type { Damage } from './storage/check/damage.ts';
 import { type CheckProgress, checkStorage } from './storage/check/storage-check.ts';
@@ -42,9 +43,9 @@ function accountsAt(dataDirectory: string): { damages: string[]; emails: Map<str
   const emails = new Map<string, string>();
   if (!existsSync(file))
     return { damages: [`${ACCOUNTS_FILE} is missing: no account can be reached`], emails };
-  let database: InstanceType<typeof Sqlite> | undefined;
+  let database: SqliteDatabase | undefined;
   try {
-    database = new Sqlite(file, { fileMustExist: true });
+    database = openSqliteToRead(file, { isShared: true });
     database.pragma('query_only = ON');
     const accounts = database.prepare<[], { namespace: string; email: string }>(
       'SELECT namespace, email FROM accounts',

@@ -1,4 +1,4 @@
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../util/sqlite/sqlite.ts';
 
 /** Maximum number of tags of one item, as at the real service. */
 const TAGS_MAX = 20;
@@ -13,7 +13,7 @@ export interface Tags {
   remove(accountId: string, itemId: string, tag: string): boolean;
 }
 
-export function tagsIn(database: Database): Tags {
+export function tagsIn(database: SqliteDatabase): Tags {
   const select = database
     .prepare<[string, string], string>(
       'SELECT tag_text FROM tags WHERE account_id = ? AND item_id = ? ORDER BY sequence',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStorage } from '../../src/service/storage/open.ts';
 import { silentLog } from '../../src/util/log.ts';
-import { Sqlite } from '../../src/util/sqlite.ts';
+import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { expectSound } from '../service/storage/invariants.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { matchOutput, spawnProgram, startServiceProgram, temporaryDirectory } from '../support/program.ts';

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Sqlite } from '../../src/util/sqlite.ts';
+import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { GatewayClient, startTestGateway, TEST_MS, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Sqlite } from '../../src/util/sqlite.ts';
+import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { parseMultistatus } from '../support/multistatus.ts';
 import { startTestService, type TestService } from '../support/service.ts';

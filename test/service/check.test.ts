@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CheckProgress, checkService } from '../../src/service/service-check.ts';
-import { Sqlite } from '../../src/util/sqlite.ts';
+import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { download, put, rpc, upload } from '../support/service-client.ts';

@@ -2,7 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { DataDirectoryError } from '../../src/service/storage/errors.ts';
-import { Sqlite } from '../../src/util/sqlite.ts';
+import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { besideService, FormBrowser } from '../support/consent.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, refreshForm, rpc, send } from '../support/service-client.ts';

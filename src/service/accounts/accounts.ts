@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
 export interface Account {
   /** 40 characters: `dbid:` and 35 more. */
@@ -54,7 +54,7 @@ interface Row {
   readonly password_hash: Buffer | null;
 }
 
-export function accountsIn(database: Database): Accounts {
+export function accountsIn(database: SqliteDatabase): Accounts {
   const byEmail = database.prepare<[string], Row>('SELECT * FROM accounts WHERE email = ? COLLATE NOCASE');
   const byId = database.prepare<[string], Row>('SELECT * FROM accounts WHERE account_id = ?');
   const every = database.prepare<[], Row>('SELECT * FROM accounts ORDER BY email COLLATE NOCASE');

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { parseScopes, type Scope } from './scopes.ts';
 import { hashOfSecret, isSecret, newSecret } from './secrets.ts';
 
@@ -53,7 +53,7 @@ interface Row {
   readonly redirect_uris: string;
 }
 
-export function appsIn(database: Database): Apps {
+export function appsIn(database: SqliteDatabase): Apps {
   const byKey = database.prepare<[string], Row>('SELECT * FROM apps WHERE app_key = ?');
   const every = database.prepare<[], Row>('SELECT * FROM apps ORDER BY name, app_key');
   const selectSecret = database.prepare<[string], { secret_hash: Buffer }>(

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import type { App } from './apps.ts';
 import type { Consent, Grants } from './grants.ts';
 import { parseScopes } from './scopes.ts';
@@ -64,7 +64,7 @@ interface Row {
   readonly grant_id: number | null;
 }
 
-export function codesIn(database: Database, grants: Grants): Codes {
+export function codesIn(database: SqliteDatabase, grants: Grants): Codes {
   const insert = database.prepare<[Row]>(
     `INSERT INTO codes VALUES (@code_hash, @account_id, @app_key, @scopes, @redirect_uri, @challenge,
        @challenge_method, @is_offline, @expires_ms, @grant_id)`,

@@ -1,4 +1,4 @@
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { type App, LINKED_USERS_MAX } from './apps.ts';
 import { parseScopes, type Scope } from './scopes.ts';
 import { hashOfSecret, newSecret } from './secrets.ts';
@@ -61,7 +61,7 @@ const LINKED = `
   SELECT account_id FROM grants WHERE app_key = @app
   UNION SELECT account_id FROM codes WHERE app_key = @app AND expires_ms > @now AND grant_id IS NULL`;
 
-export function grantsIn(database: Database): Grants {
+export function grantsIn(database: SqliteDatabase): Grants {
   const insert = database.prepare<[string, string, string, Uint8Array | null, number, number]>(
     `INSERT INTO grants (account_id, app_key, scopes, refresh_hash, created_ms, is_public)
      VALUES (?, ?, ?, ?, ?, ?)`,

@@ -1,4 +1,4 @@
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { type Accounts, accountsIn } from './accounts.ts';
 import { type Apps, appsIn } from './apps.ts';
 import { type Codes, codesIn } from './codes.ts';
@@ -14,7 +14,7 @@ export interface Registry {
   readonly tokens: Tokens;
 }
 
-export function registryIn(database: Database): Registry {
+export function registryIn(database: SqliteDatabase): Registry {
   const grants = grantsIn(database);
   return {
     accounts: accountsIn(database),

@@ -1,4 +1,4 @@
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import type { Consent, Grants } from './grants.ts';
 import { parseScopes, type Scope } from './scopes.ts';
 import { hashOfSecret } from './secrets.ts';
@@ -67,7 +67,7 @@ interface GrantRow {
   readonly is_public: number;
 }
 
-export function tokensIn(database: Database, grants: Grants): Tokens {
+export function tokensIn(database: SqliteDatabase, grants: Grants): Tokens {
   const selectGrant = database.prepare<[Uint8Array, string], GrantRow>(
     'SELECT grant_id, scopes, is_public FROM grants WHERE refresh_hash = ? AND app_key = ?',
   );

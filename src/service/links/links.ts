@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
 export type LinkVisibility = 'public' | 'password' | 'no_one';
 
@@ -54,7 +54,7 @@ const KEY_BYTES = 16;
 /** How long a link that has expired is still known as one, so that its page says so: 30 days. */
 const EXPIRED_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
 
-export function linksIn(database: Database): Links {
+export function linksIn(database: SqliteDatabase): Links {
   const insert = database.prepare<
     [string, string, string, string, string, string, Uint8Array | null, number | null, number],
     Row

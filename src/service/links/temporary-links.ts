@@ -1,4 +1,4 @@
-import type { Database } from 'better-sqlite3';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { hashOfSecret, newSecret } from '../accounts/secrets.ts';
 import type { CommitInfo } from '../commit.ts';
 
@@ -22,7 +22,7 @@ export interface TemporaryLinks {
 /** How long a link that is over is still known as one: a day. */
 const OVER_KEPT_MS = 24 * 60 * 60 * 1000;
 
-export function temporaryLinksIn(database: Database): TemporaryLinks {
+export function temporaryLinksIn(database: SqliteDatabase): TemporaryLinks {
   const insert = database.prepare<[Uint8Array, string, number]>(
     'INSERT INTO temporary_links (token_hash, target, expires_ms) VALUES (?, ?, ?)',
   );

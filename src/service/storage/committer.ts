@@ -1,5 +1,6 @@
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import { commitGroup, inSavepoint } from '../../util/sqlite/group-commit.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { asRefusal, codeOf } from './errors.ts';
 import type { Ticks } from './feed/ticks.ts';
 import { type Outcome, StorageError } from './storage.ts';
@@ -149,7 +150,6 @@ export class Committer {
     try {
       answers = this.#transact(batch, transaction);
     } catch (failure) {
-      if (this.database.inTransaction) this.database.exec('ROLLBACK');
       // Cursors must not get ahead of what the database knows: after a crash they would pass over changes.
       this.ticks.takeBack(tickBefore);
       // One that does not fit on the disk must not take the others with it.
@@ -163,27 +163,32 @@ export class Committer {
     for (const answer of answers) answer();
   }
 
-  /**
-   * Runs as many operations as fit in one transaction, at least one; what to tell their callers now that it is durable.
-   */
+  /** Runs as many operations as fit in one transaction, at least one. Returns the answers to their callers. */
   #transact(batch: readonly Waiting[], transaction: Transaction): (() => void)[] {
-    const answers: (() => void)[] = [];
     const tickBefore = this.ticks.last;
-    this.database.exec('BEGIN IMMEDIATE');
-    for (const { operation, resolve, reject } of batch) {
-      if (answers.length > 0 && transaction.isFull()) break;
-      try {
-        const result = inSavepoint(this.database, transaction, () => operation(transaction));
-        answers.push(() => resolve(result));
-      } catch (failure) {
-        if (codeOf(failure).startsWith('SQLITE_')) throw failure;
-        answers.push(() => reject(failure));
-      }
-    }
-    if (this.ticks.last !== tickBefore)
-      this.database.prepare(`UPDATE setting SET value = ? WHERE name = 'tick'`).run(this.ticks.last);
-    this.database.exec('COMMIT');
-    return answers;
+    const outcomes = commitGroup(
+      this.database,
+      batch.map(
+        ({ operation }) =>
+          () =>
+            withoutTrace(transaction, () => operation(transaction)),
+      ),
+      {
+        isFull: transaction.isFull,
+        onUndone: (error) => {
+          // The whole batch fails, and each operation is tried alone.
+          if (codeOf(error).startsWith('SQLITE_')) throw error;
+        },
+        beforeCommit: () => {
+          if (this.ticks.last !== tickBefore)
+            this.database.prepare(`UPDATE setting SET value = ? WHERE name = 'tick'`).run(this.ticks.last);
+        },
+      },
+    );
+    return batch.slice(0, outcomes.length).map(({ resolve, reject }, index) => {
+      const outcome = outcomes[index];
+      return outcome && 'value' in outcome ? () => resolve(outcome.value) : () => reject(outcome?.error);
+    });
   }
 }
 
@@ -223,7 +228,7 @@ export function eachInSavepoint<E, T>(
   for (const entry of entries) {
     if (outcomes.length > 0 && transaction.isFull()) break;
     try {
-      const outcome = inSavepoint(database, transaction, () => operation(entry));
+      const outcome = inSavepoint(database, () => withoutTrace(transaction, () => operation(entry)));
       if (outcome === undefined) break;
       outcomes.push(outcome);
     } catch (failure) {
@@ -234,18 +239,13 @@ export function eachInSavepoint<E, T>(
   return outcomes;
 }
 
-/** Runs `operation` so that its failure leaves no trace in the transaction. */
-function inSavepoint<T>(database: SqliteDatabase, transaction: Transaction, operation: () => T): T {
+/** Runs `operation` so that its failure leaves no trace beside the database. */
+function withoutTrace<T>(transaction: Transaction, operation: () => T): T {
   const changes = transaction.changes.length;
   const orphans = transaction.orphans.length;
-  database.exec('SAVEPOINT operation');
   try {
-    const result = operation();
-    database.exec('RELEASE operation');
-    return result;
+    return operation();
   } catch (failure) {
-    // A full disk may have ended the whole transaction already.
-    if (database.inTransaction) database.exec('ROLLBACK TO operation; RELEASE operation');
     transaction.changes.length = changes;
     transaction.orphans.length = orphans;
     throw failure;

@@ -1,6 +1,6 @@
 import type { Log } from '../../util/log.ts';
 import type { ByteRange } from '../../util/ranges.ts';
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import type { Background } from './background.ts';
 import { BlockBuffers } from './blocks/block-buffers.ts';
 import type { BlockFiles } from './blocks/blocks.ts';

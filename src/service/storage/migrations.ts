@@ -1,21 +1,18 @@
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { Migration } from '../../util/sqlite/migrations.ts';
 import { indexNames } from './tree/name-upgrade.ts';
 import { rekey } from './tree/rekey.ts';
 import { allowEqualIds } from './upgrade/equal-ids.ts';
 import { countFiles } from './upgrade/file-counts.ts';
-import type { UpgradeProgress } from './upgrade/progress.ts';
 
 /**
- * The schema, step by step. A step is never edited once released: a data directory remembers how many it
- * has taken (`PRAGMA user_version`). Keys of paths are folded (`names.ts`) and compared byte by byte; a `parent` is its
- * folder's key and a slash. A step that works on every row is a function, which goes through them in pieces of about a
- * second, and tells how far it is after each.
+ * The schema, step by step. Keys of paths are folded (`names.ts`) and compared byte by byte; a `parent` is its folder's
+ * key and a slash.
  *
- * A path is in `entry` while something is there, in `deletion` once something was, never in both. Every
- * change of a path takes the next number of one growing sequence (`ticks.ts`) as its `seq`; for a file that
- * number is also its revision, so a cursor is just the last number its reader has seen.
+ * An existing path has a row in `entry`, a deleted one in `deletion`, no path in both. Each change of a path takes the
+ * next number of one growing sequence (`ticks.ts`) as its `seq`. A file's number is also its revision, so a cursor is
+ * the last number that its reader has seen.
  */
-export const MIGRATIONS: readonly (string | ((database: SqliteDatabase) => Iterable<UpgradeProgress>))[] = [
+export const MIGRATIONS: readonly Migration[] = [
   `
   CREATE TABLE setting (name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
 

@@ -3,7 +3,8 @@ import { dirname, join, resolve } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { makeFolder } from '../../util/make-folder.ts';
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { MigrationProgress } from '../../util/sqlite/migrations.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { Background } from './background.ts';
 import { BlockFiles } from './blocks/blocks.ts';
 import { Contents } from './blocks/contents.ts';
@@ -29,7 +30,6 @@ import { Removals } from './tree/removals.ts';
 import { Stagings } from './tree/stagings.ts';
 import { Tree } from './tree/tree.ts';
 import type { Store } from './tree/writes.ts';
-import type { UpgradeProgress } from './upgrade/progress.ts';
 
 export interface StorageOptions {
   /** Holds `storage.sqlite` and the folders `blocks` and `incoming`; made when missing. For one process. */
@@ -55,7 +55,13 @@ const REMOVALS_AT_ONCE = 2;
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { dataDirectory, clock, log, mintId = randomId, disk = localDisk } = options;
   await makeDirectory(dataDirectory, disk);
-  const database = await openDatabase(join(dataDirectory, 'storage.sqlite'), upgradeReport(log));
+  const database = await openDatabase(join(dataDirectory, 'storage.sqlite'), {
+    onProgress: upgradeReport(log),
+    onOrphanedLog: (keptAt) =>
+      log.error('a write-ahead log without its database was found: it is kept under another name', {
+        keptAt,
+      }),
+  });
   try {
     const settings = settingsOf(database);
     const contents = new Contents(database);
@@ -130,7 +136,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
 }
 
 /** Logs how far the upgrade of a data directory has come: a large one takes a minute, before the first call is taken. */
-function upgradeReport(log: Log): (progress: UpgradeProgress) => void {
+function upgradeReport(log: Log): (progress: MigrationProgress) => void {
   const shown = (count: number) => count.toLocaleString('en-US');
   return ({ what, unit, done, total }) => {
     log.info(`upgrading the ${what}: ${shown(done)} of ${shown(total)} ${unit}`);

@@ -1,43 +1,55 @@
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { setImmediate as otherEvents } from 'node:timers/promises';
-import { Sqlite, type SqliteDatabase } from '../../util/sqlite.ts';
+import {
+  type MigrationProgress,
+  migrateInPieces,
+  NewerSchema,
+  schemaVersion,
+} from '../../util/sqlite/migrations.ts';
+import { openSqlite, openSqliteToRead } from '../../util/sqlite/open.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { defineWordsOf } from './tree/name-upgrade.ts';
-import type { UpgradeProgress } from './upgrade/progress.ts';
 
-/** Pages of 4 KiB that the log may hold before they move to the main file: 16 MiB, as small blocks pass through it. */
+/** Size of the write-ahead log, in pages of 4 KiB, at which it moves to the main file: small blocks pass through it. */
 const CHECKPOINT_PAGES = 4096;
 
-/** The steps of the schema from which on large moves and copies are staged, and what stands for that before. */
+/** Schema version that introduced staged moves and copies, and views that stand for their tables before it. */
 const STAGINGS_SINCE = 9;
 const NO_STAGINGS = `
   CREATE TEMP VIEW staging AS SELECT 0 AS first, 0 AS last, 0 AS ns, 0 AS copies, 0 AS published WHERE false;
   CREATE TEMP VIEW removal AS SELECT *, 0 AS moved FROM main.removal`;
 
-/** Page cache, KiB; what is not in it the system's own cache has. */
+/** Size of SQLite's page cache, in KiB; the OS caches the rest. */
 const CACHE_KIB = 8 * 1024;
 
+export interface StorageDatabaseOptions {
+  /** Called after each piece of an upgrade. */
+  readonly onProgress?: (progress: MigrationProgress) => void;
+  /** Called with the new name of a write-ahead log whose database was missing or empty. */
+  readonly onOrphanedLog?: (keptAt: string) => void;
+}
+
 /**
- * Opens the metadata of a data directory for this process alone and brings its schema up to date.
- * Throws `DataDirectoryError` when another process has it, a newer program made it, or it is damaged.
+ * Opens the metadata of a data directory for this process alone and upgrades its schema. An index of a million files
+ * takes some twenty seconds, once; between its pieces the process hears signals.
+ * Throws `DataDirectoryError` when another process has it open, a newer program made it, or it is damaged.
  */
 export async function openDatabase(
   file: string,
-  onProgress: (progress: UpgradeProgress) => void = () => {},
+  { onProgress = () => {}, onOrphanedLog = () => {} }: StorageDatabaseOptions = {},
 ): Promise<SqliteDatabase> {
   let database: SqliteDatabase | undefined;
   try {
-    makePrivate(file);
-    database = new Sqlite(file, { timeout: 0 });
-    // Exclusive: the kernel frees the lock with the process, so a kill leaves no stale lock file.
-    database.pragma('locking_mode = EXCLUSIVE');
-    database.pragma('journal_mode = WAL');
-    database.pragma('synchronous = FULL');
-    database.pragma('foreign_keys = ON');
-    database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-    database.pragma(`cache_size = -${CACHE_KIB}`);
-    await migrate(database, file, onProgress);
+    database = openSqlite(file, {
+      pragmas: { wal_autocheckpoint: CHECKPOINT_PAGES, cache_size: -CACHE_KIB },
+      onOrphanedLog,
+    });
+    for (const progress of migrateInPieces(database, MIGRATIONS)) {
+      if (progress) onProgress(progress);
+      await otherEvents();
+    }
     return database;
   } catch (failure) {
     database?.close();
@@ -46,20 +58,17 @@ export async function openDatabase(
 }
 
 /**
- * Opens the metadata of a data directory that is there, to look at it and change nothing. Throws
- * `DataDirectoryError` as `openDatabase` does, and when there is none.
+ * Opens the metadata of an existing data directory to read it. Throws `DataDirectoryError` as `openDatabase` does, and
+ * when there is none.
  */
 export function openExisting(file: string): SqliteDatabase {
   if (!existsSync(file))
-    throw new DataDirectoryError('unusable', `${file} is not there: name the folder of a storage service`);
+    throw new DataDirectoryError('unusable', `${file} does not exist: name the folder of a storage service`);
   let database: SqliteDatabase | undefined;
   try {
-    database = new Sqlite(file, { timeout: 0, fileMustExist: true });
-    database.pragma('locking_mode = EXCLUSIVE');
-    // Reading takes the lock and, after a crash, brings the log in: what a start would do as well.
-    const taken = Number(database.pragma('user_version', { simple: true }));
-    checkVersion(taken, file);
-    if (taken < STAGINGS_SINCE) database.exec(NO_STAGINGS);
+    database = openSqliteToRead(file);
+    // The first read takes the lock and, after a crash, recovers the log, as a start would.
+    if (schemaVersion(database, MIGRATIONS) < STAGINGS_SINCE) database.exec(NO_STAGINGS);
     database.pragma('query_only = ON');
     defineWordsOf(database);
     return database;
@@ -69,56 +78,13 @@ export function openExisting(file: string): SqliteDatabase {
   }
 }
 
-/**
- * The data is for its user alone, whatever the folder's rights. A file that is there is not touched: closing
- * any handle on it would free the locks this process may hold on it (POSIX).
- */
-function makePrivate(file: string): void {
-  try {
-    closeSync(openSync(file, 'wx', 0o600));
-  } catch (failure) {
-    if (codeOf(failure) !== 'EEXIST') throw failure;
-  }
-}
-
-/**
- * Takes the steps of `MIGRATIONS` that are missing, all in one transaction. Each rewrites what it must while nobody can
- * be served: an index of a million files takes some twenty seconds, once, and tells how far it is. Between two pieces of
- * the work signals are heard: a process that ends there leaves the directory as it was, and the next one begins again.
- */
-async function migrate(
-  database: SqliteDatabase,
-  file: string,
-  onProgress: (progress: UpgradeProgress) => void,
-): Promise<void> {
-  // Taking the write lock at once is what finds a second process.
-  database.exec('BEGIN IMMEDIATE');
-  const taken = Number(database.pragma('user_version', { simple: true }));
-  checkVersion(taken, file);
-  for (const step of MIGRATIONS.slice(taken)) {
-    if (typeof step === 'string') database.exec(step);
-    else
-      for (const progress of step(database)) {
-        onProgress(progress);
-        await otherEvents();
-      }
-    await otherEvents();
-  }
-  // On a full disk even an old directory must open: nothing is written without need.
-  if (taken < MIGRATIONS.length) database.pragma(`user_version = ${MIGRATIONS.length}`);
-  database.exec('COMMIT');
-}
-
-function checkVersion(taken: number, file: string): void {
-  if (taken > MIGRATIONS.length)
-    throw new DataDirectoryError(
-      'newer',
-      `${file} was written by a newer davgate (schema ${taken}, this one knows ${MIGRATIONS.length}): run that version`,
-    );
-}
-
-/** The failure to open, in words for whoever starts the program. */
+/** Returns the error for the operator that a failure to open becomes; errors of davgate's own stay as they are. */
 function explained(failure: unknown, file: string): unknown {
+  if (failure instanceof NewerSchema)
+    return new DataDirectoryError(
+      'newer',
+      `${file} was written by a newer davgate (schema ${failure.version}, this one knows ${failure.knownVersion}): run that version`,
+    );
   const code = codeOf(failure);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED'))
     return new DataDirectoryError(
@@ -127,13 +93,13 @@ function explained(failure: unknown, file: string): unknown {
       { cause: failure },
     );
   if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT'))
-    return new DataDirectoryError('damaged', `${file} is damaged: put it back from a backup`, {
+    return new DataDirectoryError('damaged', `${file} is damaged: restore it from a backup`, {
       cause: failure,
     });
   if (code !== '')
     return new DataDirectoryError(
       'unusable',
-      `${file} cannot be opened (${code}): check the folder and its rights`,
+      `${file} cannot be opened (${code}): check the folder and its permissions`,
       {
         cause: failure,
       },

@@ -1,61 +1,56 @@
-import type { SqliteDatabase } from '../../util/sqlite.ts';
-import { Sqlite } from '../../util/sqlite.ts';
+import { type ChangeOutcome, commitGroup, isSqliteError } from '../../util/sqlite/group-commit.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { asStateError } from './state-database.ts';
 
 /**
- * What a change outlives once it was acknowledged: everything, or the end of davgate but not a power cut, for what
- * may be lost without harm. The order stays: what is on disk holds all that was before it.
+ * What an acknowledged change survives: a loss of power, or only the end of davgate's process, for what may be lost
+ * without harm. The order holds either way: a change on disk has all earlier ones with it.
  */
-export type Outlives = 'power-cut' | 'kill';
+export type Durability = 'power-loss' | 'process-crash';
 
 interface Waiting {
-  readonly outlives: Outlives;
+  readonly durability: Durability;
   readonly change: () => unknown;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
-type Outcome = { readonly value: unknown } | { readonly error: unknown };
-
 /**
- * Puts the changes that come in one turn of the event loop into one transaction, in their order, so that
- * they share its fsync. A change that throws is undone alone; a commit that fails undoes all. A change that
- * refuses what it was asked throws before it has changed anything.
+ * Commits the changes of one turn of the event loop together (`commitGroup`). A change that refuses what it was asked
+ * throws before it has changed anything.
  */
 export class Commits {
   readonly #database: SqliteDatabase;
   readonly #directory: string;
-  readonly #alone: (change: () => unknown) => unknown;
   readonly #reloads: (() => void)[] = [];
   #mirrorsDoubtful = false;
   /** As `openDatabase` has set it. */
-  #demanded: Outlives = 'power-cut';
+  #demanded: Durability = 'power-loss';
   #waiting: Waiting[] = [];
   #closed = false;
 
   constructor(database: SqliteDatabase, directory: string) {
     this.#database = database;
     this.#directory = directory;
-    this.#alone = database.transaction((change: () => unknown) => change());
   }
 
-  /** What is kept in memory beside the database: built by `reload` now, and again after SQLite undid a change. */
+  /** Builds what is kept in memory beside the database by `reload`, now and again after SQLite undid a change. */
   mirror(reload: () => void): void {
     reload();
     this.#reloads.push(reload);
   }
 
   /** Resolves with what `change` returns once that is safe. Throws what it throws, or `StateUnwritable`. */
-  run<T>(change: () => T, outlives: Outlives = 'power-cut'): Promise<T> {
+  run<T>(change: () => T, durability: Durability = 'power-loss'): Promise<T> {
     if (this.#closed) return Promise.reject(new Error('the state is closed'));
     return new Promise<T>((resolve, reject) => {
       // `flush` gives each change its own result back.
-      this.#waiting.push({ outlives, change, resolve: (value) => resolve(value as T), reject });
+      this.#waiting.push({ durability, change, resolve: (value) => resolve(value as T), reject });
       if (this.#waiting.length === 1) setImmediate(() => this.#flush());
     });
   }
 
-  /** Commits what is waiting and takes no more. */
+  /** Commits the waiting changes and takes no more. */
   close(): void {
     this.#closed = true;
     this.#flush();
@@ -70,46 +65,41 @@ export class Commits {
       for (const [index, { resolve, reject }] of batch.entries()) {
         const outcome = outcomes[index];
         if (outcome && 'value' in outcome) resolve(outcome.value);
-        else reject(outcome?.error);
+        else reject(asStateError(outcome?.error, this.#directory));
       }
     } catch (error) {
       for (const { reject } of batch) reject(asStateError(error, this.#directory));
     }
   }
 
-  #commit(batch: readonly Waiting[]): readonly Outcome[] {
+  #commit(batch: readonly Waiting[]): readonly ChangeOutcome[] {
     this.#reloadIfDoubtful();
-    this.#demand(batch.some(({ outlives }) => outlives === 'power-cut') ? 'power-cut' : 'kill');
+    this.#demand(
+      batch.some(({ durability }) => durability === 'power-loss') ? 'power-loss' : 'process-crash',
+    );
     try {
-      this.#database.exec('BEGIN IMMEDIATE');
-      const outcomes = batch.map(({ change }) => this.#outcomeOf(change));
-      this.#database.exec('COMMIT');
-      this.#reloadIfDoubtful();
-      return outcomes;
+      return commitGroup(
+        this.#database,
+        batch.map(({ change }) => change),
+        {
+          onUndone: (error) => {
+            this.#mirrorsDoubtful ||= isSqliteError(error);
+          },
+        },
+      );
     } catch (error) {
       this.#mirrorsDoubtful = true;
-      if (this.#database.inTransaction) this.#database.exec('ROLLBACK');
-      this.#reloadIfDoubtful();
       throw error;
+    } finally {
+      this.#reloadIfDoubtful();
     }
   }
 
-  /** Without its flush a commit in the log outlives the process only, whose pages the system keeps. */
-  #demand(outlives: Outlives): void {
-    if (outlives === this.#demanded) return;
-    this.#database.pragma(`synchronous = ${outlives === 'power-cut' ? 'FULL' : 'NORMAL'}`);
-    this.#demanded = outlives;
-  }
-
-  #outcomeOf(change: () => unknown): Outcome {
-    try {
-      return { value: this.#alone(change) };
-    } catch (error) {
-      // SQLite gives up the whole transaction when the disk fails: then nothing of the batch may count.
-      if (!this.#database.inTransaction) throw error;
-      if (error instanceof Sqlite.SqliteError) this.#mirrorsDoubtful = true;
-      return { error: asStateError(error, this.#directory) };
-    }
+  /** Without its fsync a commit in the log survives the process, whose pages the kernel keeps, and no loss of power. */
+  #demand(durability: Durability): void {
+    if (durability === this.#demanded) return;
+    this.#database.pragma(`synchronous = ${durability === 'power-loss' ? 'FULL' : 'NORMAL'}`);
+    this.#demanded = durability;
   }
 
   #reloadIfDoubtful(): void {

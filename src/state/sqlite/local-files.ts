@@ -1,5 +1,5 @@
 import { keyOf, type Path, relocate } from '../../util/path.ts';
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import {
   LOCAL_FILE_BYTES_MAX,
   type LocalFile,

@@ -1,5 +1,5 @@
 import { isWithin, keyOf, type Path, parentOf, ROOT } from '../../util/path.ts';
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import {
   type Claim,
   LOCKS_OF_USER_MAX,
@@ -22,7 +22,7 @@ interface Row {
   readonly expires_ms: number;
 }
 
-const OUTLIVES = 'kill';
+const DURABILITY = 'process-crash';
 
 /**
  * Locks are few and asked for with each request: all are in memory, and the table only outlives it. None waits for
@@ -63,7 +63,7 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
         statements.insert(wanted);
         table.put(wanted);
         return wanted;
-      }, OUTLIVES),
+      }, DURABILITY),
     refresh: (nowMs, token, span) =>
       commits.run(() => {
         const old = table.get(token);
@@ -72,13 +72,13 @@ export function sqliteLocks(database: SqliteDatabase, drive: number, commits: Co
         statements.refresh(lock);
         table.put(lock);
         return lock;
-      }, OUTLIVES),
+      }, DURABILITY),
     release: (token) =>
       commits.run(() => {
         const lock = table.get(token);
         if (lock) drop([lock]);
         return lock !== undefined;
-      }, OUTLIVES),
+      }, DURABILITY),
     // Locks are created in one turn of the event loop with their own look at the claims, and so is this.
     async claim(nowMs, wanted) {
       const id = String(++claimed);

@@ -1,13 +1,7 @@
-import type { SqliteDatabase } from '../../util/sqlite.ts';
-import { rekey } from './rekey.ts';
+import type { Migration } from '../../util/sqlite/migrations.ts';
+import { foldKeys, rekey } from './rekey.ts';
 
-/** A step of a schema. */
-export type Migration = string | ((database: SqliteDatabase) => void);
-
-/**
- * How the schema came to be, step by step: a database that has seen the first n steps says n in its
- * `user_version`. A step that has been released is never edited; a change is a new step at the end.
- */
+/** The schema, step by step. */
 export const MIGRATIONS: readonly Migration[] = [
   `
   CREATE TABLE drives (
@@ -98,11 +92,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ALTER TABLE drives ADD COLUMN account_email TEXT;
   ALTER TABLE drives ADD COLUMN account_root TEXT;
   `,
-  `
-  -- Keys in the form that \`keyOf\` gives since it folds letters that have a mark, like J̌, to the same key every time.
-  UPDATE OR IGNORE holds SET key = folded(path), parent_key = folded(parent_key) WHERE key <> folded(path);
-  UPDATE OR IGNORE asides SET key = folded(path), parent_key = folded(parent_key) WHERE key <> folded(path);
-  `,
+  foldKeys,
   `
   -- NULL: it is not known what takes the place.
   ALTER TABLE relocations ADD COLUMN replacement TEXT;

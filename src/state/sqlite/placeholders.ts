@@ -1,5 +1,5 @@
 import { keyOf, type Path } from '../../util/path.ts';
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import type { Placeholder, PlaceholderStore } from '../placeholders.ts';
 import type { Commits } from './commits.ts';
 import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';

@@ -1,5 +1,5 @@
-import { freePath, keyOf, type Path } from '../../util/path.ts';
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import { foldName, freePath, keyOf, type Path } from '../../util/path.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { parentKeyOf } from './key-range.ts';
 
 interface StaleRow {
@@ -8,12 +8,22 @@ interface StaleRow {
   readonly path: Path;
 }
 
+/** Gives rows the key that `keyOf` makes since it folds letters with a mark, like J̌, to the same key every time. */
+export function foldKeys(database: SqliteDatabase): void {
+  defineFolded(database);
+  database.exec(`
+    UPDATE OR IGNORE holds SET key = folded(path), parent_key = folded(parent_key) WHERE key <> folded(path);
+    UPDATE OR IGNORE asides SET key = folded(path), parent_key = folded(parent_key) WHERE key <> folded(path);
+  `);
+}
+
 /**
  * Puts held and set-aside files whose key is not that of their path where they are found. Step 3 has left those whose key
  * something else has: two names that were different once, as `J̌` and `ǰ`, are one by now. The file that could not be
  * found gets another name, as the service does with its own: neither of the two is lost.
  */
 export function rekey(database: SqliteDatabase): void {
+  defineFolded(database);
   for (const table of ['holds', 'asides']) {
     const stale = database
       .prepare<[], StaleRow>(
@@ -29,4 +39,9 @@ export function rekey(database: SqliteDatabase): void {
       place.run(keyOf(free), parentKeyOf(free), free, drive, key);
     }
   }
+}
+
+/** Gives SQL the key of a path: `folded(path)`. */
+function defineFolded(database: SqliteDatabase): void {
+  database.function('folded', { deterministic: true }, (path) => foldName(String(path)));
 }

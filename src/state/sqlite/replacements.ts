@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import type { Replacement, Replacements } from '../replacements.ts';
 import type { Commits } from './commits.ts';
 

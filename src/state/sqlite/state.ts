@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { LOCAL_FILES_BYTES_MAX } from '../local-files.ts';
 import type { DriveState, State } from '../state.ts';
 import { Commits } from './commits.ts';

@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from '../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import type { SetTime, Times } from '../times.ts';
 import { ById } from './by-id.ts';
 import type { Commits } from './commits.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../../src/service/storage/committer.ts';
 import { conflict } from '../../../src/service/storage/errors.ts';
 import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
-import { Sqlite } from '../../../src/util/sqlite.ts';
+import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { HOME, opened, put, refusal } from './opened.ts';
 

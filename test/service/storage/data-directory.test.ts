@@ -8,7 +8,7 @@ import { DamagedBlockError } from '../../../src/service/storage/errors.ts';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
-import { Sqlite } from '../../../src/util/sqlite.ts';
+import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { compile } from '../../support/compiled.ts';
 import { body, bytesOf, commit, HOME, opened, put, refusal, temporaryFolder, textAt } from './opened.ts';
 
@@ -61,6 +61,19 @@ test('a newer schema, a damaged file and a folder that cannot be are told apart'
       reason: 'unusable',
       message: expect.stringContaining(folder),
     });
+});
+
+test('a write-ahead log whose database is missing is kept under another name, and the log names it', async () => {
+  const dataDirectory = await temporaryFolder();
+  const logFile = join(dataDirectory, 'storage.sqlite-wal');
+  await writeFile(logFile, 'the last commits');
+  const errors: unknown[] = [];
+  const log = { ...silentLog, error: (_: string, fields?: object) => errors.push(fields) };
+  const storage = await openStorage({ dataDirectory, clock: systemClock, log });
+  await storage.close();
+  const kept = (await readdir(dataDirectory)).filter((name) => name.startsWith('storage.sqlite-wal.kept-'));
+  expect(errors).toEqual([{ keptAt: join(dataDirectory, kept[0] ?? '') }]);
+  expect(await readFile(join(dataDirectory, kept[0] ?? ''), 'utf8')).toBe('the last commits');
 });
 
 test.each(['blocks', 'incoming'])(

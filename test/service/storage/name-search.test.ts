@@ -7,7 +7,7 @@ import type { NameLookup, Storage } from '../../../src/service/storage/storage.t
 import { openDatabase } from '../../../src/service/storage/storage-database.ts';
 import { NameIndex } from '../../../src/service/storage/tree/name-index.ts';
 import { silentLog } from '../../../src/util/log.ts';
-import { Sqlite } from '../../../src/util/sqlite.ts';
+import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { HOME, OWNER, opened, put, temporaryFolder } from './opened.ts';
 
 /** The paths that the store finds for a query by each way through the names, and how many names it looked at. */

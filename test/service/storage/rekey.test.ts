@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import { silentLog } from '../../../src/util/log.ts';
-import { Sqlite } from '../../../src/util/sqlite.ts';
+import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';

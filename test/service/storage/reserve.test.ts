@@ -3,7 +3,7 @@ import { localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import { Reserve } from '../../../src/service/storage/blocks/reserve.ts';
 import { Committer } from '../../../src/service/storage/committer.ts';
 import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
-import { Sqlite } from '../../../src/util/sqlite.ts';
+import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { refusal } from './opened.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { checkStorage } from '../../../src/service/storage/check/storage-check.ts';
-import { Sqlite } from '../../../src/util/sqlite.ts';
+import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, opened, put, textAt } from './opened.ts';
 

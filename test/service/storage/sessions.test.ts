@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Storage } from '../../../src/service/storage/storage.ts';
 import { BLOCK_BYTES, contentHashOf } from '../../../src/util/content-hash.ts';
-import { Sqlite } from '../../../src/util/sqlite.ts';
+import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { body, bytesOf, commit, HOME, opened, put, refusal, textAt } from './opened.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { silentLog } from '../../../src/util/log.ts';
-import { Sqlite } from '../../../src/util/sqlite.ts';
+import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, opened, put, refusal, textAt } from './opened.ts';
 

@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { Transaction } from '../committer.ts';
 import { insufficientSpace } from '../errors.ts';
 import type { StagedBlock } from './blocks.ts';

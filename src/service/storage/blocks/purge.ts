@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { Transaction } from '../committer.ts';
 import { tickAt } from '../feed/ticks.ts';
 import type { Contents } from './contents.ts';

@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { revOf } from '../feed/ticks.ts';
 import type { Damage, DamagedFile } from './damage.ts';
 

@@ -1,5 +1,5 @@
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { hashOfBlocks } from '../blocks/staging.ts';
 import { codeOf } from '../errors.ts';
 import { placeOf } from '../tree/names.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { BlockFiles } from '../blocks/blocks.ts';
 import { readBlock } from '../blocks/content-reader.ts';
 import { type BlockRow, Contents } from '../blocks/contents.ts';

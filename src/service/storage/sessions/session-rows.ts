@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { BlockRow } from '../blocks/contents.ts';
 
 export interface SessionRow {

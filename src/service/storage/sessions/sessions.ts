@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { StagedBlock } from '../blocks/blocks.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Transaction } from '../committer.ts';

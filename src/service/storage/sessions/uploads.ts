@@ -1,6 +1,6 @@
 import type { Clock } from '../../../util/clock.ts';
 import { BLOCK_BYTES } from '../../../util/content-hash.ts';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { BlockFiles, StagedBlock } from '../blocks/blocks.ts';
 import { readBlock } from '../blocks/content-reader.ts';
 import { stagePieces } from '../blocks/pieces.ts';

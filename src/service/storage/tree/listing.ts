@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../util/clock.ts';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { Alarm } from '../../../util/wait.ts';
 import { notFound } from '../errors.ts';
 import { type CursorState, type Cursors, ownerDigest, refused } from '../feed/cursors.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { NameFilter, NameLookup } from '../storage.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Statement } from 'better-sqlite3';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { type Below, type DeletionRow, type EntryRow, SELECT_DELETION, SELECT_ENTRY } from './tree-rows.ts';
 
 export interface WordKey {

@@ -1,5 +1,5 @@
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
-import type { UpgradeProgress } from '../upgrade/progress.ts';
+import type { MigrationProgress } from '../../../util/sqlite/migrations.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { wordsOf } from './words.ts';
 
 /** Names that are indexed between two reports of the progress: about a second. */
@@ -26,7 +26,7 @@ export function defineWordsOf(database: SqliteDatabase): void {
 }
 
 /** Puts the names of all items into the index of words, as far as they are not there. */
-export function* indexNames(database: SqliteDatabase): Generator<UpgradeProgress, void, undefined> {
+export function* indexNames(database: SqliteDatabase): Generator<MigrationProgress, void, undefined> {
   defineWordsOf(database);
   const count = (table: keyof typeof NAMES) =>
     Number(database.prepare(`SELECT count(*) FROM (${NAMES[table]})`).pluck().get());

@@ -1,6 +1,6 @@
 import { foldName } from '../../../util/path.ts';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
-import type { UpgradeProgress } from '../upgrade/progress.ts';
+import type { MigrationProgress } from '../../../util/sqlite/migrations.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { alternatives } from './names.ts';
 
 /** Rows that are looked at between two reports of the progress: less than a second. */
@@ -31,12 +31,12 @@ interface LiveRow extends Row {
  * under which no request could find them. Where two names turn out to be one, the one that could not be found gets
  * another name, as autorename gives it. Readers of changes start over, as keys are what they know items by.
  */
-export function* rekey(database: SqliteDatabase): Generator<UpgradeProgress, void, undefined> {
+export function* rekey(database: SqliteDatabase): Generator<MigrationProgress, void, undefined> {
   database.function('folded', { deterministic: true }, (text) => foldName(String(text)));
   const rows = (table: string) => Number(database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
   const total = rows('entry') + rows('deletion') + rows('revision');
   let done = 0;
-  const progress = (more: number): UpgradeProgress => {
+  const progress = (more: number): MigrationProgress => {
     done += more;
     return { what: 'keys of names', unit: 'rows', done, total };
   };

@@ -1,5 +1,5 @@
 import { smallest } from '../../../util/extremes.ts';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { Contents } from '../blocks/contents.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';

@@ -1,5 +1,5 @@
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
-import type { UpgradeProgress } from './progress.ts';
+import type { MigrationProgress } from '../../../util/sqlite/migrations.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 
 /** Rows that are copied between two reports of the progress: less than a second. */
 const STEP_ROWS = 50_000;
@@ -25,7 +25,7 @@ interface Key {
  * Makes the table of entries anew without its unique ids: SQLite drops a UNIQUE only with its table. Tells nothing of an
  * empty one, which every new data directory has.
  */
-export function* allowEqualIds(database: SqliteDatabase): Generator<UpgradeProgress, void, undefined> {
+export function* allowEqualIds(database: SqliteDatabase): Generator<MigrationProgress, void, undefined> {
   const total = Number(database.prepare('SELECT count(*) FROM entry').pluck().get());
   database.exec(`
     CREATE TABLE entry_copy (
@@ -49,7 +49,7 @@ export function* allowEqualIds(database: SqliteDatabase): Generator<UpgradeProgr
   }
 }
 
-function* copyRows(database: SqliteDatabase, total: number): Generator<UpgradeProgress, void, undefined> {
+function* copyRows(database: SqliteDatabase, total: number): Generator<MigrationProgress, void, undefined> {
   const page = `WHERE (ns, parent, name_key) > (@ns, @parent, @nameKey) ORDER BY ns, parent, name_key LIMIT ${STEP_ROWS}`;
   const copy = database.prepare<[Key]>(`INSERT INTO entry_copy SELECT ${COLUMNS} FROM entry ${page}`);
   const end = database.prepare<[], Key>(

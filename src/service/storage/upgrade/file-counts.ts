@@ -1,5 +1,5 @@
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
-import type { UpgradeProgress } from './progress.ts';
+import type { MigrationProgress } from '../../../util/sqlite/migrations.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 
 /** Contents whose files are counted between two reports of the progress: less than a second. */
 const STEP_CONTENTS = 50_000;
@@ -10,7 +10,7 @@ interface Holding {
 }
 
 /** Counts how many files of a namespace have each content: each counts for the quota, and history alone counts once. */
-export function* countFiles(database: SqliteDatabase): Generator<UpgradeProgress, void, undefined> {
+export function* countFiles(database: SqliteDatabase): Generator<MigrationProgress, void, undefined> {
   database.exec('ALTER TABLE holding ADD COLUMN files INTEGER NOT NULL DEFAULT 0');
   const total = Number(database.prepare('SELECT count(*) FROM holding').pluck().get());
   const range = '(ns, content) > (@ns, @content)';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Log } from '../../../util/log.ts';
 import type { Path } from '../../../util/path.ts';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import {
   BodyGone,
   type Journal,

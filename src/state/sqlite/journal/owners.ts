@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { isUnchanged, type Owner, type Owners } from '../../owners.ts';
 import type { Commits } from '../commits.ts';
 

@@ -3,7 +3,7 @@ import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../../../util/log.ts';
 import { makeFolder } from '../../../util/make-folder.ts';
-import type { SqliteDatabase } from '../../../util/sqlite.ts';
+import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { isStagedName, stagedNameOf } from './bodies.ts';
 import { DirectorySync } from './directory-sync.ts';
 import { folderName } from './folder-name.ts';

@@ -1,0 +1,73 @@
+import { Sqlite, type SqliteDatabase } from './sqlite.ts';
+
+/** What one change of a group came to. */
+export type ChangeOutcome = { readonly value: unknown } | { readonly error: unknown };
+
+export interface GroupOptions {
+  /** Asked before each change but the first; `true` leaves the rest of the group to a later transaction. */
+  readonly isFull?: () => boolean;
+  /** Called when a change was undone, with what it threw. What this throws makes the whole group fail. */
+  readonly onUndone?: (error: unknown) => void;
+  /** Writes what belongs to the transaction as a whole. */
+  readonly beforeCommit?: () => void;
+}
+
+/**
+ * Runs `changes` in order in one transaction, so that they share its fsync. A change that throws is undone alone. When
+ * the transaction fails as a whole, which SQLite decides when the disk does, all are undone and its error is thrown.
+ * Returns the outcomes of the changes that ran, at least one.
+ */
+export function commitGroup(
+  database: SqliteDatabase,
+  changes: readonly (() => unknown)[],
+  { isFull = () => false, onUndone = () => {}, beforeCommit = () => {} }: GroupOptions = {},
+): ChangeOutcome[] {
+  const outcomes: ChangeOutcome[] = [];
+  try {
+    database.exec('BEGIN IMMEDIATE');
+    for (const change of changes) {
+      if (outcomes.length > 0 && isFull()) break;
+      outcomes.push(outcomeOf(database, change, onUndone));
+    }
+    beforeCommit();
+    database.exec('COMMIT');
+    return outcomes;
+  } catch (error) {
+    if (database.inTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function outcomeOf(
+  database: SqliteDatabase,
+  change: () => unknown,
+  onUndone: (error: unknown) => void,
+): ChangeOutcome {
+  try {
+    return { value: inSavepoint(database, change) };
+  } catch (error) {
+    // SQLite gives up the whole transaction when the disk fails: then nothing of the group may count.
+    if (!database.inTransaction) throw error;
+    onUndone(error);
+    return { error };
+  }
+}
+
+/** Runs `change` inside the open transaction so that its failure leaves no trace in the database. */
+export function inSavepoint<T>(database: SqliteDatabase, change: () => T): T {
+  database.exec('SAVEPOINT change');
+  try {
+    const result = change();
+    database.exec('RELEASE change');
+    return result;
+  } catch (error) {
+    // A full disk may have ended the whole transaction already.
+    if (database.inTransaction) database.exec('ROLLBACK TO change; RELEASE change');
+    throw error;
+  }
+}
+
+/** Whether `error` comes from SQLite. */
+export function isSqliteError(error: unknown): error is InstanceType<typeof Sqlite.SqliteError> {
+  return error instanceof Sqlite.SqliteError;
+}

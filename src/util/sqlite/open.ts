@@ -1,0 +1,93 @@
+import { closeSync, existsSync, openSync, renameSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { Sqlite, type SqliteDatabase } from './sqlite.ts';
+
+/** The first version of Node that loads the binary inside better-sqlite3's npm package; see `node20/compile.mjs`. */
+const NODE_WITH_BINARY = 22;
+
+export interface OpenOptions {
+  /** Other processes may open the file too, and a statement waits for theirs; otherwise a second open fails at once. */
+  readonly isShared?: boolean;
+  /** Further settings of the connection: `cache_size` and the like. */
+  readonly pragmas?: Readonly<Record<string, number>>;
+  /** Called with the new name of a write-ahead log whose database was missing or empty. */
+  readonly onOrphanedLog?: (keptAt: string) => void;
+}
+
+/**
+ * Opens or makes the database `file`, readable by its owner alone. What is committed is on disk when the commit returns
+ * (`synchronous = FULL`). Throws SQLite's and the file system's own errors.
+ */
+export function openSqlite(file: string, options: OpenOptions = {}): SqliteDatabase {
+  const { isShared = false, pragmas = {}, onOrphanedLog } = options;
+  assertCompiled();
+  if (!isShared) keepOrphanedLog(file, onOrphanedLog);
+  makePrivate(file);
+  const database = new Sqlite(file, isShared ? {} : { timeout: 0 });
+  try {
+    // Before the journal mode: an exclusive lock from the start keeps the log's index out of shared memory. The kernel
+    // frees the lock with the process, so a kill leaves no stale one.
+    if (!isShared) database.pragma('locking_mode = EXCLUSIVE');
+    database.pragma('journal_mode = WAL');
+    database.pragma('synchronous = FULL');
+    database.pragma('foreign_keys = ON');
+    for (const [name, value] of Object.entries(pragmas)) database.pragma(`${name} = ${value}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens the database `file`, which must exist, to read it. With `isShared` another process may have it open; otherwise
+ * the first statement takes the lock and, after a crash, recovers the log. Throws SQLite's own errors.
+ */
+export function openSqliteToRead(file: string, { isShared = false } = {}): SqliteDatabase {
+  assertCompiled();
+  const database = new Sqlite(file, { fileMustExist: true, ...(isShared ? {} : { timeout: 0 }) });
+  if (!isShared) database.pragma('locking_mode = EXCLUSIVE');
+  return database;
+}
+
+/** Without its own binary, better-sqlite3 would end a process on Node 20 with a segmentation fault. */
+function assertCompiled(): void {
+  if (Number.parseInt(process.versions.node, 10) >= NODE_WITH_BINARY) return;
+  const library = dirname(createRequire(import.meta.url).resolve('better-sqlite3/package.json'));
+  if (existsSync(join(library, 'build/Release/better_sqlite3.node'))) return;
+  const davgate = join(import.meta.dirname, '../../..');
+  throw new Error(
+    `SQLite is not compiled for Node ${process.versions.node}: install make, Python and a C++ compiler and run ` +
+      `"npm --prefix ${davgate} run postinstall", or use Node ${NODE_WITH_BINARY} or later, which needs none`,
+  );
+}
+
+/**
+ * SQLite deletes a write-ahead log whose database is missing or empty. That log may hold the only copy of the last
+ * commits, so it gets another name first.
+ */
+function keepOrphanedLog(file: string, onOrphanedLog: ((keptAt: string) => void) | undefined): void {
+  const logFile = `${file}-wal`;
+  const log = statSync(logFile, { throwIfNoEntry: false });
+  if (!log || log.size === 0 || isFilled(file)) return;
+  const keptAt = `${logFile}.kept-${log.mtime.toISOString().replace(/[-:]|\.\d+/g, '')}`;
+  renameSync(logFile, keptAt);
+  onOrphanedLog?.(keptAt);
+}
+
+function isFilled(file: string): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+/**
+ * Makes `file` for its owner alone, whatever the folder's permissions. An existing file is not opened: closing any
+ * descriptor of it would free the locks that this process may hold on it (POSIX).
+ */
+function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch {
+    // It exists, or SQLite reports why it cannot be made.
+  }
+}

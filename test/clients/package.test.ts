@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PROJECT_ROOT } from '../support/build.ts';
+import { command, succeed } from '../support/command.ts';
+import { matchOutput, temporaryDirectory } from '../support/program.ts';
+
+/** Where better-sqlite3 looks for a binary that was compiled on this machine. */
+const COMPILED = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node';
+
+/** Node 20 cannot load the binary inside better-sqlite3's package: davgate's postinstall script compiles another. */
+const compiles = Number.parseInt(process.versions.node, 10) < 22;
+
+let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+beforeAll(async () => {
+  directory = await temporaryDirectory();
+});
+afterAll(() => directory.remove());
+
+test('the packed davgate, installed globally into an empty prefix, serves a drive', async () => {
+  const [packed] = JSON.parse(
+    // The global setup has built `dist`; `prepack` would build it again under the other tests.
+    (
+      await succeed('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory.path], {
+        directory: PROJECT_ROOT,
+      })
+    ).stdout,
+  ) as { filename: string; files: { path: string }[] }[]; // npm's documented form
+  expect(
+    packed?.files.map(({ path }) => path).filter((path) => /^(test|dist\/test|docs|cache)\//.test(path)),
+  ).toEqual([]);
+
+  const prefix = join(directory.path, 'prefix');
+  const tarball = join(directory.path, packed?.filename ?? '');
+  const options = ['--no-audit', '--no-fund', '--prefer-offline', ...(compiles ? ['--ignore-scripts'] : [])];
+  await succeed('npm', ['install', '--global', '--prefix', prefix, ...options, tarball]);
+
+  const program = join(prefix, 'bin', 'davgate');
+  const installed = join(prefix, 'lib/node_modules/davgate');
+  const args = ['--listen', '127.0.0.1:0', '--no-auth', '--data-dir', join(directory.path, 'data')];
+  if (compiles) {
+    // Compiling takes minutes: the binary of this checkout stands in, made by the same script.
+    const { code, output } = await command(program, args);
+    expect([code, output]).toEqual([1, expect.stringContaining(`npm --prefix ${installed} run postinstall`)]);
+    mkdirSync(join(installed, COMPILED, '..'), { recursive: true });
+    cpSync(join(PROJECT_ROOT, COMPILED), join(installed, COMPILED));
+  } else expect(existsSync(join(installed, COMPILED))).toBe(false);
+
+  await serving(program, args, async (url) => {
+    expect((await fetch(`${url}file.txt`, { method: 'PUT', body: 'packed' })).status).toBe(201);
+    expect(await (await fetch(`${url}file.txt`)).text()).toBe('packed');
+  });
+});
+
+test('the lock file keeps npm ci from compiling better-sqlite3', () => {
+  // Without this field `npm ci` runs `node-gyp rebuild`, which needs Python, whatever the package's own `gypfile` says;
+  // `npm install` drops it when it writes the file anew: put it back.
+  const lock = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package-lock.json'), 'utf8'));
+  expect(lock.packages['node_modules/better-sqlite3'].gypfile).toBe(false);
+});
+
+/** Runs `program` while `use` works with the drive that it serves. */
+async function serving(program: string, args: string[], use: (url: string) => Promise<void>): Promise<void> {
+  const child: ChildProcess = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+  try {
+    await use(await matchOutput(child, () => text, /http:\/\/127\.0\.0\.1:\d+\//));
+  } finally {
+    child.kill();
+    await once(child, 'close');
+  }
+  expect(child.exitCode).toBe(0);
+}
