@@ -1,12 +1,14 @@
 /**
  * `npm test`: the checks, then all tests; closes with a line `FAILED title: reason` for each test that did not pass,
  * and the line `N passed, N failed`. A check counts as one test.
- * `--project NAME` (repeatable) runs only these vitest projects, and no checks.
+ * `--project NAME` (repeatable) runs only these vitest projects, and no checks. `--long` runs only the random tests,
+ * which do as much as DAVGATE_TEST_EFFORT says, and no checks.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
 import { installSystemPackages } from './system-packages.mjs';
 
 const CHECKS = [
@@ -21,14 +23,18 @@ function run(command) {
   return status === 0;
 }
 
-/** @param {string[]} projects */
-function runTests(projects) {
+/**
+ * @param {string[]} projects none stands for all
+ * @param {string[]} files none stands for all
+ */
+function runTests(projects, files) {
   const folder = mkdtempSync(join(tmpdir(), 'davgate-test-'));
   const report = join(folder, 'report.json');
   const succeeded = run([
     ...['vitest', 'run', '--config', 'test/vitest.config.ts'],
     ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
     ...projects.flatMap((project) => ['--project', project]),
+    ...files,
   ]);
   try {
     return { succeeded, ...resultsOf(JSON.parse(readFileSync(report, 'utf8'))) };
@@ -72,18 +78,29 @@ function oneLine(message) {
   return text.replaceAll(/\s+/g, ' ').slice(0, 500);
 }
 
+/** The test files that do more in a long run: those that ask `support/effort.ts` how much. */
+function longFiles() {
+  const files = readdirSync('test', { recursive: true, encoding: 'utf8' }).map((name) => join('test', name));
+  return files.filter(
+    (file) => file.endsWith('.test.ts') && readFileSync(file, 'utf8').includes('support/effort.ts'),
+  );
+}
+
 function main() {
-  const projects = process.argv.slice(2).filter((word) => word !== '--project');
+  const { values } = parseArgs({
+    options: { project: { type: 'string', multiple: true }, long: { type: 'boolean' } },
+  });
+  const { project: projects = [], long: isLong = false } = values;
   const failures = [];
   let passed = 0;
-  for (const { name, command } of projects.length === 0 ? CHECKS : []) {
+  for (const { name, command } of projects.length === 0 && !isLong ? CHECKS : []) {
     console.log(`\n> ${name}`);
     if (run(command)) passed++;
     else failures.push(`${name}: see above`);
   }
   const missing = installSystemPackages(projects);
   if (missing) failures.push(missing);
-  const tests = runTests(projects);
+  const tests = runTests(projects, isLong ? longFiles() : []);
   passed += tests.passed;
   failures.push(...tests.failures);
   if (!tests.succeeded && tests.failures.length === 0)

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { SCOPES, type Scope } from '../../src/service/accounts/scopes.ts';
+import { expectSoon } from '../support/eventually.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { rpc } from '../support/service-client.ts';
@@ -79,7 +80,7 @@ async function leaveInJournal(name: string, ...more: readonly string[]): Promise
 async function untilSent(program: Program): Promise<void> {
   const waiting = async () =>
     ((await (await fetch(`${program.url}.davgate/healthz`)).json()) as { journalFiles: number }).journalFiles;
-  while ((await waiting()) > 0) await setImmediate();
+  await expectSoon(waiting).toBe(0);
 }
 
 test('writes in the journal are for the account they were made for', async () => {

@@ -1,6 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Program, runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
@@ -12,18 +12,6 @@ let data: { readonly path: string; remove(): Promise<void> };
 let service: TestService;
 let args: readonly string[];
 let program: Program;
-
-beforeEach(async () => {
-  [data, service] = await Promise.all([temporaryDirectory(), startTestService()]);
-  args = ['--write-mode', 'back', '--api-url', service.url, '--token', service.token];
-  program = await startProgram({ dataDirectory: data.path, args });
-});
-
-afterEach(async () => {
-  await program.kill();
-  await service.close();
-  await data.remove();
-});
 
 const journal = (...words: string[]) => runProgram(['journal', ...words, '--data-dir', data.path]);
 
@@ -63,81 +51,110 @@ async function loseOne(): Promise<Buffer> {
   return damaged;
 }
 
-test('davgate journal lists, exports and discards what waits while davgate runs', async () => {
-  expect(await journal()).toEqual({ code: 0, output: 'Nothing waits, and nothing was lost.\n' });
-  service.service.setFaults({ 'error-write-share': 1 });
-  await put('plan.odt', BYTES);
-  await put('other.txt', 'other');
-  const listed = await journal();
-  expect(listed.code).toBe(0);
-  expect(listed.output).toMatch(/^waiting +[0-9a-f]{8} +\d{4}-\d\d-\d\dT\S+Z +200000 +\/plan\.odt /m);
-  const target = join(data.path, 'saved.odt');
-  const exported = await journal('export', await idOf('/plan.odt'), target);
-  expect([exported.code, exported.output]).toEqual([0, `200000 bytes of /plan.odt are in ${target}.\n`]);
-  expect((await readFile(target)).equals(BYTES)).toBe(true);
-  expect((await journal('export', await idOf('/plan.odt'), target)).code).toBe(1);
-  const discarded = await journal('discard', await idOf('/plan.odt'));
-  expect(discarded).toEqual({ code: 0, output: '/plan.odt is deleted.\n' });
-  expect((await journal()).output).not.toContain('/plan.odt');
-  expect((await ask('GET', 'plan.odt')).status).not.toBe(200);
-  expect((await ask('GET', 'other.txt')).status).toBe(200);
-  const id = await idOf('/other.txt');
-  const failed = await journal('retry', id);
-  expect([failed.code, failed.output]).toEqual([
-    1,
-    expect.stringContaining('/other.txt: the storage service'),
-  ]);
-  service.service.setFaults({});
-  // It may land by itself before the command comes, and the command then finds nothing.
-  await eventually(async () => {
-    await journal('retry', id);
-    expect((await journal()).output).toBe('Nothing waits, and nothing was lost.\n');
+describe('with a davgate that has a journal', () => {
+  beforeEach(async () => {
+    [data, service] = await Promise.all([temporaryDirectory(), startTestService()]);
+    args = ['--write-mode', 'back', '--api-url', service.url, '--token', service.token];
+    program = await startProgram({ dataDirectory: data.path, args });
   });
-  expect(await (await ask('GET', 'other.txt')).text()).toBe('other');
-});
 
-test('davgate journal lists, exports and discards what waits while davgate is stopped', async () => {
-  service.service.setFaults({ 'error-write-share': 1 });
-  await put('plan.odt', BYTES);
-  await put('other.txt', 'other');
-  await program.kill();
-  const target = join(data.path, 'saved.odt');
-  expect((await journal('export', await idOf('/plan.odt'), target)).code).toBe(0);
-  expect((await readFile(target)).equals(BYTES)).toBe(true);
-  const retried = await journal('retry', await idOf('/plan.odt'));
-  expect([retried.code, retried.output]).toEqual([1, expect.stringContaining('sent at the next start')]);
-  expect((await journal('discard', await idOf('/plan.odt'))).code).toBe(0);
-  const { output } = await journal();
-  expect([output.includes('/plan.odt'), output.includes('/other.txt')]).toEqual([false, true]);
-});
+  afterEach(async () => {
+    await program.kill();
+    await service.close();
+    await data.remove();
+  });
 
-test('davgate journal puts a lost write back at its path, unless something is there now', async () => {
-  const damaged = await loseOne();
-  const id = await idOf('/lost.txt');
-  await put('lost.txt', 'newer');
-  const refused = await journal('retry', id);
-  expect([refused.code, refused.output]).toEqual([
-    1,
-    expect.stringContaining('something is at /lost.txt now'),
-  ]);
-  expect((await ask('DELETE', 'lost.txt')).status).toBe(204);
-  const retried = await journal('retry', id);
-  expect(retried).toEqual({ code: 0, output: '/lost.txt is a write again, and no longer lost.\n' });
-  const found = Buffer.from(await (await ask('GET', 'lost.txt')).arrayBuffer());
-  expect(found.equals(damaged)).toBe(true);
-  await eventually(async () => expect((await journal()).output).toMatch(/^Nothing waits/));
-});
+  test('davgate journal lists, exports and discards what waits while davgate runs', async () => {
+    expect(await journal()).toEqual({ code: 0, output: 'Nothing waits, and nothing was lost.\n' });
+    service.service.setFaults({ 'error-write-share': 1 });
+    await put('plan.odt', BYTES);
+    await put('other.txt', 'other');
+    const listed = await journal();
+    expect(listed.code).toBe(0);
+    expect(listed.output).toMatch(/^waiting +[0-9a-f]{8} +\d{4}-\d\d-\d\dT\S+Z +200000 +\/plan\.odt /m);
+    const target = join(data.path, 'saved.odt');
+    const exported = await journal('export', await idOf('/plan.odt'), target);
+    expect([exported.code, exported.output]).toEqual([0, `200000 bytes of /plan.odt are in ${target}.\n`]);
+    expect((await readFile(target)).equals(BYTES)).toBe(true);
+    expect((await journal('export', await idOf('/plan.odt'), target)).code).toBe(1);
+    const discarded = await journal('discard', await idOf('/plan.odt'));
+    expect(discarded).toEqual({ code: 0, output: '/plan.odt is deleted.\n' });
+    expect((await journal()).output).not.toContain('/plan.odt');
+    expect((await ask('GET', 'plan.odt')).status).not.toBe(200);
+    expect((await ask('GET', 'other.txt')).status).toBe(200);
+    const id = await idOf('/other.txt');
+    const failed = await journal('retry', id);
+    expect([failed.code, failed.output]).toEqual([
+      1,
+      expect.stringContaining('/other.txt: the storage service'),
+    ]);
+    service.service.setFaults({});
+    // It may land by itself before the command comes, and the command then finds nothing.
+    await eventually(async () => {
+      await journal('retry', id);
+      expect((await journal()).output).toBe('Nothing waits, and nothing was lost.\n');
+    });
+    expect(await (await ask('GET', 'other.txt')).text()).toBe('other');
+  });
 
-test('davgate journal puts a lost write back while davgate is stopped', async () => {
-  const damaged = await loseOne();
-  await program.kill();
-  const id = await idOf('/lost.txt');
-  expect((await journal('retry', id)).code).toBe(0);
-  expect((await journal()).output).toMatch(/^waiting .* \/lost\.txt /m);
-  program = await startProgram({ dataDirectory: data.path, args });
-  await eventually(async () => expect((await journal()).output).toMatch(/^Nothing waits/));
-  const found = Buffer.from(await (await ask('GET', 'lost.txt')).arrayBuffer());
-  expect(found.equals(damaged)).toBe(true);
+  test('davgate journal lists, exports and discards what waits while davgate is stopped', async () => {
+    service.service.setFaults({ 'error-write-share': 1 });
+    await put('plan.odt', BYTES);
+    await put('other.txt', 'other');
+    await program.kill();
+    const target = join(data.path, 'saved.odt');
+    expect((await journal('export', await idOf('/plan.odt'), target)).code).toBe(0);
+    expect((await readFile(target)).equals(BYTES)).toBe(true);
+    const retried = await journal('retry', await idOf('/plan.odt'));
+    expect([retried.code, retried.output]).toEqual([1, expect.stringContaining('sent at the next start')]);
+    expect((await journal('discard', await idOf('/plan.odt'))).code).toBe(0);
+    const { output } = await journal();
+    expect([output.includes('/plan.odt'), output.includes('/other.txt')]).toEqual([false, true]);
+  });
+
+  test('davgate journal puts a lost write back at its path, unless something is there now', async () => {
+    const damaged = await loseOne();
+    const id = await idOf('/lost.txt');
+    await put('lost.txt', 'newer');
+    const refused = await journal('retry', id);
+    expect([refused.code, refused.output]).toEqual([
+      1,
+      expect.stringContaining('something is at /lost.txt now'),
+    ]);
+    expect((await ask('DELETE', 'lost.txt')).status).toBe(204);
+    const retried = await journal('retry', id);
+    expect(retried).toEqual({ code: 0, output: '/lost.txt is a write again, and no longer lost.\n' });
+    const found = Buffer.from(await (await ask('GET', 'lost.txt')).arrayBuffer());
+    expect(found.equals(damaged)).toBe(true);
+    await eventually(async () => expect((await journal()).output).toMatch(/^Nothing waits/));
+  });
+
+  test('davgate journal puts a lost write back while davgate is stopped', async () => {
+    const damaged = await loseOne();
+    await program.kill();
+    const id = await idOf('/lost.txt');
+    expect((await journal('retry', id)).code).toBe(0);
+    expect((await journal()).output).toMatch(/^waiting .* \/lost\.txt /m);
+    program = await startProgram({ dataDirectory: data.path, args });
+    await eventually(async () => expect((await journal()).output).toMatch(/^Nothing waits/));
+    const found = Buffer.from(await (await ask('GET', 'lost.txt')).arrayBuffer());
+    expect(found.equals(damaged)).toBe(true);
+  });
+
+  test('davgate journal retry, discard and export of an id that nothing has end with exit code 1', async () => {
+    for (const words of [
+      ['retry', 'ffffffff'],
+      ['discard', 'ffffffff'],
+      ['export', 'ffffffff', join(data.path, 'x')],
+    ]) {
+      const { code, output } = await journal(...words);
+      expect([words, code, output]).toEqual([
+        words,
+        1,
+        expect.stringContaining('davgate journal lists them'),
+      ]);
+    }
+  });
 });
 
 test.each([
@@ -149,12 +166,3 @@ test.each([
   const { code, output } = await runProgram(['journal', ...words]);
   expect([code, output]).toEqual([2, expect.stringMatching(message)]);
 });
-
-test.each(['retry', 'discard', 'export'])(
-  'davgate journal %s of an id that nothing has ends with exit code 1',
-  async (command) => {
-    const words = command === 'export' ? [join(data.path, 'x')] : [];
-    const { code, output } = await journal(command, 'ffffffff', ...words);
-    expect([code, output]).toEqual([1, expect.stringContaining('davgate journal lists them')]);
-  },
-);

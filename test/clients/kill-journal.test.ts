@@ -6,11 +6,13 @@ import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { ROOT } from '../../src/util/path.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
+import { effort } from '../support/effort.ts';
+import { expectSoon } from '../support/eventually.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 /** The gateway is killed so often, each time with clients in the midst of their requests. */
-const KILLS = 8;
+const KILLS = effort(2);
 const CLIENTS = 6;
 /** Each client writes its files again and again, so that versions wait behind others. */
 const FILES_EACH = 8;
@@ -126,7 +128,7 @@ describe(`a gateway with a journal is killed ${KILLS} times at random moments`, 
     await Promise.all(clients);
     expect(waitedAtKill).toBeGreaterThan(KILLS);
     service.service.setFaults({});
-    while ((await health()).journalFiles > 0) await new Promise((resolve) => setImmediate(resolve));
+    await expectSoon(async () => (await health()).journalFiles).toBe(0);
     expect(await health()).toMatchObject({ journalFiles: 0, journalBytes: 0, lostFiles: 0 });
     const files = await stored();
     for (const [path, { acknowledged, doubtful }] of known) {

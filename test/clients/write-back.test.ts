@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
+import { expectSoon } from '../support/eventually.ts';
 import { type Program, startProgram, temporaryDirectory } from '../support/program.ts';
 import { configureRclone } from '../support/rclone.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -53,7 +53,7 @@ test('rclone copies in, checks what has not landed yet, and what has', async () 
   expect(await waitingFiles(program)).toBeGreaterThan(0);
   await rclone.run('check', '--download', source, 'drive:copied');
   service.service.setFaults({});
-  while ((await waitingFiles(program)) > 0) await setImmediate();
+  await expectSoon(() => waitingFiles(program)).toBe(0);
   await rclone.run('check', '--download', source, 'drive:copied');
   const { output } = await rclone.run('copy', source, 'drive:copied', '-v', '--stats-one-line');
   expect(output).not.toMatch(/Copied/);
@@ -78,7 +78,7 @@ test('a full disk answers 507; what was acknowledged lands, and then there is ro
   expect(status).toBe(507);
   expect(accepted).toBeGreaterThan(10);
   service.service.setFaults({});
-  while ((await waitingFiles(program)) > 0) await setImmediate();
+  await expectSoon(() => waitingFiles(program)).toBe(0);
   // Before the reads: their block cache is on the same disk.
   expect(await put(accepted)).toBe(201);
   for (let index = 0; index <= accepted; index++) {

@@ -9,6 +9,7 @@ import {
   type Locks,
 } from '../../src/state/locks.ts';
 import { isWithin, keyOf, type Path, pathOf, ROOT } from '../../src/util/path.ts';
+import { effort, testSeed } from '../support/effort.ts';
 import { path } from '../support/paths.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -234,8 +235,8 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
         }
       };
       await fc.assert(fc.asyncProperty(fc.array(STEP, { minLength: 40, maxLength: 80 }), run), {
-        numRuns: 40,
-        seed: 4918,
+        numRuns: effort(5),
+        seed: testSeed(),
       });
     });
   });

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { StateInUse } from '../../src/state/errors.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState } from '../../src/state/state.ts';
-import { type Compiled, compile } from '../support/compiled.ts';
+import { builtUrl } from '../support/build.ts';
+import { effort } from '../support/effort.ts';
 import { path } from '../support/paths.ts';
 
 /** Takes locks, sets properties and puts files aside without end, and says each one that was acknowledged. */
@@ -35,18 +36,15 @@ for (let number = 0; ; number += 4)
   await Promise.all([0, 1, 2, 3].map((offset) => write(number + offset)));
 `;
 
-const ROUNDS = 8;
+const ROUNDS = effort(3);
 
-let compiled: Compiled;
 let directory: string;
 
 beforeAll(() => {
-  compiled = compile('state/sqlite/state.ts');
   directory = mkdtempSync(join(tmpdir(), 'davgate-killed-'));
 });
 
 afterAll(() => {
-  compiled.remove();
   rmSync(directory, { recursive: true });
 });
 
@@ -54,7 +52,7 @@ afterAll(() => {
 async function acknowledged(round: number, lines: number): Promise<string[]> {
   const writer = spawn(
     process.execPath,
-    ['--input-type=module', '-e', WRITER, compiled.url, directory, String(round)],
+    ['--input-type=module', '-e', WRITER, builtUrl('state/sqlite/state.ts'), directory, String(round)],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const said: string[] = [];
@@ -90,7 +88,7 @@ async function missing(
 test('whatever was acknowledged before a kill is there after it', async () => {
   const said: string[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    said.push(...(await acknowledged(round, 30 + 37 * round)));
+    said.push(...(await acknowledged(round, 30 + 37 * (round % 8))));
     const state = openSqliteState({ directory });
     expect(await missing(state.drive('d'), said)).toEqual([]);
     await state.close();
@@ -106,9 +104,13 @@ function refusal(unusable: string): string {
     'if (process.getuid?.() === 0) { process.setgid(65534); process.setuid(65534); }' +
     'try { openSqliteState({ directory }); } catch (error) { console.log(error.name, error.message); }';
   // The child gives up its rights itself, all code loaded: what it runs may stand in a folder of root's own.
-  const child = spawnSync(process.execPath, ['--input-type=module', '-e', script, compiled.url, unusable], {
-    encoding: 'utf8',
-  });
+  const child = spawnSync(
+    process.execPath,
+    ['--input-type=module', '-e', script, builtUrl('state/sqlite/state.ts'), unusable],
+    {
+      encoding: 'utf8',
+    },
+  );
   return child.stdout + child.stderr;
 }
 

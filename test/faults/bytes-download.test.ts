@@ -8,6 +8,7 @@ import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import type { DownloadFault } from '../support/bytes-remote.ts';
+import { effort } from '../support/effort.ts';
 import { eventually } from '../support/eventually.ts';
 import { collect, FILM, type ReaderSetUp, settle, setUpReader } from '../support/readers.ts';
 
@@ -132,7 +133,7 @@ describe('a download that is cut goes on where it broke', () => {
         const read = await inTime(setUp.read(whole ? entry : bare, range));
         expect(read.equals(bytes.subarray(range?.start ?? 0))).toBe(true);
       }),
-      { numRuns: 20 },
+      { numRuns: effort(4) },
     );
   });
 });

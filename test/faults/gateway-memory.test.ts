@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { seededRandom } from '../../src/service/faults/chance.ts';
+import { effort } from '../support/effort.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { usedBytes } from '../support/memory-use.ts';
 import { startTestService } from '../support/service.ts';
 import { RandomClient } from './random-client.ts';
 
 /** Of each round, by all clients. */
-const OPERATIONS = Number(process.env['DAVGATE_FAULT_OPERATIONS'] ?? 120);
+const OPERATIONS = effort(24);
 const ROUNDS = 6;
 /** After these the buffers that are kept to be used again are all there. */
 const WARM_ROUNDS = 3;

@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { seededRandom } from '../../src/service/faults/chance.ts';
 import type { FaultSettings } from '../../src/service/faults/switches.ts';
+import { effort } from '../support/effort.ts';
 import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { storedBytes } from './upstream-truth.ts';
 
 const CLIENTS = 4;
 /** Of each client. */
-const TURNS = Math.ceil(Number(process.env['DAVGATE_FAULT_OPERATIONS'] ?? 60) / 10);
+const TURNS = effort(3);
 
 const LOSSY: FaultSettings = {
   'lost-answer-share': 0.3,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { seededRandom } from '../../src/service/faults/chance.ts';
 import type { FaultSettings } from '../../src/service/faults/switches.ts';
+import { effort, testSeed } from '../support/effort.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { type Answered, rpc } from '../support/service-client.ts';
@@ -8,10 +9,10 @@ import { RandomClient } from './random-client.ts';
 import { bytesOf } from './tree-model.ts';
 import { storedBytes, truthBelow } from './upstream-truth.ts';
 
-/** Of one scenario, by all its clients; `npm run test:faults` asks for more. */
-const OPERATIONS = Number(process.env['DAVGATE_FAULT_OPERATIONS'] ?? 90);
+/** Operations of one scenario, by all its clients. */
+const OPERATIONS = effort(30);
 /** Printed with each failure; the same seed makes the same choices. */
-const SEED = Number(process.env['DAVGATE_FAULT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const SEED = testSeed();
 const CLIENTS = 3;
 /** Each costs the account a second's pause when it meets a commit of the gateway. */
 const DISTURBANCES_MAX = 10;
@@ -109,7 +110,7 @@ interface Run {
   readonly clients: readonly RandomClient[];
 }
 
-describe(`with seed ${SEED} (DAVGATE_FAULT_SEED)`, () => {
+describe(`with seed ${SEED} (DAVGATE_TEST_SEED)`, () => {
   test.each(Object.entries(SCENARIOS))('%s', async (name, scenario) => {
     const run = await start(name, scenario);
     const { service, clients } = run;

@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { pathOf, ROOT } from '../../src/util/path.ts';
 import { startDav } from '../support/dav.ts';
+import { effort } from '../support/effort.ts';
 import { eventually } from '../support/eventually.ts';
 import { MemoryDrive } from '../support/memory-drive.ts';
 import { usedBytes } from '../support/memory-use.ts';
@@ -15,28 +16,34 @@ const BUDGET_BYTES = 16 * MIB;
 /** V8's own room, listings under way, and what an estimate may be wrong by. */
 const SLACK_BYTES = 24 * MIB;
 
+/** Many times as many as the budget has room for. */
+const FOLDERS = Math.min(500, effort(125));
+const FILES_EACH = 2000;
+/** Of their rows, some 800 bytes each, more than the budget and the slack. */
+const PROPFIND_FOLDERS = Math.min(60, effort(30));
+
 let remote: VastRemote;
 let drive: MemoryDrive;
 afterEach(() => drive.close());
 
-/** Opens a drive of so many folders with 2,000 files each. */
+/** Opens a drive with `folderCount` folders. */
 async function open(folderCount: number): Promise<void> {
-  remote = new VastRemote(folderCount, 2000);
+  remote = new VastRemote(folderCount, FILES_EACH);
   drive = await MemoryDrive.open(remote, { metadataBytesMax: BUDGET_BYTES });
 }
 
 const folder = (index: number) => pathOf([`folder-${index}`]);
 const file = (index: number, name: string) => pathOf([`folder-${index}`, name]);
 
-test('of a million entries that were listed only as many are remembered as the budget allows, and all answers stay right', async () => {
-  await open(500);
+test(`of ${FOLDERS * FILES_EACH} listed entries only as many are remembered as the budget allows, and all answers stay right`, async () => {
+  await open(FOLDERS);
   const { files } = drive;
   await files.list(ROOT);
   const before = await usedBytes();
   for (let index = 0; index < remote.folderCount; index++) {
     expect((await files.list(folder(index))).children).toHaveLength(remote.filesEach);
     expect(files.status().metadataBytes).toBeLessThanOrEqual(BUDGET_BYTES);
-    if (index % 100 === 99) expect((await usedBytes()) - before).toBeLessThan(BUDGET_BYTES + SLACK_BYTES);
+    if (index % 25 === 24) expect((await usedBytes()) - before).toBeLessThan(BUDGET_BYTES + SLACK_BYTES);
   }
   // Something is remembered: the last folders cost no call.
   const calls = remote.questions;
@@ -50,7 +57,7 @@ test('of a million entries that were listed only as many are remembered as the b
   expect(remote.questions).toBeGreaterThan(calls);
   expect(await files.stat(file(7, 'file-77.txt'))).toMatchObject({ rev: '7a77', sizeBytes: 77 });
   expect(await files.stat(file(7, 'file-2000.txt'))).toBeUndefined();
-  expect(await files.stat(pathOf(['folder-500', 'file-1.txt']))).toBeUndefined();
+  expect(await files.stat(pathOf([`folder-${FOLDERS}`, 'file-1.txt']))).toBeUndefined();
 });
 
 test('a change in a folder that was forgotten is seen', async () => {
@@ -63,8 +70,8 @@ test('a change in a folder that was forgotten is seen', async () => {
   await eventually(async () => expect(await files.stat(file(0, 'new.txt'))).toMatchObject({ sizeBytes: 3 }));
 });
 
-test('PROPFIND of 120,000 entries with depth infinity is streamed', async () => {
-  await open(60);
+test(`PROPFIND of ${PROPFIND_FOLDERS * FILES_EACH} entries with depth infinity is streamed`, async () => {
+  await open(PROPFIND_FOLDERS);
   const { files } = drive;
   const dav = await startDav({ wrap: ({ state }) => ({ files, state }) });
   const before = await usedBytes();

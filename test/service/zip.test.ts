@@ -8,6 +8,8 @@ import { command, succeed } from '../support/command.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { headerJson, put, refusal, refusalIn, rpc, send } from '../support/service-client.ts';
 
+const MIB = 1024 * 1024;
+
 let service: TestService;
 let directory: string;
 
@@ -44,8 +46,6 @@ async function unpacked(archive: Uint8Array | string, name: string): Promise<Map
 }
 
 describe('files/download_zip', () => {
-  const MIB = 1024 * 1024;
-
   test('the folder with all below it, for another program to unpack', async () => {
     const large = pseudoRandomBytes(9 * MIB + 17, 1);
     await put(service, '/Zipped/Grüße \u{1f600}/large.bin', large);
@@ -227,11 +227,10 @@ describe('the archive', () => {
   });
 
   test('more than 4 GiB', async () => {
-    const zeros = Buffer.alloc(11 * 1024 * 1024);
-    const large = () => of(...Array.from({ length: 200 }, () => zeros));
+    const large = () => of(...Array.from({ length: 200 }, () => ZEROS));
     const entries = [
-      file('one', zeros.length * 200, large),
-      file('two', zeros.length * 200, large),
+      file('one', ZEROS.length * 200, large),
+      file('two', ZEROS.length * 200, large),
       file('small', 4, () => of(Buffer.from('text'))),
     ];
     const path = join(directory, 'large.zip');
@@ -247,7 +246,8 @@ describe('the archive', () => {
     const handle = await open(path, 'w');
     let size = 0;
     for await (const chunk of zipBytes(entries)) {
-      for (let start = 0; start < chunk.length; start += PAGE.length) {
+      const isHole = ZEROS.subarray(0, chunk.length).equals(chunk);
+      for (let start = 0; !isHole && start < chunk.length; start += PAGE.length) {
         const page = chunk.subarray(start, start + PAGE.length);
         if (!PAGE.subarray(0, page.length).equals(page))
           await handle.write(page, 0, page.length, size + start);
@@ -260,3 +260,4 @@ describe('the archive', () => {
 });
 
 const PAGE = Buffer.alloc(4096);
+const ZEROS = Buffer.alloc(11 * MIB);

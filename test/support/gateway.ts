@@ -3,7 +3,7 @@ import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import { createRemote } from '../../src/api/client.ts';
 import type { HttpTimeouts } from '../../src/api/http.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
@@ -65,6 +65,8 @@ export interface GatewayOptions {
 
 /** A minute by a test's clock may take anything by the real one, and a busy machine anything for a second's work. */
 export const TEST_MS = 10 * 60_000;
+/** Between two looks at what a test waits for. */
+const POLL_MS = 5;
 const PATIENT: HttpTimeouts = {
   connectMs: TEST_MS,
   answerMs: TEST_MS,
@@ -133,13 +135,13 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
     warnings,
     spoolDirectory: join(directory, 'spool'),
     async following() {
-      while (!files.status().isFeedAlive) await setImmediate();
+      while (!files.status().isFeedAlive) await setTimeout(POLL_MS);
     },
     isFollowing: () => files.status().isFeedAlive,
     depth: () => files.depth(),
     idsWithProperties: () => drive.state.properties.ids(),
     async landed() {
-      while (files.depth().files > 0) await setImmediate();
+      while (files.depth().files > 0) await setTimeout(POLL_MS);
     },
     async close() {
       await listener.close(unhurried());

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { type CommandResult, succeed } from './command.ts';
 
 /** rclone with one remote, `drive:`, and a configuration of its own. */
@@ -96,6 +97,6 @@ async function configured(
 async function mounted(path: string, child: ChildProcess): Promise<void> {
   while (!(await readFile('/proc/self/mounts', 'utf8')).includes(` ${path} `)) {
     if (child.exitCode !== null) throw new Error(`rclone mount ended with ${child.exitCode}`);
-    await new Promise(setImmediate);
+    await setTimeout(20);
   }
 }

@@ -18,7 +18,7 @@ export class ServiceProcess {
   #child: ChildProcess | undefined;
 
   constructor(
-    /** `service/server.js`, compiled. */
+    /** The compiled `service/server.js`. */
     private readonly serverUrl: string,
     private readonly dataDirectory: string,
     /** Rows of large moves, copies and removals that one transaction takes. */

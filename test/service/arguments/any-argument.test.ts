@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROUTES } from '../../../src/service/routes/table.ts';
+import { effort } from '../../support/effort.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { headerJson, put, rpc, send, upload } from '../../support/service-client.ts';
 
@@ -132,7 +133,7 @@ test.each(NAMES)('%s answers whatever it is given, and never with a fault', asyn
       expect([200, 400, 409]).toContain(answered.status);
       expect(answered.headers.get('x-dropbox-request-id')).toMatch(/^[0-9a-f]{32}$/);
     }),
-    { numRuns: 100 },
+    { numRuns: effort(15) },
   );
   expect(complaints).toEqual([]);
 });

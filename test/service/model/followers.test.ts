@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type ListingScope, type Storage, StorageError } from '../../../src/service/storage/storage.ts';
+import { effort, testSeed } from '../../support/effort.ts';
 import { HOME, OWNER, opened, put } from '../storage/opened.ts';
 import { Mirror } from './mirror.ts';
 
-const OPERATIONS = Number(process.env['DAVGATE_MODEL_OPERATIONS'] ?? 1000);
+const OPERATIONS = effort(250);
 
 /** Few names and levels, so that folders come and go where followers knew others. */
 const name = fc.constantFrom('a', 'b', 'c');
@@ -134,7 +135,6 @@ test.each([200, 3, 1])(
   async (rowsMax) => {
     const storage = await opened({ removedRowsMax: rowsMax, stagedRowsMax: rowsMax });
     await put(storage, FILE, 'text');
-    const seed = process.env['DAVGATE_FAULT_SEED'];
     let runs = 0;
     let taken = 0;
     await fc.assert(
@@ -151,7 +151,7 @@ test.each([200, 3, 1])(
           for (const follower of followers) follower.finish();
         },
       ),
-      { numRuns: Math.ceil(OPERATIONS / 10), ...(seed !== undefined && { seed: Number(seed) }) },
+      { numRuns: Math.ceil(OPERATIONS / 10), seed: testSeed() },
     );
     expect(taken).toBeGreaterThanOrEqual(OPERATIONS);
   },

@@ -6,39 +6,39 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
-import { type Compiled, compile } from '../../support/compiled.ts';
+import { builtUrl } from '../../support/build.ts';
+import { effort, testSeed } from '../../support/effort.ts';
 import { ServiceProcess } from '../../support/service-process.ts';
 import { expectSound } from '../storage/invariants.ts';
 import { Run } from './run.ts';
 import { restart, step } from './steps.ts';
 
-const OPERATIONS = Number(process.env['DAVGATE_MODEL_OPERATIONS'] ?? 1000);
+const OPERATIONS = effort(300);
 
 /** Operations between two ends of the service. */
 const PER_LIFE = 200;
 const life = fc.tuple(fc.array(step, { minLength: 50, maxLength: PER_LIFE, size: 'max' }), restart);
 
-let compiled: Compiled;
 let dataDirectory: string;
 let victim: ServiceProcess;
 
 beforeAll(async () => {
-  compiled = compile('service/server.ts');
   dataDirectory = await mkdtemp(join(tmpdir(), 'davgate-model-'));
   // So few that most moves and copies of a folder take several transactions.
-  victim = new ServiceProcess(compiled.url, dataDirectory, { stagedRowsMax: 3, removedRowsMax: 3 });
+  victim = new ServiceProcess(builtUrl('service/server.ts'), dataDirectory, {
+    stagedRowsMax: 3,
+    removedRowsMax: 3,
+  });
   await victim.start();
 });
 afterAll(async () => {
   await victim.end('SIGKILL');
-  compiled.remove();
   await rm(dataDirectory, { recursive: true });
 });
 
 test(`${OPERATIONS} random operations over HTTP come out as in a model, whenever the service is killed`, async () => {
   let runs = 0;
   let taken = 0;
-  const seed = process.env['DAVGATE_FAULT_SEED'];
   await fc.assert(
     fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 3 }), async (lives) => {
       if (taken >= OPERATIONS) return;
@@ -56,7 +56,7 @@ test(`${OPERATIONS} random operations over HTTP come out as in a model, whenever
       numRuns: OPERATIONS / 50,
       // A shorter example would cost hundreds of restarts: the seed repeats this one.
       endOnFailure: true,
-      ...(seed !== undefined && { seed: Number(seed) }),
+      seed: testSeed(),
     },
   );
   expect(taken).toBeGreaterThanOrEqual(OPERATIONS);

@@ -3,15 +3,15 @@ import { expect, test } from 'vitest';
 import { type Disk, localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import { type Storage, StorageError, type StoredFile } from '../../../src/service/storage/storage.ts';
-import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { pseudoRandomBytes } from '../../support/bytes.ts';
+import { effort, testSeed } from '../../support/effort.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { randomOf } from './crash-content.mjs';
 import { expectSound } from './invariants.ts';
 import { body, bytesOf, commit, HOME, OWNER, temporaryFolder } from './opened.ts';
 
-const EPOCHS = 6;
+const EPOCHS = effort(2);
 const STEPS = 60;
 const WORKERS = 8;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -46,7 +46,7 @@ function slowDisk(random: (bound: number) => number, isFailing: () => boolean): 
 }
 
 test('the collector beside random work never takes a block that something needs', async () => {
-  const seed = Number(process.env['DAVGATE_FAULT_SEED'] ?? systemClock.now() % 1_000_000);
+  const seed = testSeed();
   process.stdout.write(`collector test: seed ${seed}\n`);
   const random = randomOf(seed);
   const dataDirectory = await temporaryFolder();

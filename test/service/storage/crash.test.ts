@@ -2,17 +2,18 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import { type Storage, StorageError } from '../../../src/service/storage/storage.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
-import { type Compiled, compile } from '../../support/compiled.ts';
+import { builtUrl } from '../../support/build.ts';
+import { effort, testSeed } from '../../support/effort.ts';
 import { contentOf, randomOf } from './crash-content.mjs';
 import { expectSound } from './invariants.ts';
 import { body, bytesOf, commit, HOME, OWNER, temporaryFolder } from './opened.ts';
 
-const KILLS = 60;
+const KILLS = effort(4);
 const LOAD = fileURLToPath(new URL('./crash-load.mjs', import.meta.url));
 
 /** What a victim may say before its kill, in lines: enough for a hundred calls, or none. */
@@ -42,14 +43,8 @@ interface Line {
 /** Labels of the contents of one worker's files, by path. */
 type Files = ReadonlyMap<string, string>;
 
-let compiled: Compiled;
-beforeAll(() => {
-  compiled = compile('service/storage/open.ts');
-});
-afterAll(() => compiled.remove());
-
 test(`${KILLS} kills at random moments lose nothing that was acknowledged and leave nothing half-made`, async () => {
-  const seed = Date.now() % 1_000_000;
+  const seed = testSeed();
   process.stdout.write(`crash test: seed ${seed}\n`);
   const random = randomOf(seed);
   const dataDirectory = await temporaryFolder();
@@ -85,10 +80,14 @@ test(`${KILLS} kills at random moments lose nothing that was acknowledged and le
 
 /** Kills a victim once it has said so many lines more than that it is ready; what it said before it ended. */
 async function killedAtWork(dataDirectory: string, seed: string, linesMin: number): Promise<Line[]> {
-  const clockUrl = new URL('../../util/clock.js', compiled.url).href;
-  const victim = spawn(process.execPath, [LOAD, compiled.url, clockUrl, dataDirectory, seed], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const clockUrl = builtUrl('util/clock.ts');
+  const victim = spawn(
+    process.execPath,
+    [LOAD, builtUrl('service/storage/open.ts'), clockUrl, dataDirectory, seed],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   let complaint = '';
   victim.stderr.on('data', (chunk: Buffer) => {
     complaint += chunk;

@@ -9,7 +9,7 @@ import { openStorage } from '../../../src/service/storage/open.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
-import { compile } from '../../support/compiled.ts';
+import { builtUrl } from '../../support/build.ts';
 import { body, bytesOf, commit, HOME, opened, put, refusal, temporaryFolder, textAt } from './opened.ts';
 
 function reopen(dataDirectory: string) {
@@ -29,9 +29,8 @@ test('a second storage on the directory is refused, in this process and in anoth
     message: expect.stringContaining(storage.dataDirectory),
   };
   await expect(reopen(storage.dataDirectory)).rejects.toMatchObject(inUse);
-  const compiled = compile('service/storage/open.ts');
   const script = `
-    const { openStorage } = await import(${JSON.stringify(compiled.url)});
+    const { openStorage } = await import(${JSON.stringify(builtUrl('service/storage/open.ts'))});
     const clock = { now: () => Date.now() };
     await openStorage({ dataDirectory: process.argv[1], clock }).then(
       () => console.log('opened'), (failure) => console.log(failure.reason));`;
@@ -43,7 +42,6 @@ test('a second storage on the directory is refused, in this process and in anoth
   expect(await refusal(put(storage, '/a', 'still works'))).toBe('done');
   await storage.close();
   expect(run()).toBe('opened\n');
-  compiled.remove();
 });
 
 test('a newer schema, a damaged file and a folder that cannot be are told apart', async () => {

@@ -8,6 +8,7 @@ import { openDatabase } from '../../../src/service/storage/storage-database.ts';
 import { NameIndex } from '../../../src/service/storage/tree/name-index.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
+import { effort } from '../../support/effort.ts';
 import { HOME, OWNER, opened, put, temporaryFolder } from './opened.ts';
 
 /** The paths that the store finds for a query by each way through the names, and how many names it looked at. */
@@ -64,7 +65,7 @@ test('the index finds what a walk through all names finds, live and deleted', as
           }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: effort(8) },
   );
 });
 

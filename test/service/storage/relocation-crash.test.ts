@@ -2,31 +2,26 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openStorage } from '../../../src/service/storage/open.ts';
 import type { Storage } from '../../../src/service/storage/storage.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
-import { type Compiled, compile } from '../../support/compiled.ts';
+import { builtUrl } from '../../support/build.ts';
+import { effort, testSeed } from '../../support/effort.ts';
 import { randomOf } from './crash-content.mjs';
 import { expectSound } from './invariants.ts';
 import { HOME, OWNER, put, temporaryFolder } from './opened.ts';
 
-const KILLS = 25;
+const KILLS = effort(3);
 const LOAD = fileURLToPath(new URL('./relocation-load.mjs', import.meta.url));
 const FILES = 150;
 
 /** Turns of the victim's event loop before its kill: some calls, or a part of one. */
 const TURNS_MAX = 200;
 
-let compiled: Compiled;
-beforeAll(() => {
-  compiled = compile('service/storage/open.ts');
-});
-afterAll(() => compiled.remove());
-
 test(`${KILLS} kills during large moves and copies leave all of each or nothing`, async () => {
-  const seed = Date.now() % 1_000_000;
+  const seed = testSeed();
   process.stdout.write(`relocation crash test: seed ${seed}\n`);
   const random = randomOf(seed);
   const dataDirectory = await temporaryFolder();
@@ -83,10 +78,14 @@ function idsOf(storage: Storage): Map<string, string[]> {
 
 /** Kills a victim after so many turns; the targets of the calls that were acknowledged. */
 async function killedAtWork(dataDirectory: string, turns: number): Promise<string[]> {
-  const clockUrl = new URL('../../util/clock.js', compiled.url).href;
-  const victim = spawn(process.execPath, [LOAD, compiled.url, clockUrl, dataDirectory], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const clockUrl = builtUrl('util/clock.ts');
+  const victim = spawn(
+    process.execPath,
+    [LOAD, builtUrl('service/storage/open.ts'), clockUrl, dataDirectory],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   let complaint = '';
   victim.stderr.on('data', (chunk: Buffer) => {
     complaint += chunk;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { XmlElement } from '../../../../src/dav/xml/xml-element.ts';
+import { effort } from '../../../support/effort.ts';
 import { startPropertyServer } from '../../../support/property-server.ts';
 
 interface Tree {
@@ -89,6 +90,6 @@ test('whatever goes in as a dead property comes out as the same', async () => {
       const shown = row?.properties.get(`{${sent.namespace}}value`);
       expect(shown && keptOf(shown.element)).toEqual(keptOf(sent));
     }),
-    { numRuns: 300 },
+    { numRuns: effort(40) },
   );
 });

@@ -5,6 +5,7 @@ import { FileError } from '../../../../src/drive/errors.ts';
 import type { Entry } from '../../../../src/drive/files.ts';
 import { isWithin, type Path, ROOT } from '../../../../src/util/path.ts';
 import type { Gate } from '../../../support/call-script.ts';
+import { effort } from '../../../support/effort.ts';
 import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
 import { at } from '../../../support/memory-remote.ts';
 
@@ -193,6 +194,6 @@ test('whatever is done here and elsewhere, in whatever order answers come, the d
         expect(essence(await drive.files.stat(path))).toEqual(essence(drive.remote.entryAt(path)));
       await drive.close();
     }),
-    { numRuns: 150, endOnFailure: false },
+    { numRuns: effort(15), endOnFailure: false },
   );
 });

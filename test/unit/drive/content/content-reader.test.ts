@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
 import { pathOf } from '../../../../src/util/path.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
+import { effort } from '../../../support/effort.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { collect, FILM, type ReaderSetUp, settle, setUpReader } from '../../../support/readers.ts';
 
@@ -379,6 +380,6 @@ test('any ranges of any file yield its bytes, with a cold and with a warm cache'
         expect((await setUp.read(entry)).equals(bytes)).toBe(true);
       },
     ),
-    { numRuns: 30 },
+    { numRuns: effort(4) },
   );
 });

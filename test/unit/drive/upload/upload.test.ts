@@ -9,6 +9,7 @@ import { silentLog } from '../../../../src/util/log.ts';
 import { pathOf } from '../../../../src/util/path.ts';
 import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { BytesRemote } from '../../../support/bytes-remote.ts';
+import { effort } from '../../../support/effort.ts';
 
 const PATH = pathOf(['folder', 'file.bin']);
 const ANY = { mode: { if: 'any' } } as const;
@@ -190,6 +191,6 @@ test('bytes of any length in pieces of any size arrive as they are', async () =>
       await uploader.store(PATH, body(), announced ? { ...ANY, sizeBytes } : ANY);
       expect(bytes.equals(remote.contentAt(PATH) ?? Buffer.alloc(1))).toBe(true);
     }),
-    { numRuns: 25 },
+    { numRuns: effort(4) },
   );
 });
