@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startGateway } from '../../src/app/gateway.ts';
 import { silentLog } from '../../src/util/log.ts';
 import { Networks } from '../../src/util/networks.ts';
@@ -14,9 +14,9 @@ import { startTestService } from '../support/service.ts';
 
 /** What has to end, the last begun first. */
 const closers: (() => Promise<void>)[] = [];
-afterEach(async () => {
+async function closeAll(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close();
-});
+}
 
 const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>
   <D:locktype><D:write/></D:locktype></D:lockinfo>`;
@@ -101,8 +101,15 @@ async function halfPut(base: string, path: string) {
 }
 
 describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%s', (mode) => {
+  // One for all tests: each of them has files of its own.
+  let deployed: Deployment;
+  beforeAll(async () => {
+    deployed = await deployment(mode);
+  });
+  afterAll(closeAll);
+
   test('LOCK in the middle of a PUT answers 423, and no lock is broken when the PUT ends', async () => {
-    const { here, there } = await deployment(mode);
+    const { here, there } = deployed;
     expect((await ask(here, 'PUT', '/race.txt', { body: 'original' })).status).toBe(201);
     const put = await halfPut(here, '/race.txt');
     expect((await ask(there, 'LOCK', '/race.txt', { body: LOCK })).status).toBe(423);
@@ -112,7 +119,7 @@ describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%
   });
 
   test('a PUT whose client goes away is no longer in the way of a LOCK', async () => {
-    const { here, there } = await deployment(mode);
+    const { here, there } = deployed;
     const put = await halfPut(here, '/new.txt');
     put.leave();
     await eventually(async () =>
@@ -121,17 +128,23 @@ describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%
   });
 
   test.each([
-    ['MOVE', '/a', 'move_v2', '/b', 201, ''],
-    ['COPY', '/a', 'copy_v2', '/b', 201, ''],
-    ['DELETE', '/a', 'permanently_delete', '/a', 204, ''],
-    ['PROPPATCH', '/a', 'create_shared_link_with_settings', '/a', 207, SHARE_LINK],
-    ['MKCOL', '/new', 'create_folder_v2', '/new', 201, ''],
-  ])('LOCK in the middle of a %s of %s answers 423', async (method, target, call, locked, status, body) => {
-    const { service, here, there } = await deployment(mode);
-    expect((await ask(here, 'PUT', '/a', { body: 'content' })).status).toBe(201);
+    ['MOVE', 'the target', 'move_v2', 201, ''],
+    ['COPY', 'the target', 'copy_v2', 201, ''],
+    ['DELETE', 'the file', 'permanently_delete', 204, ''],
+    ['PROPPATCH', 'the file', 'create_shared_link_with_settings', 207, SHARE_LINK],
+    ['MKCOL', 'the new folder', 'create_folder_v2', 201, ''],
+  ])('LOCK in the middle of a %s answers 423 at %s', async (method, at, call, status, body) => {
+    const { service, here, there } = deployed;
+    const [file, target, folder] = [`/${method}-file`, `/${method}-target`, `/${method}-folder`];
+    const locked = { 'the target': target, 'the file': file, 'the new folder': folder }[at] ?? '';
+    expect((await ask(here, 'PUT', file, { body: 'content' })).status).toBe(201);
     const gate = service.close(call);
-    const headers: Record<string, string> = locked === '/b' ? { Destination: new URL('/b', here).href } : {};
-    const running = ask(here, method, target, { headers, ...(body !== '' && { body }) });
+    const headers: Record<string, string> =
+      at === 'the target' ? { Destination: new URL(target, here).href } : {};
+    const running = ask(here, method, method === 'MKCOL' ? folder : file, {
+      headers,
+      ...(body !== '' && { body }),
+    });
     await gate.reached;
     expect((await ask(there, 'LOCK', locked, { body: LOCK })).status).toBe(423);
     gate.open();
@@ -140,6 +153,7 @@ describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%
 });
 
 test('a PUT that Redis forgot, so that somebody else could take a lock meanwhile, answers 503 and changes nothing', async () => {
+  onTestFinished(closeAll);
   const { here, there, redis } = await deployment('two gateways on Redis');
   expect((await ask(here, 'PUT', '/race.txt', { body: 'original' })).status).toBe(201);
   const put = await halfPut(here, '/race.txt');
