@@ -184,7 +184,7 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       state,
       clock,
       log,
-      holdMs: placeholderMs,
+      bodyWaitMs: placeholderMs,
       goesThrough: (path) =>
         path === ROOT || parts.localFiles.owns(path) || isWithinWaiting(path) || isDoubtful(path),
       availability,

@@ -2,16 +2,16 @@ import { FileError } from '../errors.ts';
 import type { PendingFiles } from './pending-files.ts';
 
 export interface JournalLimits {
-  /** Pending writes of one drive: each costs about a kilobyte of memory. */
+  /** Maximum number of pending writes of a drive; each takes about a kilobyte of memory. */
   readonly filesMax: number;
-  /** What they may take of the disk together. */
+  /** Maximum size of their bodies together. */
   readonly bytesMax: number;
 }
 
 export const JOURNAL_LIMITS: JournalLimits = { filesMax: 50_000, bytesMax: 10 * 1024 ** 3 };
 
-/** How much the journal may still take. Bodies on their way are counted in. */
-export class JournalRoom {
+/** How much more fits into the journal. Bodies that are being received count as well. */
+export class JournalCapacity {
   #arrivingFiles = 0;
   #arrivingBytes = 0;
 
@@ -20,14 +20,14 @@ export class JournalRoom {
     private readonly limits: JournalLimits,
   ) {}
 
-  /** Whether a body of this size can be taken; of one without a known size, whether it can begin. */
+  /** Whether a body of this size fits; for a body of unknown size, whether its first byte does. */
   fits(sizeBytes: number | undefined): boolean {
     const { filesMax, bytesMax } = this.limits;
     if (this.pending.files + this.#arrivingFiles >= filesMax) return false;
     return this.pending.bytes + this.#arrivingBytes + (sizeBytes ?? 1) <= bytesMax;
   }
 
-  /** While `work` takes `body`, handed to it, that is counted. The body throws `no-space` where it does not fit any more. */
+  /** Counts `body` while `work` receives it. The body that `work` gets throws `no-space` when it does not fit any more. */
   async during<T>(
     body: AsyncIterable<Uint8Array>,
     sizeBytes: number | undefined,
@@ -49,7 +49,7 @@ export class JournalRoom {
       arrival.bytes += piece.byteLength;
       this.#arrivingBytes += piece.byteLength;
       if (this.pending.bytes + this.#arrivingBytes > this.limits.bytesMax)
-        throw new FileError('no-space', 'the journal is full: too much waits for the storage service');
+        throw new FileError('no-space', 'the journal is full; too many writes wait for the storage service');
       yield piece;
     }
   }

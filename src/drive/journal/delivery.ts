@@ -6,13 +6,12 @@ import type { Log } from '../../util/log.ts';
 import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, Files, WriteMode } from '../files.ts';
-import { conflictedCopyPath } from './conflicts.ts';
-import { verdictOn } from './failure-policy.ts';
+import { failurePolicy } from './failure-policy.ts';
 import type { FileIds } from './file-ids.ts';
 import { isNewId } from './overlay-entries.ts';
 import type { PendingFile, PendingFiles } from './pending-files.ts';
 
-export interface LandingParts {
+export interface DeliveryParts {
   /** The tree below the journal. */
   readonly base: Files;
   readonly journal: Journal;
@@ -20,26 +19,29 @@ export interface LandingParts {
   readonly state: DriveState;
   readonly ids: FileIds;
   readonly log: Log;
-  /** Where the folder with this id is now. */
+  /** Returns where the folder with this id is at the service. */
   readonly locate: (folderId: string, signal: AbortSignal) => Promise<EntryLocation | undefined>;
 }
 
-/** Names that are tried for a conflicted copy. */
+/** Maximum number of names that are tried for a conflicted copy. */
 const COPIES_MAX = 100;
 
-/** How a pending write gets to the service, or to where it is kept if that does not take it. */
-export class Landing {
-  constructor(private readonly parts: LandingParts) {}
+/** Maximum length of a name at the service, in characters. */
+const NAME_LENGTH_MAX = 255;
 
-  /** Throws when it is to be tried again. */
-  async land(file: PendingFile, signal: AbortSignal): Promise<void> {
+/** Delivers pending writes to the service, or to the lost-and-found folder when the service refuses them. */
+export class Delivery {
+  constructor(private readonly parts: DeliveryParts) {}
+
+  /** Throws when the write has to be tried again. */
+  async deliver(file: PendingFile, signal: AbortSignal): Promise<void> {
     try {
       await this.#send(file, signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      const verdict = verdictOn(error, file.failures);
-      if (verdict === 'homeless') await this.#rehouse(file, error, signal);
-      else await this.#settle(file, error, signal);
+      const policy = failurePolicy(error, file.failures);
+      if (policy === 'folder-gone') await this.#followFolder(file, error, signal);
+      else await this.#resolveFailure(file, error, signal);
     }
   }
 
@@ -48,20 +50,20 @@ export class Landing {
     await this.#landed(file, file.landed ?? (await this.#store(write, write.path, modeOf(write), signal)));
   }
 
-  async #settle(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
-    const verdict = verdictOn(error, file.failures);
-    if (verdict === 'conflict') await this.#resolve(file, error, signal);
-    else if (verdict === 'homeless') await this.#keepAbove(file, error, signal);
-    else if (verdict === 'refused') await this.#lose(file, error);
+  async #resolveFailure(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
+    const policy = failurePolicy(error, file.failures);
+    if (policy === 'conflict') await this.#resolveConflict(file, error, signal);
+    else if (policy === 'folder-gone') await this.#storeAbove(file, error, signal);
+    else if (policy === 'refused') await this.#lose(file, error);
     else throw error;
   }
 
   /**
-   * The folder of a write has gone. If it was moved within the drive, what is written in it goes with it. If it was
-   * deleted, or moved out of the drive's root, where davgate must not write, it is made again, as the service itself
-   * would for an upload.
+   * Sends a write whose folder is gone. If the folder was moved within the drive, its writes follow it. If it was deleted,
+   * or moved out of the drive's root, where davgate must not write, it is made again, as the service itself does for an
+   * upload.
    */
-  async #rehouse(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
+  async #followFolder(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
     const { pending, journal, locate, log } = this.parts;
     const { path, folderId } = file.write;
     const folder = parentOf(path);
@@ -69,8 +71,8 @@ export class Landing {
     if (now !== undefined && now !== 'outside' && keyOf(now) !== keyOf(folder)) {
       const moved = pending.move(path, join(now, nameOf(path)));
       await Promise.all(moved.map(({ write }) => journal.change(write)));
-      log.info('the folder of a write was moved elsewhere: the write goes with it', { path, folder: now });
-      // One that was written there waits already, and is first.
+      log.info('a pending write follows its folder, which was moved', { path, folder: now });
+      // Another write of the new path comes first.
       if (pending.first(file.write.path) !== file) throw error;
     }
     try {
@@ -78,7 +80,7 @@ export class Landing {
       await this.#send(file, signal);
     } catch (second) {
       if (signal.aborted) throw second;
-      await this.#settle(file, second, signal);
+      await this.#resolveFailure(file, second, signal);
     }
   }
 
@@ -88,32 +90,32 @@ export class Landing {
     await this.#makeFolder(parentOf(folder), signal);
     try {
       await base.createFolder(folder);
-      log.info('a folder that is no longer in the drive is made again for a write', { folder });
+      log.info('a folder that is gone is made again for a pending write', { folder });
     } catch (error) {
-      // Somebody was quicker, or a file is there: the write itself finds out.
+      // Another client was quicker, or a file is there: the write finds out.
       if (!(error instanceof FileError && error.fault === 'exists')) throw error;
     }
   }
 
-  /** Something that is no folder stands where the write's folder was: it is kept in the nearest folder above. */
-  async #keepAbove(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
+  /** Stores a write in the nearest folder above when a file has taken the place of its folder. */
+  async #storeAbove(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
     const { base } = this.parts;
     let folder = parentOf(file.write.path);
     if (folder === ROOT) return this.#lose(file, error);
     do folder = parentOf(folder);
     while (folder !== ROOT && (await base.stat(folder, signal))?.kind !== 'folder');
-    await this.#keepBeside(file, folder, signal);
+    await this.#storeBeside(file, folder, signal);
   }
 
   async #store(write: PendingWrite, path: Path, mode: WriteMode, signal: AbortSignal): Promise<FileEntry> {
     const { sizeBytes, modifiedMs } = write;
-    const body = wholeBody(this.parts.journal, write);
+    const body = verifiedBody(this.parts.journal, write);
     const { entry } = await this.parts.base.write(path, body, { mode, sizeBytes, modifiedMs }, signal);
     if (entry.kind !== 'file') throw new Error('a write returned a folder');
     return entry;
   }
 
-  /** It is `entry` now, and what comes after it is to replace that. */
+  /** Removes a write that has landed as `entry`; later writes of the path replace `entry`. */
   async #landed(file: PendingFile, entry: FileEntry): Promise<void> {
     const { journal, pending, state, ids } = this.parts;
     const { id, path, fileId } = file.write;
@@ -123,7 +125,7 @@ export class Landing {
       ids.renamed(fileId, entry.id);
       await state.properties.rename(fileId, entry.id);
     } else if (entry.id !== fileId) await this.#copyProperties(fileId, entry.id);
-    // What was accepted until now is in the journal before this, and nothing comes between.
+    // There is no await between here and the journal: no write of the path is missed.
     const later = pending.at(path).filter((other) => other !== file);
     for (const each of [file, ...later])
       each.write = {
@@ -141,58 +143,58 @@ export class Landing {
   }
 
   /**
-   * Others moved the file away that was to be written, so the write made a new one. The new one keeps the properties
-   * that clients saw, and so does the file that was moved: it may come back.
+   * Copies the properties to a new file, which a write has made because its file was moved away elsewhere. The moved file
+   * keeps them too, as it may come back.
    */
   async #copyProperties(from: string, to: string): Promise<void> {
     const { properties } = this.parts.state;
     if (!(await properties.of([to])).has(to)) await properties.copy(from, to);
   }
 
-  /** Another time may have been set while it was sent. */
+  /** Sets the modification time, which may have been changed while the write was sent. */
   async #keepTime({ modifiedMs }: PendingWrite, entry: FileEntry): Promise<void> {
     if (Math.floor(entry.modifiedMs / 1000) === Math.floor(modifiedMs / 1000)) return;
     try {
       await this.parts.base.setModified(entry.path, modifiedMs);
     } catch (error) {
-      // Somebody has just deleted it.
+      // It has just been deleted.
       if (!(error instanceof FileError && error.fault === 'not-found')) throw error;
     }
   }
 
-  /** Something else is at its place. What that is decides. */
-  async #resolve(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
+  /** Resolves a conflict with whatever is at the path now. */
+  async #resolveConflict(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
     const { base } = this.parts;
     const { write } = file;
     const found = await base.stat(write.path, signal);
     const there = fileOf(found);
-    // Stored before a kill, or by somebody else.
+    // An earlier try has stored it, or another client has stored the same.
     if (there && isContentOf(there, write)) return this.#landed(file, there);
-    // Somebody has deleted what it was to replace: an edit outlives that.
+    // The file was deleted elsewhere: an edit survives that.
     if (!found && write.replaces !== undefined) return this.#sendAgain(file, undefined, error);
     if (!found) throw error;
-    // What it was to replace, under another revision: a move elsewhere gave it that.
+    // The file it replaces, with a new revision because it was moved elsewhere.
     const isAsBefore = there?.contentHash !== undefined && there.contentHash === write.replacesHash;
     if (isAsBefore && there.rev !== write.replaces) return this.#sendAgain(file, there.rev, error);
-    if (write.sizeBytes === 0 && write.replaces === undefined) return this.#giveWay(file);
-    await this.#keepBeside(file, parentOf(write.path), signal);
+    if (write.sizeBytes === 0 && write.replaces === undefined) return this.#dropEmpty(file);
+    await this.#storeBeside(file, parentOf(write.path), signal);
   }
 
-  /** Throws `error`, after which it is tried again: then to replace `rev`, or what is not there. */
+  /** Throws `error`, so that the write is tried again, to replace `rev`; without one to make a new file. */
   async #sendAgain(file: PendingFile, rev: string | undefined, error: unknown): Promise<never> {
     file.write = { ...file.write, replaces: rev };
     await this.parts.journal.change(file.write);
     throw error;
   }
 
-  /** An empty new file has nothing that could be lost. */
-  async #giveWay(file: PendingFile): Promise<void> {
+  /** Drops a new empty file, which has no content to lose. */
+  async #dropEmpty(file: PendingFile): Promise<void> {
     await this.#forgetNew(file);
     await this.parts.journal.forget([file.write.id]);
     this.parts.pending.delete(file);
   }
 
-  async #keepBeside(file: PendingFile, folder: Path, signal: AbortSignal): Promise<void> {
+  async #storeBeside(file: PendingFile, folder: Path, signal: AbortSignal): Promise<void> {
     const { journal, pending, state, log } = this.parts;
     const { write } = file;
     const copy = await this.#storeCopy(file, folder, signal);
@@ -201,13 +203,13 @@ export class Landing {
     await this.#forgetNew(file);
     await journal.forget([write.id]);
     pending.delete(file);
-    log.warn('a file was changed elsewhere before a write of it had landed: both are kept', {
+    log.warn('a file was changed elsewhere before its pending write landed; both are kept', {
       path: write.path,
       copy: copy.path,
     });
   }
 
-  /** `undefined` when it could not be kept at the service and has been lost there. */
+  /** Returns the copy; `undefined` when the service refuses it and it is in the lost-and-found folder. */
   async #storeCopy(file: PendingFile, folder: Path, signal: AbortSignal): Promise<FileEntry | undefined> {
     const { write } = file;
     for (let number = 1; number <= COPIES_MAX; number++) {
@@ -215,9 +217,9 @@ export class Landing {
       try {
         return await this.#store(write, path, { if: 'absent' }, signal);
       } catch (error) {
-        const verdict = signal.aborted ? 'later' : verdictOn(error, file.failures);
-        if (verdict === 'trouble' || verdict === 'later') throw error;
-        if (verdict === 'refused' || verdict === 'homeless') {
+        const policy = signal.aborted ? 'retry' : failurePolicy(error, file.failures);
+        if (policy === 'pause-all' || policy === 'retry') throw error;
+        if (policy === 'refused' || policy === 'folder-gone') {
           await this.#lose(file, error);
           return undefined;
         }
@@ -225,7 +227,10 @@ export class Landing {
         if (there && isContentOf(there, write)) return there;
       }
     }
-    await this.#lose(file, new Error(`the file was changed elsewhere, and no name beside it is free`));
+    await this.#lose(
+      file,
+      new Error('the file was changed elsewhere, and no name for a conflicted copy is free'),
+    );
     return undefined;
   }
 
@@ -237,7 +242,7 @@ export class Landing {
     await this.#forgetNew(file);
     pending.delete(file);
     log.error(
-      'the storage service refuses a write that was acknowledged: it is in the lost-and-found folder',
+      'the storage service refuses an acknowledged write; its bytes are in the lost-and-found folder',
       {
         path: write.path,
         keptAt,
@@ -246,7 +251,7 @@ export class Landing {
     );
   }
 
-  /** What was said of a file that comes to nothing, unless another write goes on with it. */
+  /** Forgets the properties of a new file that does not land, unless a later write continues it. */
   async #forgetNew({ write }: PendingFile): Promise<void> {
     const { pending, state } = this.parts;
     if (isNewId(write.fileId) && pending.at(write.path).length <= 1)
@@ -266,8 +271,8 @@ function isContentOf(file: FileEntry, write: PendingWrite): boolean {
   return file.contentHash === write.contentHash && file.sizeBytes === write.sizeBytes;
 }
 
-/** The bytes of `write`, which end only if they are what was acknowledged. */
-export async function* wholeBody(journal: Journal, write: PendingWrite): AsyncIterable<Uint8Array> {
+/** Yields the bytes of `write`; they end without an error only if they are the bytes that were acknowledged. */
+export async function* verifiedBody(journal: Journal, write: PendingWrite): AsyncIterable<Uint8Array> {
   const hasher = new ContentHasher();
   try {
     for await (const piece of journal.read(write.id)) {
@@ -276,8 +281,29 @@ export async function* wholeBody(journal: Journal, write: PendingWrite): AsyncIt
     }
   } catch (error) {
     if (!(error instanceof BodyGone)) throw error;
-    throw new FileError('checksum', `the bytes of ${write.path} are gone from the journal`, { cause: error });
+    throw new FileError('checksum', `the bytes of ${write.path} are missing from the journal`, {
+      cause: error,
+    });
   }
   if (hasher.digest() !== write.contentHash)
     throw new FileError('checksum', `the bytes of ${write.path} were damaged in the journal`);
+}
+
+/**
+ * Returns the path of a conflicted copy, named as the service's own programs do. The same write always gets the same names,
+ * so that its copy is recognised after a kill.
+ */
+function conflictedCopyPath({ path, acceptedMs }: PendingWrite, number: number): Path {
+  const name = nameOf(path);
+  const dot = name.lastIndexOf('.') > 0 ? name.lastIndexOf('.') : name.length;
+  const when = new Date(acceptedMs).toISOString().slice(0, 19).replace('T', ' ').replaceAll(':', '.');
+  const mark = ` (conflicted copy ${when}${number > 1 ? ` ${number}` : ''})`;
+  const extension = cut(name.slice(dot), NAME_LENGTH_MAX - mark.length);
+  const stem = cut(name.slice(0, dot), NAME_LENGTH_MAX - mark.length - extension.length);
+  return join(parentOf(path), `${stem}${mark}${extension}`);
+}
+
+/** Cuts `text`, but never in the middle of a character. */
+function cut(text: string, lengthMax: number): string {
+  return text.slice(0, lengthMax).replace(/[\ud800-\udbff]$/, '');
 }

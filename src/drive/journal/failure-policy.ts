@@ -1,74 +1,74 @@
 import { type Fault, FileError } from '../errors.ts';
 
-/** What is to be done with a write that the service did not take. */
-export type Verdict =
-  /** It is not this write's fault: it is tried again later, and so are all others. */
-  | 'trouble'
-  /** It is tried again later, and others go on. */
-  | 'later'
-  /** Something else is at its place: both are to be kept. */
+/** What happens to a write that the service did not take. */
+export type FailurePolicy =
+  /** The failure concerns all writes: all pause, and are tried again. */
+  | 'pause-all'
+  /** It is tried again later; others continue. */
+  | 'retry'
+  /** Something else is at its path: both are kept. */
   | 'conflict'
-  /** Its folder has gone. */
-  | 'homeless'
-  /** It will not be taken, however often it is tried. */
+  /** Its folder is gone: it is found or made again. */
+  | 'folder-gone'
+  /** The service will never take it. */
   | 'refused';
 
-const VERDICTS: Readonly<Record<Fault, Verdict>> = {
-  busy: 'trouble',
-  offline: 'trouble',
-  intercepted: 'trouble',
-  // Somebody may grant it.
-  'not-entitled': 'trouble',
-  unauthorized: 'trouble',
-  // Somebody may make room.
-  'no-space': 'trouble',
-  broken: 'later',
+const POLICIES: Readonly<Record<Fault, FailurePolicy>> = {
+  busy: 'pause-all',
+  offline: 'pause-all',
+  intercepted: 'pause-all',
+  // The permission may be granted later.
+  'not-entitled': 'pause-all',
+  unauthorized: 'pause-all',
+  // Room may be made later.
+  'no-space': 'pause-all',
+  broken: 'retry',
   changed: 'conflict',
   exists: 'conflict',
   'is-a-folder': 'conflict',
-  'not-found': 'homeless',
-  'parent-missing': 'homeless',
-  'not-a-folder': 'homeless',
+  'not-found': 'folder-gone',
+  'parent-missing': 'folder-gone',
+  'not-a-folder': 'folder-gone',
   forbidden: 'refused',
   'bad-name': 'refused',
   'into-itself': 'refused',
   'too-large': 'refused',
   'too-many': 'refused',
-  // Its bytes are not what was written here: the disk has damaged them.
+  // The local disk has damaged the journal's copy.
   incomplete: 'refused',
   checksum: 'refused',
   unsupported: 'refused',
 };
 
-/** After so many failures without a reason that would pass by itself, it is given up. */
+/** Number of failures `broken` after which a write is given up. */
 const BROKEN_MAX = 10;
 
-/** `failures`: how often it has failed before. */
-export function verdictOn(error: unknown, failures: number): Verdict {
-  if (!(error instanceof FileError)) return 'later';
+/** Returns what happens to a write that failed with `error`, after `failures` earlier failures. */
+export function failurePolicy(error: unknown, failures: number): FailurePolicy {
+  if (!(error instanceof FileError)) return 'retry';
   if (error.fault === 'broken' && failures + 1 >= BROKEN_MAX) return 'refused';
-  return VERDICTS[error.fault];
+  return POLICIES[error.fault];
 }
 
-/** Trouble that may be of one write alone: others may land meanwhile, and are not to wait for it. */
-const OF_ONE: ReadonlySet<Fault> = new Set(['intercepted', 'no-space', 'not-entitled']);
+/** Failures that may concern one write alone: others do not wait for it. */
+const MAYBE_ONE_WRITE: ReadonlySet<Fault> = new Set(['intercepted', 'no-space', 'not-entitled']);
 
-export function isPerhapsOfOne(error: unknown): boolean {
-  return error instanceof FileError && OF_ONE.has(error.fault);
+export function mayConcernOneWrite(error: unknown): boolean {
+  return error instanceof FileError && MAYBE_ONE_WRITE.has(error.fault);
 }
 
-/** Trouble that is over for every write as soon as the service answers one call. */
-const AWAY: ReadonlySet<Fault> = new Set(['busy', 'offline', 'intercepted', 'unauthorized']);
+/** Failures that are over for all writes as soon as the service answers one call. */
+const OUTAGE: ReadonlySet<Fault> = new Set(['busy', 'offline', 'intercepted', 'unauthorized']);
 
-export function isAway(fault: Fault): boolean {
-  return AWAY.has(fault);
+export function isOutageFault(fault: Fault): boolean {
+  return OUTAGE.has(fault);
 }
 
-/** The word for what hinders a write. */
+/** Returns the fault that hinders a write. */
 export function faultOf(error: unknown): Fault {
   return error instanceof FileError ? error.fault : 'broken';
 }
 
-export function isTrouble(error: unknown): boolean {
-  return verdictOn(error, 0) === 'trouble';
+export function concernsAllWrites(error: unknown): boolean {
+  return failurePolicy(error, 0) === 'pause-all';
 }

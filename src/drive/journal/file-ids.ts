@@ -1,27 +1,27 @@
 import type { DeadProperties } from '../../state/properties.ts';
 import type { DriveState } from '../../state/state.ts';
 
-/** A request that saw a file under its first id is long done when so many others have landed. */
+/** Number of renamed ids that are remembered: longer than any request that still uses a first id. */
 const REMEMBERED_MAX = 10_000;
 
-/** The ids that new files had before the service gave them theirs. */
+/** Maps the ids that new files had before they landed to the ids that the service gave them. */
 export class FileIds {
   readonly #now = new Map<string, string>();
 
-  /** To be called at the same time as the properties are renamed. */
+  /** To be called together with the renaming of the properties. */
   renamed(from: string, to: string): void {
     this.#now.set(from, to);
     const [oldest] = this.#now.keys();
     if (oldest !== undefined && this.#now.size > REMEMBERED_MAX) this.#now.delete(oldest);
   }
 
-  /** `state`, where a request that began before a file got its id finds and changes its properties all the same. */
+  /** Returns `state` with properties that are found under first ids too, for requests that began before a file landed. */
   follow(state: DriveState): DriveState {
     const { properties } = state;
     const now = (id: string) => this.#now.get(id) ?? id;
     const followed: DeadProperties = {
       of: async (ids) => {
-        // Both: the renaming may be on its way.
+        // Under both ids, because the properties may be about to be renamed.
         const found = await properties.of([...new Set([...ids, ...ids.map(now)])]);
         const byAsked = ids.flatMap((id) => {
           const its = found.get(now(id)) ?? found.get(id);

@@ -8,46 +8,46 @@ import type { Gaps } from '../guarded-remote.ts';
 import { modeAllows } from '../local-files.ts';
 import { isPlaceholder } from '../placeholders.ts';
 import { BodyReader } from '../upload/body-reader.ts';
-import type { JournalRoom } from './capacity.ts';
-import type { PendingReading } from './overlay.ts';
-import { newFileId, pendingEntry, type ShownEntries } from './overlay-entries.ts';
+import type { JournalCapacity } from './capacity.ts';
+import type { Overlay } from './overlay.ts';
+import { newFileId, type OverlayEntries, pendingEntry } from './overlay-entries.ts';
 import { PendingFile, type PendingFiles } from './pending-files.ts';
-import type { Drain } from './sender.ts';
+import type { Sender } from './sender.ts';
 
-export interface AcceptingParts {
+export interface IntakeParts {
   /** The tree below the journal. */
   readonly base: Files;
   readonly journal: Journal;
   readonly pending: PendingFiles;
-  readonly reading: PendingReading;
-  readonly drain: Drain;
-  readonly shown: ShownEntries;
-  readonly room: JournalRoom;
-  /** Changes at or around one place take turns. */
+  readonly overlay: Overlay;
+  readonly sender: Sender;
+  readonly shown: OverlayEntries;
+  readonly capacity: JournalCapacity;
+  /** Changes of one path take turns. */
   readonly turns: Gaps;
   readonly clock: Clock;
-  /** A name has come to `folder`, or has gone. */
+  /** Notes that a name was added to `folder` or removed. */
   readonly touch: (folder: FolderEntry) => void;
-  /** How long an empty file waits for its body, ms. */
-  readonly holdMs: number;
+  /** How long a new empty file waits for its body, in ms. */
+  readonly bodyWaitMs: number;
 }
 
-/** What a write finds at its place. */
+/** What a write finds at its path. */
 interface Place {
-  /** Looked for only where nothing is pending: what is goes with its folder, whose fate it finds out when it lands. */
+  /** Looked up only when no write is pending at the path; with pending writes, delivery finds out about the folder. */
   readonly folder: FolderEntry | undefined;
   readonly newest: PendingFile | undefined;
-  /** Of the tree below; looked for only where nothing is pending. */
+  /** The file in the tree below. Looked up only when no write is pending at the path. */
   readonly original: FileEntry | undefined;
-  /** What is to be seen there. */
+  /** The file as clients see it. */
   readonly current: FileEntry | undefined;
 }
 
-/** How writes get into the journal. */
-export class Accepting {
+/** Takes writes into the journal. */
+export class Intake {
   #space: FreeSpace | undefined;
 
-  constructor(private readonly parts: AcceptingParts) {}
+  constructor(private readonly parts: IntakeParts) {}
 
   async write(
     path: Path,
@@ -55,18 +55,18 @@ export class Accepting {
     options: WriteOptions,
     signal?: AbortSignal,
   ): Promise<Written> {
-    const { journal, turns, room } = this.parts;
+    const { journal, turns, capacity } = this.parts;
     const place = await this.#placeOf(path, { isPinned: false });
     refuse(path, place, options);
     this.#refuseBeyondSpace(path, options.sizeBytes ?? 0, place);
     const whole = announced(body, options.sizeBytes, signal);
-    return room.during(whole, options.sizeBytes, async (counted) => {
+    return capacity.during(whole, options.sizeBytes, async (counted) => {
       const staged = await journal.stage(counted).catch(asFileError);
       return this.#orDiscard(staged, () => turns.open([path], () => this.#accept(path, staged, options)));
     });
   }
 
-  /** A body that was not accepted would stay on the disk. */
+  /** Runs `accept`, and removes the body from the disk when it fails. */
   async #orDiscard(staged: StagedBody, accept: () => Promise<Written>): Promise<Written> {
     try {
       return await accept();
@@ -77,15 +77,15 @@ export class Accepting {
   }
 
   /** As `Files.keepPlaceholder`. */
-  keepPlaceholder(path: Path, holdMs: number): Promise<Written> {
-    const { base, journal, pending, drain, shown, turns, clock } = this.parts;
+  keepPlaceholder(path: Path, bodyWaitMs: number): Promise<Written> {
+    const { base, journal, pending, sender, shown, turns, clock } = this.parts;
     return turns.open([path], async () => {
       const newest = pending.newest(path);
       if (newest) {
         if (isWaitingForBody(newest, clock)) {
-          newest.write = { ...newest.write, dueMs: clock.now() + holdMs };
-          newest.heldUntil = instantIn(clock, holdMs);
-          drain.offer(newest);
+          newest.write = { ...newest.write, dueMs: clock.now() + bodyWaitMs };
+          newest.bodyDueBy = instantIn(clock, bodyWaitMs);
+          sender.offer(newest);
           await journal.change(newest.write).catch(asFileError);
         }
         return { entry: pendingEntry(newest.write), created: false };
@@ -93,53 +93,53 @@ export class Accepting {
       const original = await base.statForWrite(path, { isPinned: false });
       if (original) return { entry: shown.of(original), created: false };
       const staged = await journal.stage(nothing()).catch(asFileError);
-      return this.#orDiscard(staged, () => this.#accept(path, staged, { mode: { if: 'any' } }, holdMs));
+      return this.#orDiscard(staged, () => this.#accept(path, staged, { mode: { if: 'any' } }, bodyWaitMs));
     });
   }
 
-  /** Nothing waits at `path` for a body any more. */
+  /** Sends an empty file at `path` that waits for a body. */
   commitPlaceholder(path: Path): void {
     const newest = this.parts.pending.newest(path);
     if (!newest || !isWaitingForBody(newest, this.parts.clock)) return;
     newest.write = { ...newest.write, dueMs: 0 };
-    newest.heldUntil = LONG_AGO;
-    this.parts.drain.offer(newest);
+    newest.bodyDueBy = LONG_AGO;
+    this.parts.sender.offer(newest);
   }
 
   /** As `Files.setModified`. */
   setModified(path: Path, modifiedMs: number): Promise<Entry> {
-    const { base, journal, pending, drain, shown, turns } = this.parts;
+    const { base, journal, pending, sender, shown, turns } = this.parts;
     return turns.open([path], async () => {
       const newest = pending.newest(path);
-      // One that has landed is only to be crossed out.
+      // A write that has landed only has to be removed from the journal.
       if (newest && !newest.landed) {
         newest.write = { ...newest.write, modifiedMs: wholeSeconds(modifiedMs) };
         pending.changed(newest);
         await journal.change(newest.write).catch(asFileError);
         return pendingEntry(newest.write);
       }
-      await drain.flush(pending.at(path));
+      await sender.flush(pending.at(path));
       return shown.of(await base.setModified(path, modifiedMs));
     });
   }
 
-  /** In turn, so that nothing but a landing changes what is here. */
-  async #accept(path: Path, body: StagedBody, options: WriteOptions, askedHoldMs?: number): Promise<Written> {
-    const { journal, pending, drain, touch, clock } = this.parts;
+  /** Runs in the turn of the path, so that only delivery changes its writes meanwhile. */
+  async #accept(path: Path, body: StagedBody, options: WriteOptions, askedWaitMs?: number): Promise<Written> {
+    const { journal, pending, sender, touch, clock } = this.parts;
     const place = await this.#placeOf(path, { isPinned: options.mode.if !== 'any' });
     refuse(path, place, options);
-    const holdMs = askedHoldMs ?? this.#bodyWaitMs(place, body);
+    const bodyWaitMs = askedWaitMs ?? this.#bodyWaitMs(place, body);
     const { newest, current, folder } = place;
     const superseded = newest?.state === 'waiting' && !newest.wasSent ? newest : undefined;
     const file = new PendingFile(
-      this.#writeOf(path, place, body, options, holdMs),
+      this.#writeOf(path, place, body, options, bodyWaitMs),
       body.sizeBytes - replacedBytes(place, superseded),
     );
     file.state = 'accepting';
-    if (holdMs > 0) file.heldUntil = instantIn(clock, holdMs);
+    if (bodyWaitMs > 0) file.bodyDueBy = instantIn(clock, bodyWaitMs);
     if (superseded) {
-      superseded.state = 'kept';
-      drain.withdraw(superseded);
+      superseded.state = 'suspended';
+      sender.withdraw(superseded);
     }
     pending.add(file);
     try {
@@ -148,24 +148,24 @@ export class Accepting {
       pending.delete(file);
       if (superseded) {
         superseded.state = 'waiting';
-        drain.offer(superseded);
+        sender.offer(superseded);
       }
       throw error;
     }
     file.state = 'waiting';
     if (superseded) pending.delete(superseded);
     pending.changed(file);
-    drain.offer(file);
+    sender.offer(file);
     if (!current && folder) touch(folder);
     return { entry: pendingEntry(file.write), created: !current };
   }
 
-  /** How long a file waits for the body that is about to follow, in ms: one that is empty, and new. */
+  /** Returns how long a file waits for its body, in ms: 0 unless it is new and empty. */
   #bodyWaitMs({ newest, current }: Place, { sizeBytes }: StagedBody): number {
-    const { clock, holdMs } = this.parts;
+    const { clock, bodyWaitMs } = this.parts;
     const isWaiting = newest !== undefined && isWaitingForBody(newest, clock);
     if (sizeBytes > 0 || (current && !isWaiting)) return 0;
-    return isWaiting ? Math.max(remainingMs(clock, newest.heldUntil), holdMs) : holdMs;
+    return isWaiting ? Math.max(remainingMs(clock, newest.bodyDueBy), bodyWaitMs) : bodyWaitMs;
   }
 
   #writeOf(
@@ -173,21 +173,21 @@ export class Accepting {
     { newest, original, current, folder }: Place,
     { sizeBytes, contentHash }: StagedBody,
     { modifiedMs }: WriteOptions,
-    holdMs: number,
+    bodyWaitMs: number,
   ): PendingWrite {
     const id = randomUUID();
     const nowMs = this.parts.clock.now();
     return {
       id,
-      // What is there keeps its name, in whatever letter case it is written to.
+      // An existing file keeps the letter case of its name.
       path: current?.path ?? join(folder?.path ?? parentOf(path), nameOf(path)),
       fileId: current?.id ?? newFileId(id),
       sizeBytes,
       contentHash,
       modifiedMs: wholeSeconds(modifiedMs ?? nowMs),
       acceptedMs: nowMs,
-      dueMs: holdMs > 0 ? nowMs + holdMs : 0,
-      // Nobody but us is to be overwritten unseen: not even by a write without a condition.
+      dueMs: bodyWaitMs > 0 ? nowMs + bodyWaitMs : 0,
+      // Even a write without a condition must not overwrite a change that was made elsewhere meanwhile.
       replaces: newest ? newest.write.replaces : original?.rev,
       replacesHash: newest ? newest.write.replacesHash : original?.contentHash,
       folderId: newest ? newest.write.folderId : folderIdOf(folder),
@@ -195,18 +195,18 @@ export class Accepting {
   }
 
   async #placeOf(path: Path, how: { readonly isPinned: boolean }): Promise<Place> {
-    const { base, pending, reading, shown } = this.parts;
+    const { base, pending, overlay, shown } = this.parts;
     const newest = pending.newest(path);
     if (newest)
       return { folder: undefined, newest, original: undefined, current: pendingEntry(newest.write) };
-    const folder = await reading.stat(parentOf(path));
+    const folder = await overlay.stat(parentOf(path));
     if (folder?.kind !== 'folder') {
-      const why = folder ? 'is a file' : 'is not there';
-      throw new FileError('parent-missing', `${parentOf(path)}, which should hold ${path}, ${why}`);
+      const why = folder ? 'is a file' : 'does not exist';
+      throw new FileError('parent-missing', `${parentOf(path)}, the parent of ${path}, ${why}`);
     }
     let original = await base.statForWrite(path, how);
     if (original && isPlaceholder(original)) {
-      // Held back by a run without a journal.
+      // A run without a journal has left it.
       await base.commitPlaceholder(path);
       original = await base.statForWrite(path, how);
     }
@@ -214,7 +214,7 @@ export class Accepting {
     return { folder, newest, original, current: original && shown.of(original) };
   }
 
-  /** By what was last heard: nobody waits for the answer, and the service has the last word. */
+  /** Throws `no-space` by the last known quota. Does not wait for the current one: the service checks it anyway. */
   #refuseBeyondSpace(path: Path, sizeBytes: number, { current }: Place): void {
     const { base, pending } = this.parts;
     base.freeSpace().then(
@@ -226,7 +226,7 @@ export class Accepting {
     const neededBytes = sizeBytes - (current?.sizeBytes ?? 0);
     if (!this.#space || neededBytes <= 0) return;
     if (neededBytes > this.#space.availableBytes - pending.growthBytes)
-      throw new FileError('no-space', `the account has no room for ${path}`);
+      throw new FileError('no-space', `not enough space in the account for ${path}`);
   }
 }
 
@@ -235,7 +235,7 @@ function folderIdOf(folder: FolderEntry | undefined): string | undefined {
 }
 
 function refuse(path: Path, { current }: Place, { mode }: WriteOptions): void {
-  if (!modeAllows(mode, current)) throw new FileError('changed', `${path} is not what was expected`);
+  if (!modeAllows(mode, current)) throw new FileError('changed', `${path} was changed meanwhile`);
 }
 
 function replacedBytes({ newest, original }: Place, superseded: PendingFile | undefined): number {
@@ -243,16 +243,16 @@ function replacedBytes({ newest, original }: Place, superseded: PendingFile | un
   return newest?.write.sizeBytes ?? original?.sizeBytes ?? 0;
 }
 
-function isWaitingForBody({ state, write, heldUntil }: PendingFile, clock: Clock): boolean {
-  return state === 'waiting' && write.sizeBytes === 0 && heldUntil > clock.instant();
+function isWaitingForBody({ state, write, bodyDueBy }: PendingFile, clock: Clock): boolean {
+  return state === 'waiting' && write.sizeBytes === 0 && bodyDueBy > clock.instant();
 }
 
-/** The service keeps no more. */
+/** The service stores whole seconds. */
 function wholeSeconds(ms: number): number {
   return Math.floor(ms / 1000) * 1000;
 }
 
-/** `body`, which is to have `sizeBytes`; ends at once when `signal` is aborted. Throws `incomplete`. */
+/** Yields `body`, and throws `incomplete` unless it has `sizeBytes`. Ends at once when `signal` is aborted. */
 async function* announced(
   body: AsyncIterable<Uint8Array>,
   sizeBytes: number | undefined,
@@ -276,11 +276,11 @@ async function* announced(
 function incomplete(announcedBytes: number, came: string): FileError {
   return new FileError(
     'incomplete',
-    `${announcedBytes} bytes were announced and ${came} came: nothing was written; send the file again`,
+    `the body has ${came} bytes instead of the ${announcedBytes} announced; nothing was written, send the file again`,
   );
 }
 
-/** Rethrows. */
+/** Throws `error`, a full journal as `no-space`. */
 function asFileError(error: unknown): never {
   if (error instanceof JournalFull) throw new FileError('no-space', error.message, { cause: error });
   throw error;

@@ -4,24 +4,24 @@ import type { Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Files, RelocateOptions, RemoveOptions, WriteMode, WriteOptions, Written } from '../files.ts';
 import type { Gaps } from '../guarded-remote.ts';
-import type { JournalRoom } from './capacity.ts';
-import type { Accepting } from './intake.ts';
-import type { PendingReading } from './overlay.ts';
-import { isNewId, type ShownEntries, tagOf } from './overlay-entries.ts';
+import type { JournalCapacity } from './capacity.ts';
+import type { Intake } from './intake.ts';
+import type { Overlay } from './overlay.ts';
+import { isNewId, type OverlayEntries, tagOf } from './overlay-entries.ts';
 import type { PendingFiles } from './pending-files.ts';
-import type { Drain } from './sender.ts';
+import type { Sender } from './sender.ts';
 
-export interface JournaledParts {
+export interface JournaledFilesParts {
   /** The tree below the journal. */
   readonly base: Files;
   readonly journal: Journal;
   readonly pending: PendingFiles;
-  readonly reading: PendingReading;
-  readonly accepting: Accepting;
-  readonly drain: Drain;
-  readonly shown: ShownEntries;
-  readonly room: JournalRoom;
-  /** Changes at or around one place take turns. */
+  readonly overlay: Overlay;
+  readonly intake: Intake;
+  readonly sender: Sender;
+  readonly shown: OverlayEntries;
+  readonly capacity: JournalCapacity;
+  /** Changes of one path take turns. */
   readonly turns: Gaps;
   readonly goesThrough: (path: Path) => boolean;
   readonly isDeletionPermanent: () => boolean;
@@ -29,18 +29,18 @@ export interface JournaledParts {
 }
 
 /**
- * A drive over a drive: writes go to the journal and are seen at once; what cannot be done to a file that is
- * pending is done to the tree below, once the file has landed there.
+ * Makes a drive on top of another: writes go to the journal and are visible at once. Other changes of a pending file wait
+ * until it has landed in the tree below, and are made there.
  */
-export function createJournaledFiles(parts: JournaledParts): Files {
-  const { base, pending, reading, accepting, drain, shown, room, turns, goesThrough } = parts;
+export function createJournaledFiles(parts: JournaledFilesParts): Files {
+  const { base, pending, overlay, intake, sender, shown, capacity, turns, goesThrough } = parts;
 
-  /** Resolves when nothing is pending at these places and below. Throws what hinders it. */
+  /** Resolves when no write is pending at these paths and below. Throws what hinders a write. */
   const landed = async (...paths: readonly Path[]): Promise<void> => {
-    if (pending.files > 0) await drain.flush(paths.flatMap((path) => pending.within(path)));
+    if (pending.files > 0) await sender.flush(paths.flatMap((path) => pending.within(path)));
   };
 
-  /** What the protocol knows by its tag the tree below knows by its revision. */
+  /** Returns the revision in the tree below of the file that clients see with the tag `rev`. */
   const revBelow = async (path: Path, rev: string): Promise<string> => {
     const entry = await base.stat(path);
     if (entry?.kind === 'file' && tagOf(entry) === rev) return entry.rev;
@@ -66,8 +66,8 @@ export function createJournaledFiles(parts: JournaledParts): Files {
   };
 
   /**
-   * What does not fit waits for the service, as it would without a journal. Its turn begins when the body is whole and
-   * ends with the commit: others do not wait for a client that sends slowly. What was accepted meanwhile lands first.
+   * Writes a body that does not fit into the journal through to the service. Its turn begins when the body is whole and
+   * ends with the commit, so that others do not wait for a slow client. Writes accepted meanwhile land first.
    */
   const writeLarge = async (
     path: Path,
@@ -99,28 +99,28 @@ export function createJournaledFiles(parts: JournaledParts): Files {
   const shownWritten = ({ entry, created }: Written): Written => ({ entry: shown.of(entry), created });
 
   return {
-    stat: (path, signal) => reading.stat(path, signal),
-    statForWrite: (path, options, signal) => reading.statForWrite(path, options, signal),
-    list: (path, signal) => reading.list(path, signal),
-    walk: (path, signal) => reading.walk(path, signal),
-    read: (file, range, signal) => reading.read(file, range, signal),
+    stat: (path, signal) => overlay.stat(path, signal),
+    statForWrite: (path, options, signal) => overlay.statForWrite(path, options, signal),
+    list: (path, signal) => overlay.list(path, signal),
+    walk: (path, signal) => overlay.walk(path, signal),
+    read: (file, range, signal) => overlay.read(file, range, signal),
     async write(path, body, options, signal) {
       if (goesThrough(path)) return writeThrough(path, body, options, signal);
-      if (room.fits(options.sizeBytes)) return accepting.write(path, body, options, signal);
+      if (capacity.fits(options.sizeBytes)) return intake.write(path, body, options, signal);
       return writeLarge(path, body, options, signal);
     },
-    async keepPlaceholder(path, holdMs) {
+    async keepPlaceholder(path, bodyWaitMs) {
       return goesThrough(path)
-        ? shownWritten(await base.keepPlaceholder(path, holdMs))
-        : accepting.keepPlaceholder(path, holdMs);
+        ? shownWritten(await base.keepPlaceholder(path, bodyWaitMs))
+        : intake.keepPlaceholder(path, bodyWaitMs);
     },
     async commitPlaceholder(path) {
-      accepting.commitPlaceholder(path);
+      intake.commitPlaceholder(path);
       await base.commitPlaceholder(path);
     },
     createFolder: (path) =>
       turns.open([path], async () => {
-        if (pending.newest(path)) throw new FileError('exists', `something is at ${path} already`);
+        if (pending.newest(path)) throw new FileError('exists', `${path} exists`);
         return base.createFolder(path);
       }),
     remove: (path, options) => turns.open([path], () => remove(parts, path, options, landed)),
@@ -136,7 +136,7 @@ export function createJournaledFiles(parts: JournaledParts): Files {
         const below = await revisionsBelow(from, to, options);
         return shownWritten(await base.move(from, to, { ...options, ...below }));
       }),
-    setModified: (path, modifiedMs) => accepting.setModified(path, modifiedMs),
+    setModified: (path, modifiedMs) => intake.setModified(path, modifiedMs),
     async freeSpace(signal) {
       const space = await base.freeSpace(signal);
       if (!space) return undefined;
@@ -159,9 +159,9 @@ export function createJournaledFiles(parts: JournaledParts): Files {
   };
 }
 
-/** What was never sent is only forgotten, unless it is to be recovered from the service's trash. */
+/** Removes `path`. Pending writes are dropped unsent, unless they must be recoverable from the service's trash. */
 async function remove(
-  parts: JournaledParts,
+  parts: JournaledFilesParts,
   path: Path,
   options: RemoveOptions,
   landed: (path: Path) => Promise<void>,
@@ -169,7 +169,7 @@ async function remove(
   const { base, pending } = parts;
   const { rev, recoverable } = options;
   if (rev !== undefined) {
-    // The service is to compare, so it has to have what was meant.
+    // The service compares revisions, so the file has to land first.
     await landed(path);
     const entry = await base.stat(path);
     if (entry?.kind !== 'file' || tagOf(entry) !== rev) throw notAsExpected(path);
@@ -181,12 +181,12 @@ async function remove(
   return base.remove(path, options);
 }
 
-async function cancel(parts: JournaledParts, path: Path, options: RemoveOptions): Promise<void> {
-  const { base, journal, pending, drain } = parts;
+async function cancel(parts: JournaledFilesParts, path: Path, options: RemoveOptions): Promise<void> {
+  const { base, journal, pending, sender } = parts;
   try {
-    await keepBack(parts, path);
+    await suspend(parts, path);
     const isBelow = (await base.stat(path)) !== undefined;
-    // First below: were the journal's copy gone already, a failure here would have lost it.
+    // The tree below first: if it fails, the journal still has the file.
     if (isBelow || pending.at(path).length === 0) await base.remove(path, options);
     const files = pending.within(path);
     const newIds = files.map(({ write }) => write.fileId).filter(isNewId);
@@ -195,27 +195,27 @@ async function cancel(parts: JournaledParts, path: Path, options: RemoveOptions)
     await parts.forgetKept(path, newIds);
   } catch (error) {
     for (const file of pending.within(path)) {
-      if (file.state === 'kept') file.state = 'waiting';
-      drain.offer(file);
+      if (file.state === 'suspended') file.state = 'waiting';
+      sender.offer(file);
     }
     throw error;
   }
 }
 
-/** None at `path` and below is sent any more; those under way have come to their end. */
-async function keepBack({ pending, drain }: JournaledParts, path: Path): Promise<void> {
+/** Suspends all writes at `path` and below, and waits for the end of those being sent. */
+async function suspend({ pending, sender }: JournaledFilesParts, path: Path): Promise<void> {
   for (;;) {
     const files = pending.within(path);
     for (const file of files.filter(({ state }) => state === 'waiting')) {
-      file.state = 'kept';
-      drain.withdraw(file);
+      file.state = 'suspended';
+      sender.withdraw(file);
     }
     const sending = files.filter(({ state }) => state === 'sending');
     if (sending.length === 0) return;
-    await drain.settled(sending);
+    await sender.settled(sending);
   }
 }
 
 function notAsExpected(path: Path): FileError {
-  return new FileError('changed', `${path} is not what was expected`);
+  return new FileError('changed', `${path} was changed meanwhile`);
 }

@@ -2,19 +2,19 @@ import type { PendingWrite } from '../../state/journal.ts';
 import { foldName, nameOf } from '../../util/path.ts';
 import type { Entry, FileEntry, Listing } from '../files.ts';
 
-/** Begins what a new file is called by until the service has given it an id. */
+/** Prefix of the ids of new files until the service gives them theirs. */
 const NEW_ID = 'pending:';
 
 export function newFileId(unique: string): string {
   return `${NEW_ID}${unique}`;
 }
 
-/** Whether the service has never heard of the file with this id. */
+/** Whether the file with this id has not landed yet. */
 export function isNewId(id: string): boolean {
   return id.startsWith(NEW_ID);
 }
 
-/** A pending write as it is shown: all that a client compares is as it will be when the write has landed. */
+/** Returns a pending write as clients see it: everything that they compare stays the same when the write lands. */
 export function pendingEntry(write: PendingWrite): FileEntry {
   const { fileId: id, path, sizeBytes, contentHash, modifiedMs, acceptedMs } = write;
   const times = { modifiedMs, committedMs: acceptedMs };
@@ -31,11 +31,11 @@ export function pendingEntry(write: PendingWrite): FileEntry {
 }
 
 /**
- * The entries of the tree below, as they are shown where writes are journaled. The service gives a file its
- * revision only when it has it; so that no entity tag changes when that happens, the beginning of the content hash
- * stands in for the revision: it is known from the first moment, and no less exact.
+ * The entries of the tree below as clients of a journaled drive see them. The service assigns a revision only when a file
+ * lands. So that entity tags do not change then, the beginning of the content hash replaces the revision: it is known at
+ * once, and as exact.
  */
-export class ShownEntries {
+export class OverlayEntries {
   readonly #originals = new WeakMap<FileEntry, FileEntry>();
   readonly #listings = new WeakMap<Listing, { pending: readonly FileEntry[]; listing: Listing }>();
 
@@ -48,12 +48,12 @@ export class ShownEntries {
     return shown;
   }
 
-  /** What the service says of an entry that was made by `of`. */
+  /** Returns the service's entry for one that was made by `of`. */
   original(shown: FileEntry): FileEntry | undefined {
     return this.#originals.get(shown);
   }
 
-  /** With `pending` in place of what lies below them. The same again is the same object. */
+  /** Returns `base` with `pending` over it: the same object for the same arguments. */
   listing(base: Listing, pending: readonly FileEntry[]): Listing {
     const known = this.#listings.get(base);
     if (known && known.pending === pending) return known.listing;
@@ -70,12 +70,12 @@ export class ShownEntries {
   }
 }
 
-/** The tag by which an entry of the tree below is shown. */
+/** Returns the tag of an entry of the tree below as clients see it. */
 export function tagOf({ contentHash, rev }: FileEntry): string {
   return contentHash === undefined ? rev : tagFor(contentHash);
 }
 
-/** 128 bits: longer tags do not fit into the `If` headers of clients that reckon with short ones (litmus 0.13: 200 bytes). */
+/** Length of a tag (128 bits): longer ones overflow the `If` headers of some clients (litmus 0.13: 200 bytes). */
 const TAG_LENGTH = 32;
 
 export function tagFor(contentHash: string): string {

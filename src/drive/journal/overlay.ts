@@ -3,25 +3,25 @@ import type { Path } from '../../util/path.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError, replaced } from '../errors.ts';
 import type { Entry, FileEntry, Files, Listing } from '../files.ts';
-import { wholeBody } from './delivery.ts';
-import { pendingEntry, type ShownEntries, tagFor, tagOf } from './overlay-entries.ts';
+import { verifiedBody } from './delivery.ts';
+import { type OverlayEntries, pendingEntry, tagFor, tagOf } from './overlay-entries.ts';
 import type { PendingFiles } from './pending-files.ts';
 
-/** A folder in which writes land without end is read again so often. */
+/** Number of reads of a folder in which writes land all the time. */
 const ATTEMPTS_MAX = 8;
 
-/** What is seen: the tree below, and over it what is pending. */
-export class PendingReading {
+/** What clients see: the tree below with the pending writes over it. */
+export class Overlay {
   constructor(
     private readonly base: Files,
     private readonly journal: Journal,
     private readonly pending: PendingFiles,
-    private readonly shown: ShownEntries,
+    private readonly shown: OverlayEntries,
   ) {}
 
   /**
-   * Programs look whether a name is free before they save under it, and here they can save while the service cannot be
-   * asked. So what a listing shows meanwhile is true of its single names too: one that was not in the folder is not there.
+   * As `Files.statForWrite`, which also answers from a last known listing while the service is away: programs check that a
+   * name is free before they save, and a journaled drive lets them save then.
    */
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
     return this.statForWrite(path, { isPinned: false }, signal);
@@ -43,7 +43,7 @@ export class PendingReading {
     for (let attempt = 1; ; attempt++) {
       const before = this.pending.departures;
       const listing = await this.base.list(folder, signal, this.#isCovered);
-      // What has landed meanwhile may be in neither of the two.
+      // A write that has landed meanwhile may be in neither of the two.
       if (this.pending.departures === before || attempt === ATTEMPTS_MAX) return this.#over(listing);
     }
   }
@@ -66,7 +66,7 @@ export class PendingReading {
     if (pending) {
       const bytes = range
         ? this.journal.read(pending.write.id, range)
-        : wholeBody(this.journal, pending.write);
+        : verifiedBody(this.journal, pending.write);
       let hasBegun = false;
       try {
         for await (const piece of bytes) {
@@ -76,7 +76,7 @@ export class PendingReading {
         }
         return;
       } catch (error) {
-        // It has just landed: the service has it.
+        // It has just landed, so the service has it.
         if (!isGone(error) || hasBegun) throw error;
       }
     }

@@ -5,53 +5,53 @@ import type { Fault } from '../errors.ts';
 import type { FileEntry } from '../files.ts';
 import { pendingEntry } from './overlay-entries.ts';
 
-/** What hinders a write. */
+/** Why a write has not landed yet. */
 export interface Problem {
   readonly fault: Fault;
   readonly message: string;
 }
 
-/** A pending write on its way. */
+/** A pending write and its progress. */
 export class PendingFile {
-  /** `accepting`: not on disk yet, and not to be seen. `kept`: not to be sent for now. */
-  state: 'accepting' | 'waiting' | 'sending' | 'kept' = 'waiting';
+  /** `accepting`: not on disk yet, and invisible. `suspended`: not to be sent for now. */
+  state: 'accepting' | 'waiting' | 'sending' | 'suspended' = 'waiting';
   /**
-   * The service may have it: it was sent in this run, or perhaps in an earlier one. No other write takes its place, for
-   * only it can be recognised at the service as ours.
+   * Whether it was sent in this run, or possibly in an earlier one, so that the service may have it. A newer write does not
+   * supersede it: only this one can be recognised at the service as ours.
    */
   wasSent = false;
-  /** Sent at once, whatever it would have waited for: somebody waits for it. */
+  /** Whether it is sent at once, because a request waits for it. */
   isUrgent = false;
   failures = 0;
-  /** What the service made of it, when only crossing it out in the journal is left to do. */
+  /** The service's entry, when the write only has to be removed from the journal. */
   landed: FileEntry | undefined;
-  /** Until then an empty file waits for its body. */
-  heldUntil: Instant = LONG_AGO;
-  /** After a failure, the next try is made then. */
+  /** Until when an empty file waits for its body. */
+  bodyDueBy: Instant = LONG_AGO;
+  /** When the next try is made after a failure. */
   notBefore: Instant = LONG_AGO;
-  /** Tries that met trouble which may be of this write alone. */
+  /** Failures of all writes that may concern this one alone. */
   troubles = 0;
   /** Why the last try failed; set by `PendingFiles.hinder`. */
   problem: Problem | undefined;
 
   constructor(
     public write: PendingWrite,
-    /** By how much it makes the account fuller than it is, in bytes. */
+    /** How much more of the quota it uses than the file it replaces, in bytes. */
     public readonly growthBytes: number,
   ) {}
 
   get due(): Instant {
-    return this.isUrgent ? LONG_AGO : laterOf(this.heldUntil, this.notBefore);
+    return this.isUrgent ? LONG_AGO : laterOf(this.bodyDueBy, this.notBefore);
   }
 }
 
 const NONE: readonly FileEntry[] = [];
 
-/** The pending writes of a drive by place. Of one place there may be several, which land in their order. */
+/** The pending writes of a drive by path. A path may have several, which land in their order. */
 export class PendingFiles {
   readonly #places = new Map<string, PendingFile[]>();
   readonly #folders = new Map<string, Set<string>>();
-  /** What each folder shows of them: the same object until one of them changes. */
+  /** The pending entries of each folder: the same object until one of them changes. */
   readonly #shown = new Map<string, readonly FileEntry[]>();
   readonly #hindered = new Set<PendingFile>();
   #departures = 0;
@@ -59,7 +59,7 @@ export class PendingFiles {
   bytes = 0;
   growthBytes = 0;
 
-  /** Grows whenever one goes: what was read below before may not know yet what became of it. */
+  /** Grows when a write leaves: a listing of the tree below that was read before may not have it yet. */
   get departures(): number {
     return this.#departures;
   }
@@ -97,7 +97,7 @@ export class PendingFiles {
     if (siblings?.size === 0) this.#folders.delete(folder);
   }
 
-  /** Takes all at `from` to another place, after those that are there already. */
+  /** Moves all writes at `from` to `to`, after those that are there already. */
   move(from: Path, to: Path): readonly PendingFile[] {
     const files = [...this.at(from)];
     for (const file of files) {
@@ -110,12 +110,12 @@ export class PendingFiles {
     return files;
   }
 
-  /** To be called after something of `file` has changed that is shown. */
+  /** To be called when the entry of `file` as clients see it has changed. */
   changed(file: PendingFile): void {
     this.#shown.delete(keyOf(parentOf(file.write.path)));
   }
 
-  /** In the order in which they are to land. */
+  /** Returns the writes at `path`, in the order in which they land. */
   at(path: Path): readonly PendingFile[] {
     return this.#places.get(keyOf(path)) ?? [];
   }
@@ -124,12 +124,12 @@ export class PendingFiles {
     return this.at(path)[0];
   }
 
-  /** The one that is to be seen. */
+  /** Returns the write that clients see. */
   newest(path: Path): PendingFile | undefined {
     return this.at(path).findLast(({ state }) => state !== 'accepting');
   }
 
-  /** Those directly in `folder`, as they are shown. */
+  /** Returns the entries directly in `folder`, as clients see them. */
   in(folder: Path): readonly FileEntry[] {
     const key = keyOf(folder);
     const known = this.#shown.get(key);
@@ -144,7 +144,7 @@ export class PendingFiles {
     return shown;
   }
 
-  /** All at `path` and below. */
+  /** Returns the writes at `path` and below. */
   within(path: Path): PendingFile[] {
     const found: PendingFile[] = [];
     for (const [key, queue] of this.#places)
@@ -152,19 +152,19 @@ export class PendingFiles {
     return found;
   }
 
-  /** What hinders the first of those that are hindered. */
+  /** Why the first hindered write has not landed. */
   get problem(): Problem | undefined {
     const [first] = this.#hindered;
     return first?.problem;
   }
 
-  /** To be called when a try of `file` has failed. */
+  /** Notes that a try of `file` has failed. */
   hinder(file: PendingFile, problem: Problem): void {
     file.problem = problem;
     this.#hindered.add(file);
   }
 
-  /** Nothing hinders those any more that `isFree` picks. */
+  /** Forgets the problems of the writes for which `isFree` is true. */
   free(isFree: (file: PendingFile) => boolean): void {
     for (const file of [...this.#hindered].filter(isFree)) {
       file.problem = undefined;

@@ -3,38 +3,39 @@ import type { Availability } from '../../api/remote.ts';
 import { type Clock, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import { endsBefore } from '../../util/grace.ts';
 import type { Log } from '../../util/log.ts';
+import { retryPauseMs } from '../../util/wait.ts';
 import { type Fault, FileError } from '../errors.ts';
-import { faultOf, isAway, isPerhapsOfOne, isTrouble } from './failure-policy.ts';
+import { concernsAllWrites, faultOf, isOutageFault, mayConcernOneWrite } from './failure-policy.ts';
 import type { PendingFile, PendingFiles } from './pending-files.ts';
 
-export interface DrainParts {
+export interface SenderParts {
   readonly pending: PendingFiles;
   readonly clock: Clock;
   readonly log: Log;
   readonly availability: Availability;
-  /** Brings one to the service, or to where it is kept; then it is no longer among `pending`. Throws why not yet. */
-  readonly land: (file: PendingFile, signal: AbortSignal) => Promise<void>;
+  /** Delivers a write to the service, or to the lost-and-found folder, and removes it from `pending`. Throws why it could not. */
+  readonly deliver: (file: PendingFile, signal: AbortSignal) => Promise<void>;
 }
 
-/** Writes that are sent at the same time: the commit lane makes few calls of many. */
+/** Maximum number of writes sent at a time: they share calls of the commit lane. */
 const SENDING_MAX = 200;
 
-/** The same while the service takes none: enough to see whether it does again. */
+/** The same while the service takes no writes: enough to see when it does again. */
 const PROBES_MAX = 4;
 
-/** Up to this size a write is in memory while it is sent: those count together, and the larger ones one by one. */
+/** Up to this size a write is in memory while it is sent: such writes are bounded by their size, larger ones by their number. */
 const SHORT_BYTES_MAX = 4 * 1024 * 1024;
 const SENDING_BYTES_MAX = 32 * 1024 * 1024;
 const SENDING_LARGE_MAX = 2;
 
-/** Until the next try, after the first failure and at most; doubled each time. */
-const RETRY_MS = { first: 1_000, max: 60_000 };
+/** Pauses between the tries of a write. */
+const RETRY_PAUSES = { firstMs: 1_000, maxMs: 60_000 };
 
-/** The most while the service, which did not take a write, answers other calls. */
+/** Maximum pause while the service takes no writes and answers other calls, in ms. */
 const ANSWERED_RETRY_MS_MAX = 10_000;
 
-/** How often the log is told of trouble that stays the same. */
-const TELL_EVERY_MS = 600_000;
+/** How often the same failure is logged, in ms. */
+const LOG_EVERY_MS = 600_000;
 
 interface Waiter {
   readonly resolve: () => void;
@@ -42,10 +43,10 @@ interface Waiter {
 }
 
 /**
- * Sends pending writes in the background: those of one path one after another, others at the same time, each
- * again until it has landed.
+ * Sends pending writes in the background, each until it has landed: those of one path one after another, others at the same
+ * time.
  */
-export class Drain {
+export class Sender {
   readonly #urgent = new Set<PendingFile>();
   readonly #ready = new Set<PendingFile>();
   readonly #later = new Set<PendingFile>();
@@ -55,16 +56,17 @@ export class Drain {
   readonly #stopListening: () => void;
   #sendingBytes = 0;
   #sendingLarge = 0;
-  #troubles = 0;
+  /** Failures of all writes in a row. */
+  #failures = 0;
   #pausedUntil: Instant = LONG_AGO;
   #pausedBy: Fault | undefined;
-  /** The trouble that the log has heard of last. */
-  #told: { readonly fault: Fault; readonly until: Instant } | undefined;
+  /** The failure that was logged last. */
+  #logged: { readonly fault: Fault; readonly until: Instant } | undefined;
   #alarm = new AbortController();
   #idle: (() => void)[] = [];
 
-  constructor(private readonly parts: DrainParts) {
-    // All that are sent listen to it.
+  constructor(private readonly parts: SenderParts) {
+    // Each write that is being sent listens to it.
     setMaxListeners(0, this.#stop.signal);
     this.#stopListening = parts.availability.onBack(() => this.#tryAgain());
   }
@@ -73,7 +75,7 @@ export class Drain {
     return this.#pausedUntil > this.parts.clock.instant();
   }
 
-  /** To be called when a write may be sent from now on. */
+  /** Sends a write as soon as it is due. */
   offer(file: PendingFile): void {
     if (file.state !== 'waiting' || this.parts.pending.first(file.write.path) !== file) return;
     this.withdraw(file);
@@ -83,14 +85,14 @@ export class Drain {
     this.#send();
   }
 
-  /** To be called when a write is not to be sent any more. One under way is not affected. */
+  /** Stops sending a write. One that is being sent is not affected. */
   withdraw(file: PendingFile): void {
     this.#urgent.delete(file);
     this.#ready.delete(file);
     this.#later.delete(file);
   }
 
-  /** Sends these at once. Resolves when all have landed or are kept elsewhere; rejects with what hinders the first. */
+  /** Sends these writes at once. Resolves when all are delivered; rejects with the first failure. */
   async flush(files: readonly PendingFile[]): Promise<void> {
     const done = files.map((file) => {
       const landed = new Promise<void>((resolve, reject) => {
@@ -103,12 +105,12 @@ export class Drain {
     await Promise.all(done);
   }
 
-  /** Resolves when the one that is on its way there, if any, has landed or failed. */
+  /** Resolves when those of these writes that are being sent have landed or failed. */
   async settled(files: readonly PendingFile[]): Promise<void> {
     await Promise.allSettled(files.map((file) => this.#sending.get(file)));
   }
 
-  /** Sends all that waits, until `over` and only as long as the service takes it; the rest stays. */
+  /** Sends all waiting writes, until `over` and as long as the service takes them; the others stay in the journal. */
   async close(over: AbortSignal): Promise<void> {
     for (const file of [...this.#later]) {
       file.isUrgent = true;
@@ -118,16 +120,16 @@ export class Drain {
     this.#stopListening();
     this.#stop.abort(new Error('davgate is ending'));
     this.#alarm.abort();
-    // One may wait behind a call that nothing aborts: its write stays, and is told from another's at the next start.
+    // A call that cannot be aborted may hold a write up: it stays in the journal, and is recognised at the next start.
     await endsBefore(over, this.settled([...this.#sending.keys()]));
   }
 
   #send(): void {
     if (this.#stop.signal.aborted) return;
-    const sendingMax = this.#troubles > 0 ? PROBES_MAX : SENDING_MAX;
+    const sendingMax = this.#failures > 0 ? PROBES_MAX : SENDING_MAX;
     for (const file of this.#next()) {
       if (this.#sending.size >= sendingMax || this.#sendingBytes >= SENDING_BYTES_MAX) break;
-      // Small ones go past those that take long.
+      // Small writes overtake large ones.
       if (isLarge(file) && this.#sendingLarge >= SENDING_LARGE_MAX) continue;
       this.#start(file);
     }
@@ -136,7 +138,7 @@ export class Drain {
       for (const wake of this.#idle.splice(0)) wake();
   }
 
-  /** Those for which somebody waits first; during a pause only they. */
+  /** Yields the urgent writes first, and only those during a pause. */
   *#next(): Iterable<PendingFile> {
     yield* this.#urgent;
     if (!this.#isPaused) yield* this.#ready;
@@ -164,13 +166,13 @@ export class Drain {
 
   async #attempt(file: PendingFile): Promise<void> {
     try {
-      await this.parts.land(file, this.#stop.signal);
+      await this.parts.deliver(file, this.#stop.signal);
       this.#recovered();
-      this.#tell(file, (waiter) => waiter.resolve());
+      this.#settle(file, (waiter) => waiter.resolve());
     } catch (error) {
       this.#putBack(file, error);
       for (const each of this.parts.pending.at(file.write.path))
-        this.#tell(each, (waiter) => waiter.reject(error));
+        this.#settle(each, (waiter) => waiter.reject(error));
     }
   }
 
@@ -180,32 +182,33 @@ export class Drain {
     if (this.#stop.signal.aborted) return;
     const message = error instanceof Error ? error.message : String(error);
     this.parts.pending.hinder(file, { fault: faultOf(error), message });
-    if (isTrouble(error)) {
-      if (isPerhapsOfOne(error)) file.notBefore = instantIn(this.parts.clock, backoffMs(++file.troubles));
-      this.#trouble(error);
+    if (concernsAllWrites(error)) {
+      if (mayConcernOneWrite(error))
+        file.notBefore = instantIn(this.parts.clock, retryPauseMs(RETRY_PAUSES, ++file.troubles));
+      this.#pause(error);
       return;
     }
     file.failures++;
-    file.notBefore = instantIn(this.parts.clock, backoffMs(file.failures));
-    this.parts.log.warn('a write is not at the storage service yet', {
+    file.notBefore = instantIn(this.parts.clock, retryPauseMs(RETRY_PAUSES, file.failures));
+    this.parts.log.warn('a write has failed and is tried again', {
       path: file.write.path,
       failures: file.failures,
       reason: String(error),
     });
   }
 
-  /** The first of those that fail together counts for all of them. */
-  #trouble(error: unknown): void {
+  /** Pauses all writes. Of writes that fail together only the first counts. */
+  #pause(error: unknown): void {
     if (this.#isPaused) return;
-    this.#troubles++;
+    this.#failures++;
     const fault = faultOf(error);
     this.#pausedBy = fault;
     this.#pausedUntil = instantIn(this.parts.clock, this.#pauseMs(fault));
-    if (this.#told?.fault === fault && remainingMs(this.parts.clock, this.#told.until) > 0) return;
-    this.#told = { fault, until: instantIn(this.parts.clock, TELL_EVERY_MS) };
+    if (this.#logged?.fault === fault && remainingMs(this.parts.clock, this.#logged.until) > 0) return;
+    this.#logged = { fault, until: instantIn(this.parts.clock, LOG_EVERY_MS) };
     const { files, bytes } = this.parts.pending;
     const cause = error instanceof FileError ? error.details.cause : undefined;
-    this.parts.log.warn('the storage service takes no writes for now; they wait in the journal', {
+    this.parts.log.warn('the storage service takes no writes; they wait in the journal', {
       files,
       bytes,
       reason: String(cause ?? error),
@@ -213,17 +216,17 @@ export class Drain {
   }
 
   #pauseMs(fault: Fault): number {
-    const pauseMs = backoffMs(this.#troubles);
-    const isAnswering = isAway(fault) && this.parts.availability.awaySince === undefined;
+    const pauseMs = retryPauseMs(RETRY_PAUSES, this.#failures);
+    const isAnswering = isOutageFault(fault) && this.parts.availability.awaySince === undefined;
     return isAnswering ? Math.min(pauseMs, ANSWERED_RETRY_MS_MAX) : pauseMs;
   }
 
-  /** Ends what is waited for only because the service did not answer. Few are sent until one of them has landed. */
+  /** Ends the pauses of failures that are over. Few writes are sent until one of them has landed. */
   #tryAgain(): void {
     const now = this.parts.clock.instant();
-    if (this.#pausedBy && isAway(this.#pausedBy)) this.#pausedUntil = LONG_AGO;
+    if (this.#pausedBy && isOutageFault(this.#pausedBy)) this.#pausedUntil = LONG_AGO;
     for (const file of this.#later) {
-      if (!file.problem || !isAway(file.problem.fault)) continue;
+      if (!file.problem || !isOutageFault(file.problem.fault)) continue;
       file.notBefore = LONG_AGO;
       if (file.due <= now && this.#later.delete(file)) this.#ready.add(file);
     }
@@ -232,31 +235,31 @@ export class Drain {
 
   #recovered(): void {
     const { pending, log } = this.parts;
-    if (this.#troubles > 0) {
-      this.#troubles = 0;
+    if (this.#failures > 0) {
+      this.#failures = 0;
       this.#pausedUntil = LONG_AGO;
-      // Those that met the trouble of all.
+      // The writes that failed only because all did.
       pending.free(({ troubles, failures }) => troubles + failures === 0);
     }
-    // One that goes on failing alone is not told of again each time that another lands.
-    if (!this.#told || pending.problem) return;
-    this.#told = undefined;
+    // A write that keeps failing alone is not logged again each time that another lands.
+    if (!this.#logged || pending.problem) return;
+    this.#logged = undefined;
     const { files, bytes } = pending;
     log.info('the storage service takes writes again', { files, bytes });
   }
 
-  #tell(file: PendingFile, say: (waiter: Waiter) => void): void {
+  #settle(file: PendingFile, how: (waiter: Waiter) => void): void {
     const waiters = this.#waiters.get(file) ?? [];
     this.#waiters.delete(file);
-    for (const waiter of waiters) say(waiter);
+    for (const waiter of waiters) how(waiter);
   }
 
-  /** Wakes when the pause ends, or the first that waits for its time is due. */
+  /** Sets the timer to the end of the pause or to the first write that is due. */
   #schedule(): void {
     this.#alarm.abort();
     const { clock } = this.parts;
-    const isHeldUp = this.#ready.size > 0 && this.#isPaused;
-    let waitMs = isHeldUp ? remainingMs(clock, this.#pausedUntil) : Number.POSITIVE_INFINITY;
+    const isPausing = this.#ready.size > 0 && this.#isPaused;
+    let waitMs = isPausing ? remainingMs(clock, this.#pausedUntil) : Number.POSITIVE_INFINITY;
     for (const file of this.#later) waitMs = Math.min(waitMs, remainingMs(clock, file.due));
     if (waitMs === Number.POSITIVE_INFINITY || this.#stop.signal.aborted) return;
     this.#alarm = new AbortController();
@@ -282,8 +285,4 @@ export class Drain {
 
 function isLarge({ write }: PendingFile): boolean {
   return write.sizeBytes > SHORT_BYTES_MAX;
-}
-
-function backoffMs(failures: number): number {
-  return Math.min(RETRY_MS.max, RETRY_MS.first * 2 ** (failures - 1));
 }

@@ -7,110 +7,110 @@ import type { Path } from '../../util/path.ts';
 import type { Fault } from '../errors.ts';
 import type { Files, FolderEntry } from '../files.ts';
 import { Gaps } from '../guarded-remote.ts';
-import { JOURNAL_LIMITS, type JournalLimits, JournalRoom } from './capacity.ts';
-import { Landing } from './delivery.ts';
+import { JOURNAL_LIMITS, JournalCapacity, type JournalLimits } from './capacity.ts';
+import { Delivery } from './delivery.ts';
 import { FileIds } from './file-ids.ts';
-import { Accepting } from './intake.ts';
+import { Intake } from './intake.ts';
 import { createJournaledFiles } from './journaled-files.ts';
-import { PendingReading } from './overlay.ts';
-import { isNewId, ShownEntries } from './overlay-entries.ts';
+import { Overlay } from './overlay.ts';
+import { isNewId, OverlayEntries } from './overlay-entries.ts';
 import { PendingFile, PendingFiles } from './pending-files.ts';
-import { Drain } from './sender.ts';
+import { Sender } from './sender.ts';
 
 export interface WriteBackParts {
-  /** The tree below, whose writes are at the service when they return. */
+  /** The tree below, whose writes are committed at the service when they return. */
   readonly base: Files;
   readonly journal: Journal;
   readonly state: DriveState;
   readonly clock: Clock;
   readonly log: Log;
-  /** How long an empty file waits for its body, ms. */
-  readonly holdMs: number;
-  /** What is never at the service or may be refused by it: its writes go straight to the tree below. */
+  /** How long a new empty file waits for its body, in ms. */
+  readonly bodyWaitMs: number;
+  /** Whether writes of this path bypass the journal: local files, and names that the service may refuse. */
   readonly goesThrough: (path: Path) => boolean;
-  /** Where the folder with this id is now, as the service says. */
+  /** Returns where the folder with this id is at the service. */
   readonly locate: (folderId: string, signal: AbortSignal) => Promise<EntryLocation | undefined>;
-  /** A name has come to `folder`, or has gone. */
+  /** Notes that a name was added to `folder` or removed. */
   readonly touch: (folder: FolderEntry) => void;
   readonly availability: Availability;
-  /** Whether what is deleted is gone for good. */
+  /** Whether deletions are permanent. */
   readonly isDeletionPermanent: () => boolean;
-  /** Forgets what was kept for the files with these ids, which were at `path`. */
+  /** Forgets properties and times of the files with these ids, which were at `path`. */
   readonly forgetKept: (path: Path, ids: readonly string[]) => Promise<void>;
   readonly limits?: Partial<JournalLimits>;
 }
 
-/** What waits in the journal of a drive. */
+/** How much waits in the journal of a drive. */
 export interface JournalDepth {
   readonly files: number;
   readonly bytes: number;
-  /** In the lost-and-found folder: refused by the service. */
+  /** Files in the lost-and-found folder, which the service has refused. */
   readonly lostFiles: number;
-  /** What hinders writes that were tried; `undefined`: nothing is known to. */
+  /** Why writes have failed; left out when none has. */
   readonly trouble?: Fault;
 }
 
-/** What a person may do with single pending writes. */
+/** Administration of single pending writes. */
 export interface PendingWrites {
-  /** What hinders the write with this id, as far as it was tried. */
+  /** Returns why the last try of the write with this id failed. */
   problemOf(id: string): string | undefined;
-  /** Sends it now, after those before it. Throws what hinders it. */
+  /** Sends it now, after the earlier writes of its path. Throws the failure. */
   retry(id: string): Promise<void>;
-  /** Forgets it with its bytes. Whether it was still there. */
+  /** Removes it with its bytes. Returns whether it was still pending. */
   discard(id: string): Promise<boolean>;
 }
 
 /** A drive whose writes are acknowledged when they are in the journal. */
 export interface WriteBack {
   readonly files: Files;
-  /** As the protocol is to use it: properties are found under the id that a file was shown with. */
+  /** The state for the protocol: properties are found under every id that clients have seen. */
   readonly state: DriveState;
   readonly pending: PendingWrites;
   depth(): JournalDepth;
-  /** Sends what it can until `over`; the rest is sent after the next start. */
+  /** Sends what it can until `over`; other writes are sent after the next start. */
   close(over: AbortSignal): Promise<void>;
 }
 
-/** Takes up what the last run left, and goes on from there. */
+/** Opens the journal with the pending writes of the last run. */
 export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   const { base, journal, state, clock, log } = parts;
   const pending = new PendingFiles();
-  const shown = new ShownEntries();
+  const shown = new OverlayEntries();
   const ids = new FileIds();
   const turns = new Gaps();
-  const landing = new Landing({ ...parts, pending, ids });
+  const delivery = new Delivery({ ...parts, pending, ids });
   const { availability } = parts;
-  const drain = new Drain({
+  const sender = new Sender({
     pending,
     clock,
     log,
     availability,
-    land: (file, signal) => landing.land(file, signal),
+    deliver: (file, signal) => delivery.deliver(file, signal),
   });
-  const reading = new PendingReading(base, journal, pending, shown);
-  const room = new JournalRoom(pending, { ...JOURNAL_LIMITS, ...parts.limits });
-  const accepting = new Accepting({ ...parts, pending, reading, drain, shown, room, turns });
-  const files = createJournaledFiles({ ...parts, pending, reading, accepting, drain, shown, room, turns });
+  const overlay = new Overlay(base, journal, pending, shown);
+  const capacity = new JournalCapacity(pending, { ...JOURNAL_LIMITS, ...parts.limits });
+  const intake = new Intake({ ...parts, pending, overlay, sender, shown, capacity, turns });
+  const files = createJournaledFiles({ ...parts, pending, overlay, intake, sender, shown, capacity, turns });
   const depth = (): JournalDepth => {
     const { files, bytes, problem } = pending;
     return { files, bytes, lostFiles: journal.lostFiles, ...(problem && { trouble: problem.fault }) };
   };
 
   for (const write of await journal.all()) {
-    // Due at once: no body is to follow any more.
+    // Due at once: no body follows any more.
     const file = new PendingFile({ ...write, dueMs: 0 }, write.sizeBytes);
     file.wasSent = true;
     pending.add(file);
   }
-  if (pending.files > 0) log.info('writes of the last run wait in the journal', { ...depth() });
-  for (const file of pending.all()) drain.offer(file);
+  if (pending.files > 0) log.info('pending writes of the last run are in the journal', { ...depth() });
+  for (const file of pending.all()) sender.offer(file);
   return {
     files,
     state: ids.follow(state),
-    pending: pendingWrites({ ...parts, pending, drain, turns }),
+    pending: pendingWrites({ ...parts, pending, sender, turns }),
     depth,
     async close(over) {
-      await drain.close(over);
+      await sender.close(over);
       if (pending.files > 0) log.warn('writes stay in the journal until the next start', { ...depth() });
     },
   };
@@ -118,31 +118,31 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
 
 interface PendingWritesParts extends Pick<WriteBackParts, 'journal' | 'forgetKept'> {
   readonly pending: PendingFiles;
-  readonly drain: Drain;
+  readonly sender: Sender;
   readonly turns: Gaps;
 }
 
-function pendingWrites({ journal, forgetKept, pending, drain, turns }: PendingWritesParts): PendingWrites {
+function pendingWrites({ journal, forgetKept, pending, sender, turns }: PendingWritesParts): PendingWrites {
   const find = (id: string): PendingFile | undefined => {
     for (const file of pending.all()) if (file.write.id === id) return file;
     return undefined;
   };
   const forget = async (file: PendingFile): Promise<boolean> => {
-    await drain.settled([file]);
+    await sender.settled([file]);
     const { id, fileId, path } = file.write;
     if (!find(id) || file.state !== 'waiting') return false;
-    file.state = 'kept';
-    drain.withdraw(file);
+    file.state = 'suspended';
+    sender.withdraw(file);
     try {
       await journal.forget([id]);
     } catch (error) {
       file.state = 'waiting';
-      drain.offer(file);
+      sender.offer(file);
       throw error;
     }
     pending.delete(file);
     const next = pending.first(path);
-    if (next) drain.offer(next);
+    if (next) sender.offer(next);
     else if (isNewId(fileId)) await forgetKept(path, [fileId]);
     return true;
   };
@@ -152,7 +152,7 @@ function pendingWrites({ journal, forgetKept, pending, drain, turns }: PendingWr
       const file = find(id);
       if (!file) return;
       const queue = pending.at(file.write.path);
-      await drain.flush(queue.slice(0, queue.indexOf(file) + 1));
+      await sender.flush(queue.slice(0, queue.indexOf(file) + 1));
     },
     async discard(id) {
       const file = find(id);

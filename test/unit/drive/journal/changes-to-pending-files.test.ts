@@ -13,8 +13,8 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('what is done to a file that waits', () => {
-  test('DELETE: it is never sent', async () => {
+describe('changes of pending files', () => {
+  test('DELETE of a pending file keeps it from ever being sent', async () => {
     const gate = remote.holdNext('upload', 'begin');
     await drive.put(at('/other'), 'x');
     await gate.reached;
@@ -29,7 +29,7 @@ describe('what is done to a file that waits', () => {
     expect(remote.count('remove')).toBe(0);
   });
 
-  test('DELETE while it is on its way: it is gone at the service too', async () => {
+  test('DELETE of a file that is being sent removes it at the service too', async () => {
     const gate = remote.holdNext('upload', 'begin');
     await drive.put(at('/a'), 'one');
     await gate.reached;
@@ -41,20 +41,20 @@ describe('what is done to a file that waits', () => {
     expect(drive.files.depth().files).toBe(0);
   });
 
-  test('DELETE of a new version takes the old one along', async () => {
+  test('DELETE of a pending new version removes the old version too', async () => {
     remote.putFile(at('/a'), 'old');
     await drive.put(at('/a'), '');
     await drive.files.remove(at('/a'), { recoverable: false });
     expect(remote.paths).toEqual([]);
   });
 
-  test('DELETE that must be recoverable: what was written is in the trash', async () => {
+  test('a recoverable DELETE of a pending file puts what was written into the trash', async () => {
     await drive.put(at('/a'), 'text');
     await drive.files.remove(at('/a'), { recoverable: true });
     expect(remote.trash.map(({ path }) => path)).toEqual(['/a']);
   });
 
-  test('DELETE that fails: the write is not lost', async () => {
+  test('a failed DELETE does not lose the pending write', async () => {
     remote.putFile(at('/a'), 'old');
     await drive.files.keepPlaceholder(at('/b'), 60_000);
     const gate = remote.holdNext('upload', 'begin');
@@ -70,7 +70,7 @@ describe('what is done to a file that waits', () => {
     expect(remote.text(at('/a'))).toBe('new');
   });
 
-  test('DELETE of a folder: nothing of it comes back', async () => {
+  test('DELETE of a folder with pending files brings none of them back', async () => {
     await drive.files.createFolder(at('/f'));
     const gate = remote.holdNext('upload', 'begin');
     await drive.put(at('/f/a'), 'x');
@@ -84,7 +84,7 @@ describe('what is done to a file that waits', () => {
     expect(await faultOf(drive.put(at('/f/d'), 'x'))).toBe('parent-missing');
   });
 
-  test('MOVE and COPY: what was written is what is moved', async () => {
+  test('MOVE and COPY of a pending file move and copy what was written', async () => {
     await drive.files.createFolder(at('/f'));
     await Promise.all([drive.put(at('/f/a'), 'x'), drive.put(at('/f/b'), '')]);
     await drive.files.copy(at('/f'), at('/copy'), { overwrite: false, shallow: false });
@@ -101,7 +101,7 @@ describe('what is done to a file that waits', () => {
     expect(remote.text(at('/target'))).toBe('new');
   });
 
-  test('MOVE while the service is away: told so, and the write stays', async () => {
+  test('MOVE of a pending file fails while the service is away, and the write stays', async () => {
     await drive.put(at('/a'), '');
     remote.failNext('upload', 'offline');
     expect(await faultOf(drive.files.move(at('/a'), at('/b'), { overwrite: false }))).toBe('offline');
@@ -111,7 +111,7 @@ describe('what is done to a file that waits', () => {
     expect(remote.paths).toEqual(['/a']);
   });
 
-  test('MKCOL: there is a file already', async () => {
+  test('MKCOL at the path of a pending file is refused', async () => {
     await drive.put(at('/a'), '');
     expect(await faultOf(drive.files.createFolder(at('/a')))).toBe('exists');
     expect(await faultOf(drive.files.createFolder(at('/a/b')))).toBe('parent-missing');
@@ -119,7 +119,7 @@ describe('what is done to a file that waits', () => {
     expect(await faultOf(drive.files.list(at('/a')))).toBe('not-a-folder');
   });
 
-  test('a shared link: it is sent first', async () => {
+  test('a shared link of a pending file is made after the file has landed', async () => {
     await drive.put(at('/a'), '');
     expect(await drive.files.sharedLink(at('/a'))).toBeUndefined();
     await drive.files.unshareLink(at('/a'));

@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('what somebody else did meanwhile', () => {
+describe('conflicts with changes made elsewhere', () => {
   /** A write that waits while `meanwhile` happens at the service. */
   async function conflict(path: Path, text: string, meanwhile: () => void): Promise<void> {
     const gate = remote.holdNext('upload', 'begin');
@@ -26,7 +26,7 @@ describe('what somebody else did meanwhile', () => {
 
   const copies = () => remote.paths.filter((path) => path.includes('conflicted copy')) as Path[];
 
-  test('a new file of the same name: both are kept', async () => {
+  test('a pending new file and a file of the same name made elsewhere are both kept', async () => {
     await conflict(at('/report.final.odt'), 'ours', () => remote.putFile(at('/report.final.odt'), 'theirs'));
     expect(remote.text(at('/report.final.odt'))).toBe('theirs');
     expect(copies()).toEqual(['/report.final (conflicted copy 2026-01-01 00.00.00).odt']);
@@ -34,7 +34,7 @@ describe('what somebody else did meanwhile', () => {
     expect(await drive.text(at('/report.final.odt'))).toBe('theirs');
   });
 
-  test('another version: both are kept, and what is written next replaces theirs', async () => {
+  test('a pending write and a version written elsewhere are both kept, and the next write replaces the other version', async () => {
     await drive.put(at('/a'), 'base');
     await drive.untilLanded();
     await conflict(at('/a'), 'ours', () => remote.putFile(at('/a'), 'theirs'));
@@ -45,18 +45,18 @@ describe('what somebody else did meanwhile', () => {
     expect(remote.text(at('/a'))).toBe('next');
   });
 
-  test('the same content: it is one file', async () => {
+  test('a pending write and the same content written elsewhere are one file', async () => {
     await conflict(at('/a'), 'same', () => remote.putFile(at('/a'), 'same'));
     expect(remote.paths).toEqual(['/a']);
   });
 
-  test('a folder of that name: both are kept', async () => {
+  test('a pending file and a folder of the same name made elsewhere are both kept', async () => {
     await conflict(at('/a'), 'ours', () => remote.putFolder(at('/a')));
     expect(remote.entryAt(at('/a'))?.kind).toBe('folder');
     expect(copies().map((path) => remote.text(path))).toEqual(['ours']);
   });
 
-  test('a deletion: the edit outlives it', async () => {
+  test('a pending edit survives a deletion elsewhere', async () => {
     await drive.put(at('/a'), 'base');
     await drive.untilLanded();
     const gate = remote.holdNext('upload', 'begin');
@@ -68,7 +68,7 @@ describe('what somebody else did meanwhile', () => {
     expect(remote.text(at('/a'))).toBe('edit');
   });
 
-  describe('to the folder of a write that waits', () => {
+  describe('changes to the folder of a pending write', () => {
     /** `/f` with an old file, and two writes in it that wait for the service. */
     beforeEach(async () => {
       remote.putFolder(at('/f'));
@@ -88,7 +88,7 @@ describe('what somebody else did meanwhile', () => {
       expect(drive.files.depth()).toEqual({ files: 0, bytes: 0, lostFiles: 0 });
     }
 
-    test('a rename: the writes go with it', async () => {
+    test('pending writes follow a folder that was renamed elsewhere', async () => {
       remote.putFolder(at('/to'));
       remote.rename(at('/f'), at('/to/g'));
       await drive.feedTold();
@@ -98,7 +98,7 @@ describe('what somebody else did meanwhile', () => {
       expect(await drive.text(at('/to/g/new'))).toBe('precious');
     });
 
-    test('a rename, and a kill before they land: the writes go with it', async () => {
+    test('pending writes follow a renamed folder after a kill too', async () => {
       remote.rename(at('/f'), at('/g'));
       await drive.feedTold();
       drive.kill();
@@ -107,7 +107,7 @@ describe('what somebody else did meanwhile', () => {
       expect([remote.text(at('/g/old')), remote.text(at('/g/new'))]).toEqual(['v2', 'precious']);
     });
 
-    test('a deletion: the folder is made again for the writes', async () => {
+    test('a folder that was deleted elsewhere is made again for its pending writes', async () => {
       remote.delete(at('/f'));
       await drive.feedTold();
       await landed();
@@ -115,7 +115,7 @@ describe('what somebody else did meanwhile', () => {
       expect([remote.text(at('/f/old')), remote.text(at('/f/new'))]).toEqual(['v2', 'precious']);
     });
 
-    test('a move out of the drive’s root: the folder is made again for the writes', async () => {
+    test('a folder that was moved out of the root is made again for its pending writes', async () => {
       remote.moveOut(at('/f'));
       await drive.feedTold();
       await landed();
@@ -123,7 +123,7 @@ describe('what somebody else did meanwhile', () => {
       expect([remote.text(at('/f/old')), remote.text(at('/f/new'))]).toEqual(['v2', 'precious']);
     });
 
-    test('a move out of the drive’s root: a waiting write of a file keeps the properties that it was shown with', async () => {
+    test('a pending write keeps its properties when its folder was moved out of the root', async () => {
       const shownAs = (await drive.fileAt(at('/f/old'))).id;
       const property = { namespace: 'n', name: 'p', xml: '<p/>' };
       await drive.state.properties.change(shownAs, [{ set: property }]);
@@ -137,7 +137,7 @@ describe('what somebody else did meanwhile', () => {
       expect([kept.get(shownAs), kept.get(landedAs)]).toEqual([[property], [property]]);
     });
 
-    test('a file in its place: the writes are kept as conflicted copies in the folder above', async () => {
+    test('pending writes become conflicted copies in the folder above when a file took the place of their folder', async () => {
       remote.delete(at('/f'));
       remote.putFile(at('/f'), 'a file now');
       await drive.feedTold();

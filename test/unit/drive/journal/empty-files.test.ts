@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => drive.close());
 
 describe('empty files', () => {
-  test('wait for their body, and cost no commit of their own', async () => {
+  test('an empty file waits for its body and costs no commit of its own', async () => {
     await drive.put(at('/a'), '');
     await turn(20);
     expect(remote.count('upload')).toBe(0);
@@ -23,14 +23,14 @@ describe('empty files', () => {
     expect(remote.text(at('/a'))).toBe('body');
   });
 
-  test('are sent when no body came', async () => {
+  test('an empty file is sent when no body has come', async () => {
     await drive.put(at('/a'), '');
     await drive.clock.advance(5_000);
     await drive.untilLanded();
     expect(remote.text(at('/a'))).toBe('');
   });
 
-  test('are held for as long as they are locked', async () => {
+  test('an empty file waits for as long as it is locked', async () => {
     const { clock } = drive;
     const held = await drive.files.keepPlaceholder(at('/a'), 60_000);
     expect(held.created).toBe(true);
@@ -42,7 +42,7 @@ describe('empty files', () => {
     expect(remote.paths).toEqual(['/a']);
   });
 
-  test('give way to what somebody else put there', async () => {
+  test('an empty file gives way to a file written elsewhere', async () => {
     await drive.put(at('/a'), '');
     remote.putFile(at('/a'), 'theirs');
     await drive.clock.advance(5_000);

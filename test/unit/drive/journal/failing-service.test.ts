@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => drive.close());
 
 describe('a service that fails', () => {
-  test('the write is sent again when it is back, others with it', async () => {
+  test('a failed write is sent again with others when the service is back', async () => {
     await drive.files.list(at('/'));
     remote.goAway('unavailable');
     await drive.put(at('/a'), 'x');
@@ -27,7 +27,7 @@ describe('a service that fails', () => {
     expect(remote.paths).toEqual(['/a', '/b']);
   });
 
-  test('a full account: it waits until there is room', async () => {
+  test('a write to a full account waits until there is room', async () => {
     remote.failNext('upload', 'insufficient-space');
     await drive.put(at('/a'), 'x');
     while (drive.warnings.length === 0) await turn();
@@ -42,7 +42,7 @@ describe('a service that fails', () => {
     ['not-allowed', 'not-entitled'],
     ['unauthorized', 'unauthorized'],
   ] as const)(
-    'a write that meets %s waits, is shown as hindered by %s, and lands when it ends',
+    'a write that fails with %s waits, is reported as hindered by %s, and lands when the failure ends',
     async (failure, trouble) => {
       for (let count = 0; count < 30; count++) remote.failNext('upload', failure);
       await drive.put(at('/a'), 'precious');
@@ -58,7 +58,7 @@ describe('a service that fails', () => {
     },
   );
 
-  test('a write that a proxy blocks for itself alone does not hold up the others', async () => {
+  test('a single write that a proxy blocks does not hold up the others', async () => {
     // Each try is two calls: what a shared call may have spoilt is sent once more alone.
     for (let count = 0; count < 8; count++) remote.failNext('upload', 'foreign');
     await drive.put(at('/blocked'), 'x');
@@ -71,7 +71,7 @@ describe('a service that fails', () => {
   });
 
   test.each(['no-permission', 'too-large'] as const)(
-    'a refusal for good (%s): the write is kept',
+    'a write that is refused for good (%s) goes to the lost-and-found folder',
     async (failure) => {
       remote.failNext('upload', failure);
       await drive.put(at('/a'), 'precious');
@@ -82,7 +82,7 @@ describe('a service that fails', () => {
     },
   );
 
-  test('an answer without sense, again and again: after ten times it is kept here', async () => {
+  test('a write that fails ten times with a senseless answer goes to the lost-and-found folder', async () => {
     for (let count = 0; count < 10; count++) remote.failNext('upload', 'hash-mismatch');
     await drive.put(at('/a'), 'precious');
     await drive.clock.during(drive.untilLanded());

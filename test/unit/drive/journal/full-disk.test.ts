@@ -83,7 +83,7 @@ test.each([
   ['an empty file', () => write('')],
   ['an empty file that waits for its body', () => files.keepPlaceholder(at('/a'), 60_000)],
 ] as const)(
-  '%s that the journal has no room for is refused with no-space and leaves nothing',
+  '%s for which the journal has no room is refused with no-space and leaves nothing behind',
   async (_, make) => {
     for (const step of ['stage', 'accept'] as const) {
       failing = step;

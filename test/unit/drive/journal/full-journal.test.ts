@@ -21,7 +21,7 @@ describe('a journal that is full', () => {
     drive = await MemoryDrive.open(remote, { writeBack: true, journalLimits });
   });
 
-  test('what does not fit waits for the service', async () => {
+  test('a write that does not fit into the journal waits for the service', async () => {
     const gate = remote.holdNext('upload', 'begin');
     await drive.put(at('/a'), 'x'.repeat(80));
     await gate.reached;
@@ -34,7 +34,7 @@ describe('a journal that is full', () => {
     await drive.untilLanded();
   });
 
-  test('it may replace what is pending, under its condition', async () => {
+  test('a write that does not fit replaces a pending one, under its condition', async () => {
     const { rev } = await drive.put(at('/a'), 'x');
     expect(await faultOf(drive.put(at('/a'), 'y'.repeat(200), { if: 'rev', rev: 'other' }))).toBe('changed');
     await drive.put(at('/a'), 'y'.repeat(200), { if: 'rev', rev });
@@ -69,7 +69,7 @@ describe('a journal that is full', () => {
       await begun;
     });
 
-    test('writes beside it and to the same path are acknowledged, and the last that was whole stays', async () => {
+    test('while a large body comes slowly, other writes are acknowledged, and the last body that was whole stays', async () => {
       await drive.put(at('/f/sibling'), 's');
       await drive.put(at('/f/large'), 'small');
       expect(await drive.text(at('/f/large'))).toBe('small');
@@ -81,14 +81,14 @@ describe('a journal that is full', () => {
       expect(remote.paths.filter((path) => path.includes('conflicted copy'))).toEqual([]);
     });
 
-    test('its folder can be moved, and the write is refused', async () => {
+    test('while a large body comes slowly, its folder can be moved, and the write is refused', async () => {
       await drive.files.move(at('/f'), at('/g'), { overwrite: false });
       finish();
       expect(await faultOf(large)).toBe('parent-missing');
       expect(remote.paths).toEqual(['/g']);
     });
 
-    test('its client may leave while it waits for its turn, and the path is free', async () => {
+    test('a client that leaves while its large write waits for its turn frees the path', async () => {
       const gate = remote.holdNext('upload', 'begin');
       await drive.put(at('/f/large'), 'small');
       await gate.reached;
@@ -103,7 +103,7 @@ describe('a journal that is full', () => {
     });
   });
 
-  test('a body of unknown length that turns out too long is refused', async () => {
+  test('a body of unknown length that does not fit into the journal is refused', async () => {
     const body = bodyOf('x'.repeat(60), 'y'.repeat(60));
     expect(await faultOf(drive.files.write(at('/a'), body, { mode: { if: 'any' } }))).toBe('no-space');
     expect(await drive.files.stat(at('/a'))).toBeUndefined();
@@ -111,7 +111,7 @@ describe('a journal that is full', () => {
   });
 });
 
-test('a journal that takes no more sends what is left in it', async () => {
+test('a journal that takes no more writes sends those that are left in it', async () => {
   for (let count = 0; count < 3; count++) remote.failNext('upload', 'offline');
   await drive.put(at('/a'), 'left');
   while (drive.warnings.length === 0) await turn();

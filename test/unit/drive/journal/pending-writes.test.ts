@@ -15,8 +15,8 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('a write that waits for the service', () => {
-  test('is there for everyone at once, and nothing of it changes when it lands', async () => {
+describe('pending writes', () => {
+  test('a pending write is visible to every client at once, and nothing of it changes when it lands', async () => {
     const gate = remote.holdNext('upload', 'begin');
     const written = await drive.put(at('/a.txt'), '0123456789');
     expect(remote.paths).toEqual([]);
@@ -40,7 +40,7 @@ describe('a write that waits for the service', () => {
     expect(seen(await drive.fileAt(at('/a.txt')))).toEqual(seen(written));
   });
 
-  test('can be read by who saw it before it landed', async () => {
+  test('an entry from before a write landed can still be read', async () => {
     const gate = remote.holdNext('upload', 'begin');
     const before = await drive.put(at('/a'), 'text');
     gate.release();
@@ -51,7 +51,7 @@ describe('a write that waits for the service', () => {
     expect(Buffer.concat(pieces).toString()).toBe('text');
   });
 
-  test('an unchanged folder is the same object', async () => {
+  test('a listing of an unchanged folder is the same object', async () => {
     await drive.put(at('/a'), 'x');
     await drive.untilLanded();
     const gate = remote.holdNext('upload', 'begin');
@@ -63,7 +63,7 @@ describe('a write that waits for the service', () => {
     expect(await drive.files.list(ROOT)).toBe(await drive.files.list(ROOT));
   });
 
-  test('space is told as if it had landed', async () => {
+  test('the free space counts pending writes as landed', async () => {
     await drive.put(at('/a'), 'old');
     await drive.untilLanded();
     const before = await drive.files.freeSpace();
@@ -76,7 +76,7 @@ describe('a write that waits for the service', () => {
     expect((await drive.files.freeSpace())?.usedBytes).toBe((before?.usedBytes ?? 0) + 4);
   });
 
-  test('what the account has no room for is refused before it is acknowledged', async () => {
+  test('a write without room in the account is refused before it is acknowledged', async () => {
     remote.allocatedBytes = 100;
     const gate = remote.holdNext('upload', 'begin');
     await drive.files.freeSpace();
@@ -87,7 +87,7 @@ describe('a write that waits for the service', () => {
     await drive.untilLanded();
   });
 
-  test('many are sent together', async () => {
+  test('many pending writes are sent together', async () => {
     const gate = remote.holdNext('upload', 'begin');
     await Promise.all(Array.from({ length: 100 }, (_, index) => drive.put(at(`/${index}`), `${index}`)));
     gate.release();
@@ -98,7 +98,7 @@ describe('a write that waits for the service', () => {
 });
 
 describe('several writes of one file', () => {
-  test('faster than the service takes them: what the next one replaced is not sent', async () => {
+  test('a pending write that was superseded is not sent', async () => {
     const gate = remote.holdNext('upload', 'begin');
     await drive.put(at('/other'), 'x');
     await gate.reached;
@@ -111,7 +111,7 @@ describe('several writes of one file', () => {
     expect(uploads.length).toBeLessThanOrEqual(2);
   });
 
-  test('while one is on its way: they land in their order, each on the one before', async () => {
+  test('writes that follow one being sent land in order, each on the one before', async () => {
     const gate = remote.holdNext('upload', 'begin');
     const first = await drive.put(at('/a'), 'one');
     await gate.reached;
@@ -125,7 +125,7 @@ describe('several writes of one file', () => {
     expect((await drive.fileAt(at('/a'))).rev).toBe(third.rev);
   });
 
-  test('conditions are held against what is seen, and after landing too', async () => {
+  test('conditions of writes compare with the visible version, before and after it lands', async () => {
     const gate = remote.holdNext('upload', 'begin');
     const first = await drive.put(at('/a'), 'one', { if: 'absent' });
     expect(await faultOf(drive.put(at('/a'), 'two', { if: 'absent' }))).toBe('changed');
@@ -138,14 +138,14 @@ describe('several writes of one file', () => {
     expect(remote.text(at('/a'))).toBe('two');
   });
 
-  test('of two that may only create, one does', async () => {
+  test('of two writes that may only create a file, one succeeds', async () => {
     const outcomes = await Promise.all(
       ['x', 'y'].map((text) => faultOf(drive.put(at('/a'), text, { if: 'absent' }))),
     );
     expect(outcomes.sort()).toEqual(['changed', 'none']);
   });
 
-  test('its properties stay with it, whenever they were set', async () => {
+  test('properties stay with a pending file, whenever they were set', async () => {
     const { properties } = drive.files.state;
     const gate = remote.holdNext('upload', 'end');
     const { id } = await drive.put(at('/a'), 'one');
@@ -159,7 +159,7 @@ describe('several writes of one file', () => {
     for (const each of [id, now]) expect(found.get(each)?.map(({ name }) => name)).toEqual(['early', 'late']);
   });
 
-  test('a time that is set goes along, without a call', async () => {
+  test('a modification time set on a pending file costs no call', async () => {
     remote.failNext('upload', 'unavailable');
     await drive.put(at('/a'), 'text');
     while (drive.warnings.length === 0) await turn();
@@ -173,7 +173,7 @@ describe('several writes of one file', () => {
     expect((await drive.fileAt(at('/a'))).modifiedMs).toBe(modifiedMs);
   });
 
-  test('a time that is set while it is on its way holds too', async () => {
+  test('a modification time set while a file is being sent holds too', async () => {
     const gate = remote.holdNext('upload', 'begin');
     await drive.put(at('/a'), 'text');
     await gate.reached;
@@ -187,7 +187,7 @@ describe('several writes of one file', () => {
   });
 });
 
-test('what a write acknowledged while others come, go and land is never missing from a listing', async () => {
+test('an acknowledged file is never missing from a listing while others come, go and land', async () => {
   const folder = (await drive.files.createFolder(at('/f'))).path;
   for (let round = 0; round < 40; round++) {
     const path = joinPath(folder, `${round % 4}`);

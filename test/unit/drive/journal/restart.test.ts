@@ -19,7 +19,7 @@ describe('a kill', () => {
     await drive.start();
   }
 
-  test('all that was acknowledged is there afterwards, and lands', async () => {
+  test('all acknowledged writes are visible after a kill, and land', async () => {
     remote.putFile(at('/replaced'), 'old');
     const gate = remote.holdNext('upload', 'begin');
     await drive.put(at('/first'), 'x');
@@ -37,7 +37,7 @@ describe('a kill', () => {
   });
 
   test.each(['new', 'replaced'])(
-    'after the commit, before it was crossed out: it is one file (%s)',
+    'a kill between a commit and its removal from the journal leaves one file (%s)',
     async (what) => {
       if (what === 'replaced') remote.putFile(at('/a'), 'old');
       const gate = remote.holdNext('upload', 'end');
@@ -53,7 +53,7 @@ describe('a kill', () => {
     },
   );
 
-  test('SIGTERM sends what waits', async () => {
+  test('SIGTERM sends the pending writes', async () => {
     await drive.put(at('/a'), '');
     await drive.put(at('/b'), 'text');
     await drive.end();
@@ -61,7 +61,7 @@ describe('a kill', () => {
     await drive.start();
   });
 
-  test('SIGTERM while the service is away leaves it for the next start', async () => {
+  test('SIGTERM while the service is away leaves the pending writes for the next start', async () => {
     for (let count = 0; count < 3; count++) remote.failNext('upload', 'offline');
     await drive.put(at('/a'), 'text');
     while (drive.warnings.length === 0) await turn();

@@ -29,7 +29,7 @@ async function restart(): Promise<void> {
 }
 
 describe('saves that follow one whose answer was lost', () => {
-  test('leave the newest content at the path and no conflicted copy', async () => {
+  test('saves after a lost answer leave the newest content and no conflicted copy', async () => {
     await saveWithLostAnswer('v2');
     for (let version = 3; version <= 10; version++) {
       await drive.put(at('/a'), `v${version}`);
@@ -41,7 +41,7 @@ describe('saves that follow one whose answer was lost', () => {
     expect(await drive.text(at('/a'))).toBe('v10');
   });
 
-  test('leave no conflicted copy after restarts in between either', async () => {
+  test('saves after a lost answer leave no conflicted copy after restarts in between', async () => {
     await saveWithLostAnswer('v2', 6);
     for (let version = 3; version <= 8; version++) {
       await drive.put(at('/a'), `v${version}`);
@@ -51,14 +51,14 @@ describe('saves that follow one whose answer was lost', () => {
     expect([remote.paths, remote.text(at('/a'))]).toEqual([['/a'], 'v8']);
   });
 
-  test('wait as two writes only, however many they are', async () => {
+  test('any number of saves after a lost answer wait as two writes', async () => {
     await saveWithLostAnswer('v2');
     for (let version = 3; version <= 10; version++) await drive.put(at('/a'), `v${version}`);
     expect(drive.files.depth().files).toBe(2);
     await drive.clock.during(drive.untilLanded());
   });
 
-  test('keep what somebody else wrote meanwhile', async () => {
+  test('saves after a lost answer keep a version that was written elsewhere', async () => {
     await saveWithLostAnswer('v2');
     remote.putFile(at('/a'), 'theirs');
     await drive.put(at('/a'), 'v3');

@@ -43,7 +43,7 @@ describe.each(['offline', 'unauthorized', 'foreign'] as const)(
       await leave(failure);
     });
 
-    test('writes to a folder that was known are acknowledged, read and listed, and land when it is back', async () => {
+    test('writes to a known folder are acknowledged, read and listed while the service is away, and land when it is back', async () => {
       for (const name of ['/f/new', '/f/newer', '/f/old']) await drive.put(at(name), `text of ${name}`);
       await turn(20);
       expect(await drive.text(at('/f/new'))).toBe('text of /f/new');
@@ -58,7 +58,7 @@ describe.each(['offline', 'unauthorized', 'foreign'] as const)(
       expect(remote.paths.filter((path) => path.includes('conflicted copy'))).toEqual([]);
     });
 
-    test('a write to a name that somebody else took meanwhile is kept beside theirs', async () => {
+    test('a write during an outage to a name taken elsewhere is kept beside the other file', async () => {
       await drive.put(at('/f/new'), 'ours');
       remote.putFile(at('/f/new'), 'theirs');
       await comeBack();
@@ -68,7 +68,7 @@ describe.each(['offline', 'unauthorized', 'foreign'] as const)(
       expect(remote.text(at(copy ?? '/'))).toBe('ours');
     });
 
-    test('an unknown folder takes no writes', async () => {
+    test('writes to an unknown folder are refused while the service is away', async () => {
       expect(['offline', 'unauthorized', 'intercepted']).toContain(
         await faultOf(drive.put(at('/cold/y'), 'y')),
       );
@@ -82,16 +82,16 @@ describe.each([true, false])('while the service is away (journal: %s)', (writeBa
     await leave('offline');
   });
 
-  test('what was last known can still be listed and read', async () => {
+  test('folders and files that were known are listed and read while the service is away', async () => {
     expect(await drive.names(at('/f'))).toEqual(['old']);
     expect(await drive.text(at('/f/old'))).toBe('v1');
   });
 
-  test('a folder that was not there is not said to be missing: somebody may have made it', async () => {
+  test('a folder that was missing before an outage is not reported as missing', async () => {
     expect(await faultOf(drive.files.list(at('/nowhere')))).toBe('offline');
   });
 
-  test('what others changed meanwhile is seen once it is back', async () => {
+  test('changes made elsewhere during an outage are visible after it', async () => {
     await drive.names(at('/f'));
     remote.putFile(at('/f/old'), 'v2');
     remote.putFile(at('/f/other'), 'other');
@@ -109,18 +109,18 @@ describe('a change whose answer was lost as the service went away', () => {
     await leave('offline');
   });
 
-  test('leaves its folder unlisted: what was there before may be there no more', async () => {
+  test('a change whose answer was lost leaves its folder unlisted during the outage', async () => {
     expect(await faultOf(drive.names(at('/f')))).toBe('offline');
     expect(await drive.names(at('/'))).toEqual(['cold', 'f']);
   });
 
-  test('is seen once the service is back', async () => {
+  test('a change whose answer was lost is visible after the outage', async () => {
     await comeBack();
     expect(await drive.names(at('/f'))).toEqual([]);
   });
 });
 
-test('a change that never came to the service leaves its folder as it was known', async () => {
+test('a change that never reached the service leaves its folder as it was known', async () => {
   await open(false);
   const unsent = new ApiError('offline', 'the connection was refused', { isUndone: true });
   remote.failNext('remove', unsent);
@@ -129,20 +129,20 @@ test('a change that never came to the service leaves its folder as it was known'
   expect(await drive.names(at('/f'))).toEqual(['old']);
 });
 
-test('a name that was not in its folder is free for a program that saves there, as its listing says', async () => {
+test('with a journal, a name that the known listing lacks is free during an outage', async () => {
   await open(true);
   await leave('offline');
   expect(await drive.files.stat(at('/f/unknown'))).toBeUndefined();
   expect(await faultOf(drive.files.stat(at('/cold/unknown')))).toBe('offline');
 });
 
-test('without a journal a name that was not there is not said to be missing: somebody may have made it', async () => {
+test('without a journal, a name that was missing is not reported as missing during an outage', async () => {
   await open(false);
   await leave('offline');
   expect(await faultOf(drive.files.stat(at('/f/unknown')))).toBe('offline');
 });
 
-test('one request every few seconds asks whether the service is back, and the others do not wait for it', async () => {
+test('during an outage one request every few seconds probes the service, and the others do not wait for it', async () => {
   await open(true);
   await leave('offline');
   await drive.names(at('/f'));
@@ -159,7 +159,7 @@ test('one request every few seconds asks whether the service is back, and the ot
   expect(await drive.names(at('/f'))).toEqual(['old', 'other']);
 });
 
-test('a stale If-Match that the feed has not told of yet is refused before it is acknowledged', async () => {
+test('a write with a stale If-Match is refused before it is acknowledged, even before the change feed reports the change', async () => {
   await open(true);
   const { rev } = await drive.fileAt(at('/f/old'));
   remote.holdFeed();
@@ -170,7 +170,7 @@ test('a stale If-Match that the feed has not told of yet is refused before it is
   remote.releaseFeed();
 });
 
-test('a conditional write is acknowledged by what is known when the service cannot be asked', async () => {
+test('during an outage a conditional write is acknowledged by the known version', async () => {
   await open(true);
   const { rev } = await drive.fileAt(at('/f/old'));
   await leave('offline');

@@ -45,20 +45,20 @@ async function msAfterAnAnswer(work: () => Promise<void>): Promise<number> {
   return drive.clock.now() - start;
 }
 
-test('writes that wait are sent at once when the service answers somebody after an outage', async () => {
+test('pending writes are sent at once when the service answers any call after an outage', async () => {
   await writesWait(8);
   remote.back();
   expect(await msAfterAnAnswer(() => drive.untilLanded())).toBeLessThan(NEXT_TRY_MS_MIN);
   expect(remote.paths).toEqual(names(8));
 });
 
-test('the change feed is followed again at once when the service answers somebody after an outage', async () => {
+test('the change feed is followed again at once when the service answers any call after an outage', async () => {
   await writesWait(0);
   remote.back();
   expect(await msAfterAnAnswer(() => drive.untilAlive())).toBeLessThan(NEXT_TRY_MS_MIN);
 });
 
-test('after an outage a few writes find out whether the service takes them, before all are sent', async () => {
+test('after an outage a few writes probe the service before all are sent', async () => {
   await writesWait(50);
   remote.back();
   for (const call of UPLOADS) for (let count = 0; count < 100; count++) remote.failNext(call, 'offline');
@@ -72,7 +72,7 @@ async function untilTried(before: number): Promise<void> {
   while (remote.count(...UPLOADS) === before) await turn();
 }
 
-test('a service that answers reads and takes no writes is tried every few seconds, and not more often', async () => {
+test('writes are tried every few seconds, and not more often, while the service answers reads only', async () => {
   await writesWait(1);
   remote.back();
   for (let count = 0; count < 100; count++) remote.failNext('upload', 'unavailable');
