@@ -24,12 +24,12 @@ const MAY_IMPORT: Record<string, RegExp> = {
 /** Words that only one file may use, and what they stand for. */
 const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file: RegExp }[] = [
   { what: 'reads the User-Agent', pattern: /['"]user-agent['"]/i, file: /^dav\/clients\.ts$/ },
-  { what: 'opens outgoing connections', pattern: /from 'undici'/, file: /^api\/http\.ts$/ },
+  { what: 'opens outgoing connections', pattern: /'undici[/']/, file: /^api\/http\.ts$/ },
   {
     // An address that a user can choose has to be checked; the others connect only to addresses of their own.
     what: 'asks other servers',
     pattern: /import \{[^}]*\brequest\b[^}]*\} from 'node:https?'/,
-    file: /^(service\/save-url\/web-files|cli\/(control-client|doctor\/listener)|http\/link-site)\.ts$/,
+    file: /^(service\/save-url\/web-files|cli\/(control-client|doctor\/listener)|http\/link-proxy)\.ts$/,
   },
   {
     what: 'reads the time',

@@ -25,7 +25,7 @@ export type KeptOutcome =
   | { readonly refused: string; readonly write?: undefined };
 
 /** The writes of all drives that are not at the service yet, for `davgate journal`. */
-export interface JournalKeeper {
+export interface JournalAdmin {
   list(): Promise<readonly KeptWrite[]>;
   /** The bytes of one; `undefined`: there is none, or more than one, with this id. */
   body(
@@ -54,10 +54,7 @@ export interface JournaledDrive {
   readonly running?: RunningWrites;
 }
 
-export function createJournalKeeper(
-  drives: ReadonlyMap<string, JournaledDrive>,
-  clock: Clock,
-): JournalKeeper {
+export function createJournalAdmin(drives: ReadonlyMap<string, JournaledDrive>, clock: Clock): JournalAdmin {
   const list = async (): Promise<readonly KeptWrite[]> => {
     const each = [...drives].map(async ([drive, { journal, running }]) => [
       ...(await journal.all()).map((write) => waiting(drive, write, running?.problemOf(write.id))),

@@ -17,7 +17,7 @@ export interface LockChoice {
 }
 
 /** The locks of all drives, for the people who look after them. */
-export interface LockKeeper {
+export interface LockAdmin {
   locks(): Promise<readonly ListedLock[]>;
   /** Ends locks of any user, and returns them. Throws `PathError` for a path that cannot be one. */
   removeLocks(choice: LockChoice): Promise<readonly ListedLock[]>;
@@ -30,7 +30,7 @@ export interface LockedDrive {
   readonly settle?: (path: Path) => Promise<void>;
 }
 
-export function createLockKeeper(drives: ReadonlyMap<string, LockedDrive>, clock: Clock): LockKeeper {
+export function createLockAdmin(drives: ReadonlyMap<string, LockedDrive>, clock: Clock): LockAdmin {
   const locks = async (): Promise<readonly ListedLock[]> => {
     const each = [...drives].map(async ([drive, { locks: kept }]) =>
       (await kept.all(clock.now())).map((lock) => ({ ...lock, drive })),

@@ -1,98 +1,64 @@
+import type { Refusal } from './answer.ts';
 import type { Credentials, User } from './credentials.ts';
-import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.ts';
-import { hasForeignName } from './dns-rebinding.ts';
-import type { Exchange } from './exchange.ts';
-import { crossSiteRefusal } from './fetch-metadata.ts';
-import { answerHealth, HEALTH_PATH, type Health, isReserved } from './health.ts';
-import type { OpenSite } from './link-site.ts';
-import { answerMetrics, isLocal, METRICS_PATH, type Metrics } from './metrics.ts';
-import { type Refusal, refuse } from './refusal.ts';
-import { pathOfTarget } from './target.ts';
+import { allowOrigin, answerPreflight, crossSiteRefusal, hasForeignHost, isPreflight } from './cross-site.ts';
+import { type Exchange, pathOfTarget } from './exchange.ts';
+import type { OpenRoute } from './link-proxy.ts';
+import { isReserved, type Monitored, monitoringAnswer } from './monitoring.ts';
 
-/** Who asks. */
+/** The user that a request was admitted for. */
 export interface Access {
   /** `undefined` when the gateway is open to all. */
   readonly user: User | undefined;
 }
 
-/** Answers a request that was let in; resolves when all work on it is done, also work that outlives the client. */
+/** Answers an admitted request. Resolves when all work on it is done, also work that outlives the client. */
 export type Handle = (exchange: Exchange, access: Access) => Promise<void>;
 
 /** What decides whether a request of the gateway reaches the drive. */
-export interface AdmissionRules {
+export interface AdmissionRules extends Monitored {
   readonly handle: Handle;
-  /** `undefined`: everyone may come in. */
+  /** `undefined`: no login is needed. */
   readonly credentials: Credentials | undefined;
-  readonly health: () => Health;
-  readonly metrics: Metrics | undefined;
-  readonly isDraining: () => boolean;
   readonly crossOrigins: readonly string[];
-  /** Addresses that need no login. */
-  readonly openSite: OpenSite | undefined;
+  /** Serves paths that need no login. */
+  readonly openRoute: OpenRoute | undefined;
   /** Host names of this gateway, in lower case. */
   readonly ownNames: readonly string[];
 }
 
-/** Answers what is not the drive's, refuses who may not come in, and hands the rest to the drive. */
+/** Answers health checks, scrapes and shared links, refuses requests without a valid login, and hands on the rest. */
 export async function admit(exchange: Exchange, rules: AdmissionRules): Promise<void> {
   const { request, response } = exchange;
-  const isForeign = hasForeignName(request, rules.ownNames);
-  const watching = watchingAnswer(exchange, rules, isForeign);
-  if (isForeign && !rules.credentials && !watching?.open) return refuse(exchange, FOREIGN_NAME);
-  const opened = rules.openSite?.(exchange);
+  const isForeign = hasForeignHost(request, rules.ownNames);
+  const needsLogin = rules.credentials !== undefined;
+  const monitoring = monitoringAnswer(exchange, rules, { needsLogin, hasForeignHost: isForeign });
+  if (isForeign && !needsLogin && !monitoring?.open) return exchange.refuse(FOREIGN_HOST);
+  const opened = rules.openRoute?.(exchange);
   if (opened) return opened;
   if (isPreflight(request)) return answerPreflight(request, response, rules.crossOrigins);
   allowOrigin(request, response, rules.crossOrigins);
   const crossSite = crossSiteRefusal(request, rules.crossOrigins);
-  if (crossSite) return refuse(exchange, crossSite);
-  const hasLogin = rules.credentials !== undefined && request.headers.authorization !== undefined;
-  if (watching?.open && (watching.open === watching.whole || !hasLogin)) return watching.open();
+  if (crossSite) return exchange.refuse(crossSite);
+  const hasLogin = needsLogin && request.headers.authorization !== undefined;
+  if (monitoring?.open && (monitoring.open === monitoring.whole || !hasLogin)) return monitoring.open();
   const login = await loginOf(exchange, rules.credentials);
   if (!login) return;
-  if ('status' in login) return refuse(exchange, login);
+  if ('status' in login) return exchange.refuse(login);
   exchange.principal = login.user?.name;
-  if (watching) return watching.whole();
+  if (monitoring) return monitoring.whole();
   const reserved = reservedRefusal(exchange);
-  if (reserved) return refuse(exchange, reserved);
+  if (reserved) return exchange.refuse(reserved);
   await rules.handle(exchange, login);
 }
 
-interface WatchingAnswer {
-  /** What is told without a login; `undefined`: nothing. */
-  readonly open: (() => void | Promise<void>) | undefined;
-  readonly whole: () => void | Promise<void>;
-}
-
-/**
- * Health or metrics; `undefined` for any other request. Details are for this machine and for users with a login, because
- * under a foreign host name a web page may be asking. Whether the gateway serves is for everyone: monitors and container
- * platforms call it under addresses and names that nobody configured.
- */
-function watchingAnswer(
-  { request, response, path, address }: Exchange,
-  { credentials, isDraining, health, metrics }: AdmissionRules,
-  isForeign: boolean,
-): WatchingAnswer | undefined {
-  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
-  const isHere = !isForeign && isLocal(address, request);
-  if (path === HEALTH_PATH) {
-    const whole = () => answerHealth(response, isDraining(), health());
-    const bare = () => answerHealth(response, isDraining(), {});
-    return { open: isHere || (!credentials && !isForeign) ? whole : bare, whole };
-  }
-  if (path !== METRICS_PATH || !metrics) return undefined;
-  const whole = () => answerMetrics(response, metrics);
-  return { open: isHere ? whole : undefined, whole };
-}
-
-const FOREIGN_NAME: Refusal = {
+const FOREIGN_HOST: Refusal = {
   status: 421,
   text:
-    'Without a login (--no-auth) davgate answers to localhost and to IP addresses only, as any web page could use it ' +
-    'otherwise. Ask for one of these; a proxy should send one of them as Host.',
+    'Without a login (--no-auth) davgate answers only under localhost and IP addresses, because any web page could use ' +
+    'it otherwise. Use one of these; a proxy should send one of them as Host.',
 };
 
-/** Who asks, or why they may not come in; `undefined` when the client has gone before its login was checked. */
+/** Returns the user, or the refusal; `undefined` when the client left before its login was checked. */
 async function loginOf(
   { request, address, ended }: Exchange,
   credentials: Credentials | undefined,
@@ -103,7 +69,7 @@ async function loginOf(
   if (verdict === 'unauthorized')
     return {
       status: 401,
-      text: 'A user and a password of this davgate are needed.',
+      text: 'Log in with a user and password of this davgate.',
       headers: { 'WWW-Authenticate': 'Basic realm="davgate", charset="UTF-8"' },
     };
   if ('user' in verdict) return verdict;
@@ -115,7 +81,7 @@ async function loginOf(
   };
 }
 
-/** What is copied or moved into the folder would be out of reach afterwards. */
+/** Refuses the reserved folder also as a Destination: a file copied or moved there would be out of reach. */
 function reservedRefusal({ path, request }: Exchange): Refusal | undefined {
   if (isReserved(path))
     return { status: 404, text: 'Nothing here: the folder /.davgate belongs to davgate itself.' };

@@ -3,22 +3,22 @@ import { isIP } from 'node:net';
 import { type Networks, plainAddress } from '../util/networks.ts';
 
 /**
- * The address of the client: that of the connection, or where a trusted proxy has that, the one it was asked from
- * (`Forwarded`, RFC 7239, or `X-Forwarded-For`). Proxies append to what a client wrote there, so it is read from its end.
+ * Returns the client's address: the connection's, or behind a trusted proxy the address that the proxy names (`Forwarded`,
+ * RFC 7239, or `X-Forwarded-For`). Proxies append to what the client wrote, so the header is read from its end.
  */
 export function clientAddress(peer: string, headers: IncomingHttpHeaders, proxies: Networks): string {
   if (!proxies.has(peer)) return peer;
   const lists = [forwardedFor(headers.forwarded), plainList(headers['x-forwarded-for'])].filter(
     (list) => list.length > 0,
   );
-  const [address = peer, other = address] = lists.map((list) => firstStranger(peer, list, proxies));
-  // A proxy sets one of the fields, and may let the other pass as the client wrote it: nobody knows which is true.
+  const [address = peer, other = address] = lists.map((list) => lastUntrusted(peer, list, proxies));
+  // A proxy sets one of the two headers and may pass the other unchanged from the client, so neither is believed.
   return address === other ? address : peer;
 }
 
 /**
- * The hosts that the client asked for, as a trusted proxy says: none where that does not say. `undefined` where the
- * request comes from no trusted proxy: what it says of itself counts for nothing.
+ * Returns the hosts that the client asked for, by a trusted proxy's headers; empty if the proxy sends none. Returns
+ * `undefined` for a request from anywhere else, whose headers are not believed.
  */
 export function forwardedHosts(
   peer: string,
@@ -30,8 +30,8 @@ export function forwardedHosts(
   return [...items(String(headers['x-forwarded-host'] ?? '')), ...[...standard].map(([, host = '']) => host)];
 }
 
-/** The last address that is no trusted proxy's; that of the last proxy where no address follows. */
-function firstStranger(peer: string, hops: readonly string[], proxies: Networks): string {
+/** Returns the last address that is not a trusted proxy's, or the address of the proxy farthest from us. */
+function lastUntrusted(peer: string, hops: readonly string[], proxies: Networks): string {
   let address = peer;
   for (const hop of hops.toReversed()) {
     if (!proxies.has(address) || isIP(hop) === 0) break;
@@ -58,7 +58,7 @@ function items(header = ''): readonly string[] {
     .filter(Boolean);
 }
 
-/** `192.0.2.1:4711` and `[2001:db8::1]:4711` without the port; else as it stands. */
+/** Removes the port from `192.0.2.1:4711` and `[2001:db8::1]:4711`; returns any other text unchanged. */
 function addressIn(text: string): string {
   const node = text.trim();
   return plainAddress(/^\[(.*)\](?::\d+)?$/.exec(node)?.[1] ?? /^([\d.]+):\d+$/.exec(node)?.[1] ?? node);

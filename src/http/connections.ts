@@ -6,20 +6,20 @@ import { type Networks, neighborhoodOf, plainAddress } from '../util/networks.ts
 import type { Exchange } from './exchange.ts';
 import type { ListenerLimits } from './limits.ts';
 
-/** How long to wait between two lines of the log about connections over the limit: a flood must not flood the log. */
-const DROP_LOG_PAUSE_MS = 60_000;
+/** How long the log is silent about connections over the limit after one line, in ms: a flood must not flood the log. */
+const LIMIT_LOG_PAUSE_MS = 60_000;
 
-/** A client's connection, from its first byte: the handshake included, if it is encrypted. */
+/** A client's connection, from before its TLS handshake. */
 export class Connection {
-  /** Requests that were read and whose answers are not out, in the order they came. */
+  /** Exchanges whose requests were read and whose answers are not sent, in order of arrival. */
   readonly exchanges = new Set<Exchange>();
-  /** It brought what was no request: what follows may be the part of it that was to be smuggled in. */
-  isGivenUp = false;
-  /** A request on it brought valid credentials. */
+  /** Whether it sent a malformed request. The bytes that follow may be a smuggled request and are ignored. */
+  isRefused = false;
+  /** Whether one of its requests had valid credentials. */
   isAuthenticated = false;
-  /** Since when no request is under way. */
-  silentSince: Instant;
-  /** What HTTP is spoken over: with TLS another than the one that was accepted. */
+  /** When its last request ended. */
+  idleSince: Instant;
+  /** The socket that carries HTTP: with TLS not the accepted one. */
   socket: Socket;
   readonly address: string;
   readonly #accepted: Socket;
@@ -28,7 +28,7 @@ export class Connection {
     this.#accepted = accepted;
     this.socket = accepted;
     this.address = plainAddress(accepted.remoteAddress ?? '');
-    this.silentSince = now;
+    this.idleSince = now;
   }
 
   destroy(): void {
@@ -40,27 +40,27 @@ export class Connection {
 export interface ConnectionsOptions {
   readonly isTls: boolean;
   readonly limits: Pick<ListenerLimits, 'connectionsMax' | 'connectionsPerAddressMax'>;
-  /** Many clients share the addresses of these. */
+  /** Proxies, whose addresses many clients share. */
   readonly proxies: Networks;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * All open connections of a server and the exchanges on them. When there are too many, of one client or of all, the one
- * that has been silent longest goes; a new one only where a request runs on each of the others.
+ * All open connections of a server and the exchanges on them. When one client or all clients together have too many, the
+ * connection that has been idle longest is closed; if none is idle, the new one is.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #open = new Set<Connection>();
-  /** Connections without a request, the longest silent first. */
-  readonly #silent = new Set<Connection>();
+  /** Connections without a request, the longest idle first. */
+  readonly #idle = new Set<Connection>();
   readonly #byClient = new Map<string, Set<Connection>>();
   readonly #bySocket = new WeakMap<object, Connection>();
-  /** Connections whose handshake is not over, by the client's address and port. */
-  readonly #shaking = new Map<string, Connection>();
+  /** Connections in the middle of a TLS handshake, by the client's address and port. */
+  readonly #inHandshake = new Map<string, Connection>();
   readonly #running = new Set<Exchange>();
-  #quietUntil = LONG_AGO;
+  #limitLogPausedUntil = LONG_AGO;
 
   constructor(server: Server, options: ConnectionsOptions) {
     this.#options = options;
@@ -68,14 +68,14 @@ export class Connections {
     if (options.isTls) server.on('secureConnection', (socket: Socket) => this.#secured(socket));
   }
 
-  /** Exchanges whose handlers run, or whose answers are not out. */
+  /** Exchanges whose handlers run or whose answers are not sent. */
   get running(): ReadonlySet<Exchange> {
     return this.#running;
   }
 
-  /** Connections without a request, the longest silent first. */
-  get silent(): ReadonlySet<Connection> {
-    return this.#silent;
+  /** Connections without a request, the longest idle first. */
+  get idle(): ReadonlySet<Connection> {
+    return this.#idle;
   }
 
   [Symbol.iterator](): Iterator<Connection> {
@@ -90,7 +90,7 @@ export class Connections {
 
   begin(connection: Connection, exchange: Exchange): void {
     connection.exchanges.add(exchange);
-    this.#silent.delete(connection);
+    this.#idle.delete(connection);
     this.#running.add(exchange);
   }
 
@@ -99,37 +99,37 @@ export class Connections {
     connection.exchanges.delete(exchange);
     connection.isAuthenticated ||= exchange.principal !== undefined;
     if (connection.exchanges.size > 0 || !this.#open.has(connection)) return;
-    connection.silentSince = this.#options.clock.instant();
-    this.#silent.add(connection);
-    this.#mine(connection).delete(connection);
-    this.#mine(connection).add(connection);
+    connection.idleSince = this.#options.clock.instant();
+    this.#idle.add(connection);
+    this.#ofClient(connection).delete(connection);
+    this.#ofClient(connection).add(connection);
   }
 
   #accept(socket: Socket): void {
     const connection = new Connection(socket, this.#options.clock.instant());
     if (!this.#makeRoom(connection)) return void socket.destroy();
     this.#open.add(connection);
-    this.#silent.add(connection);
-    this.#mine(connection).add(connection);
+    this.#idle.add(connection);
+    this.#ofClient(connection).add(connection);
     this.#bySocket.set(socket, connection);
     const peer = peerOf(socket);
-    if (this.#options.isTls) this.#shaking.set(peer, connection);
+    if (this.#options.isTls) this.#inHandshake.set(peer, connection);
     socket.once('close', () => {
-      if (this.#shaking.get(peer) === connection) this.#shaking.delete(peer);
+      if (this.#inHandshake.get(peer) === connection) this.#inHandshake.delete(peer);
       this.#close(connection);
     });
   }
 
-  /** Whether there is room for another connection, or one could be closed for it. */
+  /** Makes room for `connection`, closing an idle one if necessary. Returns whether there is room. */
   #makeRoom(connection: Connection): boolean {
     const { limits, proxies } = this.#options;
-    const mine = this.#mine(connection);
-    if (mine.size >= limits.connectionsPerAddressMax && !proxies.has(connection.address))
-      return this.#closeLongestSilent(mine, connection.address);
-    return this.#open.size < limits.connectionsMax || this.#closeLongestSilent(this.#silent, undefined);
+    const ofClient = this.#ofClient(connection);
+    if (ofClient.size >= limits.connectionsPerAddressMax && !proxies.has(connection.address))
+      return this.#closeLongestIdle(ofClient, connection.address);
+    return this.#open.size < limits.connectionsMax || this.#closeLongestIdle(this.#idle, undefined);
   }
 
-  #closeLongestSilent(among: ReadonlySet<Connection>, address: string | undefined): boolean {
+  #closeLongestIdle(among: ReadonlySet<Connection>, address: string | undefined): boolean {
     this.#logLimit(address);
     for (const connection of among) {
       if (connection.exchanges.size > 0) continue;
@@ -140,21 +140,21 @@ export class Connections {
     return false;
   }
 
-  /** Connections of the same client, in the order in which they fell silent. */
-  #mine({ address }: Connection): Set<Connection> {
+  /** Returns the connections of the same client, the longest idle first. */
+  #ofClient({ address }: Connection): Set<Connection> {
     const client = neighborhoodOf(address);
-    const mine = this.#byClient.get(client) ?? new Set();
-    this.#byClient.set(client, mine);
-    return mine;
+    const ofClient = this.#byClient.get(client) ?? new Set();
+    this.#byClient.set(client, ofClient);
+    return ofClient;
   }
 
-  /** Node does not tell whose handshake it was. */
+  /** Finds the connection of a finished handshake by its peer, because Node does not name the accepted socket. */
   #secured(socket: Socket): void {
     const peer = peerOf(socket);
-    const connection = this.#shaking.get(peer);
-    // It has gone already: the system has forgotten where it came from.
+    const connection = this.#inHandshake.get(peer);
+    // The peer has disconnected, and its address is no longer known.
     if (!connection) return void socket.destroy();
-    this.#shaking.delete(peer);
+    this.#inHandshake.delete(peer);
     connection.socket = socket;
     this.#bySocket.set(socket, connection);
     socket.once('close', () => this.#close(connection));
@@ -162,20 +162,20 @@ export class Connections {
 
   #close(connection: Connection): void {
     this.#open.delete(connection);
-    this.#silent.delete(connection);
-    const mine = this.#mine(connection);
-    mine.delete(connection);
-    if (mine.size === 0) this.#byClient.delete(neighborhoodOf(connection.address));
+    this.#idle.delete(connection);
+    const ofClient = this.#ofClient(connection);
+    ofClient.delete(connection);
+    if (ofClient.size === 0) this.#byClient.delete(neighborhoodOf(connection.address));
     for (const exchange of connection.exchanges) exchange.close();
   }
 
-  /** `address` has too many connections, or all clients together have. */
+  /** Logs that `address`, or all clients together if it is `undefined`, has too many connections. */
   #logLimit(address: string | undefined): void {
     const { clock, log, limits } = this.#options;
-    if (clock.instant() < this.#quietUntil) return;
-    this.#quietUntil = instantIn(clock, DROP_LOG_PAUSE_MS);
+    if (clock.instant() < this.#limitLogPausedUntil) return;
+    this.#limitLogPausedUntil = instantIn(clock, LIMIT_LOG_PAUSE_MS);
     const limit = address === undefined ? limits.connectionsMax : limits.connectionsPerAddressMax;
-    log.warn('connections over the limit are closed', { address, limit });
+    log.warn('too many connections: the longest idle are closed', { address, limit });
   }
 }
 

@@ -5,17 +5,17 @@ import { pipeline } from 'node:stream/promises';
 import { endsBefore } from '../util/grace.ts';
 import type { Log } from '../util/log.ts';
 
-/** What the owner of a data directory may ask of the davgate that runs with it. */
+/** Commands that the owner of a data directory can send to the running davgate. */
 export interface ControlCommands {
   locks(): Promise<readonly object[]>;
-  /** Ends the locks that fit all that is given, and returns them. */
+  /** Removes the locks that match every given field, and returns them. */
   removeLocks(choice: Readonly<Record<string, string>>): Promise<readonly object[]>;
 }
 
-/** What the owner of a data directory may ask of the writes that wait, or were lost. */
+/** The same for pending and lost writes. */
 export interface JournalCommands {
   list(): Promise<readonly object[]>;
-  /** `undefined`: there is no single one with this id. */
+  /** `undefined` unless exactly one write has this id. */
   body(
     id: string,
   ): Promise<{ readonly write: object; readonly bytes: AsyncIterable<Uint8Array> } | undefined>;
@@ -24,12 +24,12 @@ export interface JournalCommands {
 }
 
 interface CommandOutcome {
-  /** Why nothing was done. */
+  /** Why the command was refused. */
   readonly refused?: string;
 }
 
 export interface ControlOptions {
-  /** In a directory that nobody else may enter, held by this process alone. */
+  /** In a directory that only this user may enter, and that only this process uses. */
   readonly socketPath: string;
   readonly commands: ControlCommands;
   readonly journal: JournalCommands;
@@ -37,11 +37,11 @@ export interface ControlOptions {
 }
 
 /**
- * Answers the commands on a socket in the file system: only who may read the data itself gets to it, and no browser.
- * Where the system has no such sockets, or the path is too long for one, a warning is all.
+ * Answers commands on a Unix socket: only users who may read the data reach it, and no browser does. Logs a warning where
+ * the system has no such sockets or the path is too long for one.
  */
 export async function startControl({ socketPath, commands, journal, log }: ControlOptions): Promise<{
-  /** Lets commands under way go on until `over`. */
+  /** Lets running commands go on until `over`. */
   close(over: AbortSignal): Promise<void>;
 }> {
   const running = new Set<Promise<unknown>>();
@@ -51,7 +51,7 @@ export async function startControl({ socketPath, commands, journal, log }: Contr
     running.add(command);
   });
   const start = async () => {
-    // A davgate that was killed leaves its own.
+    // A killed davgate leaves its socket.
     await rm(socketPath, { force: true });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -62,10 +62,13 @@ export async function startControl({ socketPath, commands, journal, log }: Contr
   const isOn = await start().then(
     () => true,
     (error: NodeJS.ErrnoException) => {
-      log.warn('davgate locks and davgate journal cannot ask this davgate', {
-        socket: socketPath,
-        reason: error.code,
-      });
+      log.warn(
+        'cannot open the control socket; davgate locks and davgate journal cannot reach this davgate',
+        {
+          socket: socketPath,
+          reason: error.code,
+        },
+      );
       return false;
     },
   );
@@ -74,7 +77,7 @@ export async function startControl({ socketPath, commands, journal, log }: Contr
       if (!isOn) return;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       await endsBefore(over, Promise.all(running));
-      // Node counts a connection that never asked anything as busy, and would wait for it for ever.
+      // Node counts a connection that never sent a request as busy, and would wait for it forever.
       server.closeAllConnections();
       await closed;
     },
@@ -97,8 +100,8 @@ async function answer(
     if (method !== 'DELETE') return say(response, 405, undefined);
     return say(response, 200, await commands.removeLocks(Object.fromEntries(searchParams)));
   } catch (error) {
-    log.error('a command failed', { method, reason: String(error) });
-    // Half a body has no other way to say so.
+    log.error('control command failed', { method, reason: String(error) });
+    // In the middle of a body only the connection can tell.
     if (response.headersSent) response.destroy();
     else say(response, 500, undefined);
   }

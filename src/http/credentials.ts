@@ -2,49 +2,49 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type Clock, type Instant, instantIn } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
-import { type Login, parseBasic } from './basic.ts';
 import { PasswordGate } from './password-gate.ts';
 import { PasswordHashError, parsePasswordHash, verifyPassword } from './passwords.ts';
 
-/** Somebody who may come in. */
+/** A user who may log in. */
 export interface User {
   readonly name: string;
   /** Made by `hashPassword`. */
   readonly passwordHash: string;
-  /** The drive that this user sees. */
+  /** The name of this user's drive. */
   readonly drive: string;
 }
 
-export type Verdict = { readonly user: User } | 'unauthorized' | { readonly retryAfterMs: number };
+/** The result of a login. */
+export type LoginVerdict = { readonly user: User } | 'unauthorized' | { readonly retryAfterMs: number };
 
-/** For how long credentials that were checked are known without another hash. */
+/** How long checked credentials are remembered, in ms: meanwhile they cost no hash. */
 const KNOWN_MS = 10 * 60_000;
 
-/** Credentials that are known, right and wrong ones each. */
+/** Maximum number of remembered credentials, right and wrong ones each. */
 const KNOWN_MAX = 1_000;
 
-/** The longest wait after a wrong password, in ms: clients give up a request that takes half a minute or more. */
+/** Maximum wait after a wrong password, in ms: clients give up a request after about half a minute. */
 const LONGEST_WAIT_MS = 10_000;
 
-/** How long a login may be held back, in ms: one that is right comes in late while somebody guesses beside it. */
-const HELD_MS_MAX = 60_000;
+/** Maximum delay of a login, in ms: a right one is delayed while the same client guesses. */
+const DELAY_MS_MAX = 60_000;
 
-/** What of a name goes to the log, in characters. */
+/** Maximum length of a logged name, in characters. */
 const LOGGED_NAME_MAX = 100;
 
-/** Checks Basic credentials against a table of users. */
+/** Checks Basic credentials (RFC 7617) against a table of users. */
 export class Credentials {
   #users: ReadonlyMap<string, User>;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #gate: PasswordGate;
-  /** So that memory holds nothing from which a password could be computed. */
+  /** Keys the digests of remembered credentials, so that they are of no use outside this process. */
   readonly #key = randomBytes(32);
   readonly #right = new LRUCache<string, { readonly user: User; readonly until: Instant }>({
     max: KNOWN_MAX,
   });
   readonly #wrong = new LRUCache<string, { readonly until: Instant }>({ max: KNOWN_MAX });
-  readonly #running = new Map<string, Promise<Verdict>>();
+  readonly #running = new Map<string, Promise<LoginVerdict>>();
 
   /** Throws `PasswordHashError` for a user without a usable hash. */
   constructor(
@@ -55,11 +55,11 @@ export class Credentials {
     this.#users = byName(users);
     this.#clock = clock;
     this.#log = log;
-    const waits = { longestWaitMs: LONGEST_WAIT_MS, heldMsMax: HELD_MS_MAX };
+    const waits = { longestWaitMs: LONGEST_WAIT_MS, delayMsMax: DELAY_MS_MAX };
     this.#gate = new PasswordGate({ clock, ...waits, closing });
   }
 
-  /** Nobody is known any more by a login that these users do not have. Throws `PasswordHashError`. */
+  /** Replaces the table and forgets all remembered credentials. Throws `PasswordHashError`. */
   replaceUsers(users: readonly User[]): void {
     checkHashes(users);
     this.#users = byName(users);
@@ -68,30 +68,30 @@ export class Credentials {
     this.#running.clear();
   }
 
-  /** Who sends this `Authorization` header from `address`. The first time costs a hash, then a digest. */
-  async check(authorization: string | undefined, address: string): Promise<Verdict> {
+  /** Checks an `Authorization` header from `address`. The first check costs a password hash, later ones a digest. */
+  async check(authorization: string | undefined, address: string): Promise<LoginVerdict> {
     if (authorization === undefined) return 'unauthorized';
     const key = createHmac('sha256', this.#key).update(authorization).digest('base64');
-    const known = this.#known(key);
+    const known = this.#remembered(key);
     if (known) return known;
     const running = this.#running.get(key) ?? this.#start(key, authorization, address);
     return running;
   }
 
-  #known(key: string): Verdict | undefined {
+  #remembered(key: string): LoginVerdict | undefined {
     const now = this.#clock.instant();
     const right = this.#right.get(key);
     if (right && now < right.until) {
-      // Somebody who is at work stays known, however long others guess.
+      // A client at work stays logged in, however much others guess.
       this.#right.set(key, { user: right.user, until: instantIn(this.#clock, KNOWN_MS) });
       return { user: right.user };
     }
-    // A program that keeps sending an old password is no guesser: it is told no, at no cost, as often as it likes.
+    // A program that repeats an old password is not guessing; its refusals cost nothing.
     const wrong = this.#wrong.get(key);
     return wrong && now < wrong.until ? 'unauthorized' : undefined;
   }
 
-  #start(key: string, authorization: string, address: string): Promise<Verdict> {
+  #start(key: string, authorization: string, address: string): Promise<LoginVerdict> {
     const running = this.#verify(key, authorization, address).finally(() => {
       if (this.#running.get(key) === running) this.#running.delete(key);
     });
@@ -99,7 +99,7 @@ export class Credentials {
     return running;
   }
 
-  async #verify(key: string, authorization: string, address: string): Promise<Verdict> {
+  async #verify(key: string, authorization: string, address: string): Promise<LoginVerdict> {
     const login = parseBasic(authorization);
     if (!login) return 'unauthorized';
     const users = this.#users;
@@ -108,7 +108,7 @@ export class Credentials {
     const attempt = { name, address, exists: user !== undefined };
     const isRight = await this.#gate.check(attempt, () => this.#isRight(login.password, user));
     if (typeof isRight === 'object') return isRight;
-    // The user may be gone by now, or have another password.
+    // The table was replaced meanwhile: the user may be gone or have another password.
     if (this.#users !== users) return this.#verify(key, authorization, address);
     const until = instantIn(this.#clock, KNOWN_MS);
     if (!isRight || !user) {
@@ -120,13 +120,13 @@ export class Credentials {
     return { user };
   }
 
-  /** Some Windows clients put a domain in front of the name. */
+  /** Finds the user; some Windows clients put a domain before the name. */
   #find({ name }: Login): User | undefined {
     return this.#users.get(name) ?? this.#users.get(name.slice(name.lastIndexOf('\\') + 1));
   }
 
   async #isRight(password: string, user: User | undefined): Promise<boolean> {
-    // Who is unknown costs a hash as well, or the time would tell which names exist.
+    // An unknown name costs a hash too, or the response time would reveal which names exist.
     const [anyone] = this.#users.values();
     const hash = (user ?? anyone)?.passwordHash;
     if (hash === undefined) return false;
@@ -150,3 +150,39 @@ export function checkHashes(users: readonly User[]): void {
     }
   }
 }
+
+/** A name and password as a client sent them. */
+interface Login {
+  readonly name: string;
+  readonly password: string;
+}
+
+const BASIC = /^basic +([a-z0-9+/]+={0,2})$/i;
+
+/**
+ * Parses an `Authorization` header of the Basic scheme (RFC 7617 §2); `undefined` for any other or malformed one. The
+ * name ends at the first colon; the password may contain more of them.
+ */
+function parseBasic(authorization: string): Login | undefined {
+  const encoded = BASIC.exec(authorization.trim())?.[1];
+  if (encoded === undefined) return undefined;
+  const text = decode(Buffer.from(encoded, 'base64')).normalize('NFC');
+  const colon = text.indexOf(':');
+  // Control characters are forbidden (RFC 7617 §2); a NUL would let a prefix of a name pass as that name.
+  if (colon < 1 || /\p{Cc}/u.test(text)) return undefined;
+  return { name: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+/** Decodes UTF-8, which we ask for, or else Windows-1252, which older Windows clients send. */
+function decode(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return bytes
+      .toString('latin1')
+      .replace(/[\u0080-\u009f]/g, (character) => WINDOWS_1252[character.charCodeAt(0) - 0x80] ?? character);
+  }
+}
+
+/** Windows-1252 from 0x80 to 0x9f, where it differs from Latin-1. The decoder of some Node versions ignores that. */
+const WINDOWS_1252 = [...'€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'];

@@ -24,25 +24,25 @@ export class Drain {
     return this.#closed !== undefined;
   }
 
-  /** Aborted when all is closed. */
+  /** Aborted when all connections are closed. */
   get signal(): AbortSignal {
     return this.#closing.signal;
   }
 
-  /** Call it after each exchange. A connection whose answer began with "keep-alive" before the drain is idle only now. */
+  /** Must be called after each exchange: a connection whose answer promised keep-alive before the drain is idle now. */
   exchangeEnded(): void {
     if (!this.isOn) return;
     this.#closeIdleSoon();
     if (this.#connections.running.size === 0) for (const ended of this.#allEnded.splice(0)) ended();
   }
 
-  /** Closes once, however often it is called; the first time says how long running exchanges may go on. */
+  /** Closes the server once. The first call's `over` ends the running exchanges. */
   close(over: AbortSignal): Promise<void> {
     this.#closed ??= this.#close(over);
     return this.#closed;
   }
 
-  /** Resolves when no exchange runs any more: after `close`, which does not wait for those that it cut off. */
+  /** Resolves when no exchange runs any more, including those that `close` cut off. */
   ended(): Promise<void> {
     if (this.#connections.running.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#allEnded.push(resolve));
@@ -53,14 +53,14 @@ export class Drain {
     for (const { response } of this.#connections.running) response.shouldKeepAlive = false;
     const { running } = this.#connections;
     if (!(await endsBefore(over, this.ended())))
-      this.#log.warn('requests were cut off at the end of the grace time', { requests: running.size });
-    // None of them has a request any more, or its time is over.
+      this.#log.warn('requests cut off at the end of the grace period', { requests: running.size });
+    // These are idle, or the grace period is over.
     for (const connection of this.#connections) connection.destroy();
     await closed;
     this.#closing.abort();
   }
 
-  /** Once for all answers of a moment: it looks at every connection, and thousands of long polls end together. */
+  /** Closes idle connections once for all answers of a moment: it visits every connection, and thousands of long polls end together. */
   #closeIdleSoon(): void {
     if (this.#isClosingIdle) return;
     this.#isClosingIdle = true;

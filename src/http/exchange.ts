@@ -2,51 +2,60 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock, Instant } from '../util/clock.ts';
 import { onAbort } from '../util/on-abort.ts';
-import { type Answer, type Content, isContent } from './answer.ts';
-import { pathOfTarget, queryOfTarget } from './target.ts';
-import { isBodySmall, swallow } from './unread-body.ts';
+import { Alarm } from '../util/wait.ts';
+import { type Answer, type Content, isContent, type Refusal } from './answer.ts';
 
-/** The client went away before all of its body had come, or before it had its answer. */
+/** Maximum size of an unwanted body that is read to its end, so that the connection can be used again, in bytes. */
+export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
+
+/**
+ * How long, in ms, and how many bytes of a longer unwanted body are read before the connection is closed. A client that
+ * sends everything before it reads would lose our answer if the connection broke meanwhile.
+ */
+const LINGER_MS = 10_000;
+export const LINGER_BYTES_MAX = 256 * 1024 * 1024;
+
+/** The client left before its whole body had arrived, or before it had its answer. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
-/** An id that no other request has. */
+/** Returns an id that no other request has. */
 export function newRequestId(): string {
   return randomBytes(16).toString('hex');
 }
 
 export interface ExchangeOptions {
-  /** The client's, without a port. */
+  /** The client's address, without a port. */
   readonly address: string;
-  /** The hosts that the client asked for, as a trusted proxy says; `undefined` where it came through none. */
+  /** The hosts that the client asked for, by a trusted proxy's headers; `undefined` without such a proxy. */
   readonly forwardedHosts: readonly string[] | undefined;
   /** The client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1). */
   readonly expectsContinue: boolean;
   readonly clock: Clock;
 }
 
-/** One HTTP request and its answer, of the gateway or of the service. */
+/** One HTTP request to the gateway or the service, and its answer. */
 export class Exchange {
-  /** Tells this request from all others, in the log and to the client. */
+  /** Identifies this request in the log and to the client. */
   readonly requestId = newRequestId();
   /** Still percent-encoded. */
   readonly path: string;
   readonly address: string;
   readonly forwardedHosts: readonly string[] | undefined;
   readonly start: Instant;
-  /** Aborted, with `ClientGone`, when the connection ends before the answer is out. The request has no other. */
+  /** The request's only signal: aborted with `ClientGone` when the connection ends before the answer is sent. */
   readonly signal: AbortSignal;
-  /** Resolves when the answer is out, or the connection gone. */
+  /** Resolves when the answer is sent or the connection has ended. */
   readonly ended: Promise<void>;
-  /** Whose valid credentials came with the request: a user's name, or an account's or app's id. */
+  /** The owner of the valid credentials in the request: a user's name, or an account's or app's id. */
   principal: string | undefined;
   readonly #clock: Clock;
   readonly #sentBeforeBytes: number;
   readonly #gone = new AbortController();
   readonly #end: () => void;
   #isSent = false;
-  #isBodyHeldBack: boolean;
+  #awaitsContinue: boolean;
   #query: URLSearchParams | undefined;
 
   constructor(
@@ -61,7 +70,7 @@ export class Exchange {
     this.signal = this.#gone.signal;
     this.#clock = clock;
     this.#sentBeforeBytes = request.socket.bytesWritten;
-    this.#isBodyHeldBack = expectsContinue;
+    this.#awaitsContinue = expectsContinue;
     let end = (): void => undefined;
     this.ended = new Promise<void>((resolve) => {
       end = resolve;
@@ -70,7 +79,7 @@ export class Exchange {
     // Without a listener, a connection that is reset would end the process.
     request.on('error', () => undefined);
     response.on('error', () => undefined);
-    // Node says "finish" also of an answer whose connection breaks. First in line, for Node then closes the others.
+    // Node emits "finish" even if the connection breaks. Prepended, because Node closes the connection in its own listener.
     response.prependOnceListener('finish', () => {
       this.#isSent = !request.socket.destroyed;
     });
@@ -83,49 +92,49 @@ export class Exchange {
     return this.#query;
   }
 
-  /** All of the answer has been handed to the system, on a connection that was still there. */
+  /** Whether the whole answer was handed to the system while the connection was still open. */
   get isSent(): boolean {
     return this.#isSent;
   }
 
-  /** Bytes that went over the connection since the request came: its answer, and the rest of answers before it. */
+  /** Bytes sent over the connection since the request arrived: its answer, and the rest of earlier answers. */
   get sentBytes(): number {
     return this.request.socket.bytesWritten - this.#sentBeforeBytes;
   }
 
-  /** The client waits for leave to send its body: nobody has begun to read it. */
-  get isBodyHeldBack(): boolean {
-    return this.#isBodyHeldBack;
+  /** Whether the client still waits for `100 Continue`, because nothing has begun to read its body. */
+  get awaitsContinue(): boolean {
+    return this.#awaitsContinue;
   }
 
-  /** Ends the exchange with its connection: Node tells nothing to a response that waits behind another. */
+  /** Ends the exchange when its connection has ended. Node emits no event on a response queued behind another. */
   close(): void {
     if (!this.#isSent) this.#gone.abort(new ClientGone('the client has gone'));
     this.#end();
   }
 
   /**
-   * The body as it comes, to be read once. Asking for the first piece sends `100 Continue`. Leaving early keeps the
-   * connection, or the client would not learn why. Throws `ClientGone` unless all of the body comes.
+   * Yields the body as it arrives, once. Reading the first piece sends `100 Continue`. Stopping early keeps the
+   * connection open, so that the client gets the answer. Throws `ClientGone` unless the whole body arrives.
    */
   async *body(): AsyncGenerator<Uint8Array> {
     try {
       yield* this.request.iterator({ destroyOnReturn: false });
     } catch (error) {
-      throw new ClientGone('the connection broke off in the middle of the body', { cause: error });
+      throw new ClientGone('the connection broke in the middle of the body', { cause: error });
     }
     if (!this.request.complete) throw new ClientGone('the connection ended in the middle of the body');
   }
 
   /**
-   * Answers, whether the request's body was read or not: the whole answer goes out first, then the rest of the body is
-   * swallowed, and only then the connection goes on or is closed. Resolves when all of it is handed to Node.
+   * Answers, whether or not the request's body was read: sends the whole answer, then discards the rest of the body, and
+   * only then reuses or closes the connection. Resolves when everything is handed to Node.
    */
   async answer({ status, headers, body }: Answer): Promise<void> {
     const { request, response } = this;
     const hasUnread = !request.complete || request.readableLength > 0;
-    const isBodyHeldBack = this.#isBodyHeldBack;
-    if (!request.complete && (isBodyHeldBack || !isBodySmall(request))) response.shouldKeepAlive = false;
+    const awaitsContinue = this.#awaitsContinue;
+    if (!request.complete && (awaitsContinue || !isBodySmall(request))) response.shouldKeepAlive = false;
     response.writeHead(status, { ...headers, ...lengthOf(status, body) });
     const isHead = request.method === 'HEAD';
     if (isContent(body)) await this.#send(body, isHead);
@@ -133,12 +142,18 @@ export class Exchange {
     if (!hasUnread) response.end(isHead || isContent(body) ? undefined : body);
     else {
       if (isHead) response.flushHeaders();
-      if (!isBodyHeldBack) await swallow(request, this.#clock);
+      if (!awaitsContinue) await discardBody(request, this.#clock);
       response.end();
     }
   }
 
-  /** Cuts the connection, once it is this answer's turn on it: nobody must take what was sent so far for a whole one. */
+  /** Answers with one sentence. Call it before the request's body is read. */
+  refuse({ status, text, headers }: Refusal): Promise<void> {
+    const type = { 'Content-Type': 'text/plain; charset=utf-8' };
+    return this.answer({ status, headers: { ...headers, ...type }, body: `${text}\n` });
+  }
+
+  /** Breaks the connection when it is this answer's turn, so that a partial answer is not taken for a whole one. */
   drop(): void {
     this.response.destroy();
   }
@@ -158,7 +173,7 @@ export class Exchange {
         await this.#written(next.value);
       }
       if (leftBytes !== 0 && !this.signal.aborted)
-        throw new Error(`the content is not of the ${sizeBytes} bytes that were promised`);
+        throw new Error(`the content does not have the promised ${sizeBytes} bytes`);
     } catch (error) {
       this.drop();
       throw error;
@@ -167,7 +182,7 @@ export class Exchange {
     }
   }
 
-  /** Resolves when the system has taken `bytes`, or nobody is there to take them: they may change then. */
+  /** Resolves when the system has taken `bytes` or the client has gone. The caller may then reuse the buffer. */
   #written(bytes: Uint8Array): Promise<void> {
     return new Promise((resolve) => {
       const removeListener = onAbort(this.signal, () => resolve());
@@ -179,16 +194,16 @@ export class Exchange {
   }
 
   /**
-   * Sends `100 Continue` once somebody starts to read the body: until then it may be refused unsent. A client that got
-   * no leave may or may not send its body after our answer, so nothing may follow on that connection.
+   * Sends `100 Continue` when reading of the body begins; until then the request can be refused without its body. A
+   * client that got no `100 Continue` may or may not send its body after our answer, so the connection is not reused.
    */
   #continueWhenRead(): void {
     const { request, response } = this;
     const keepAlive = response.shouldKeepAlive;
     response.shouldKeepAlive = false;
     request.on('newListener', (event) => {
-      if (!this.#isBodyHeldBack || response.headersSent || (event !== 'data' && event !== 'readable')) return;
-      this.#isBodyHeldBack = false;
+      if (!this.#awaitsContinue || response.headersSent || (event !== 'data' && event !== 'readable')) return;
+      this.#awaitsContinue = false;
       response.shouldKeepAlive = keepAlive;
       response.writeContinue();
     });
@@ -198,4 +213,37 @@ export class Exchange {
 function lengthOf(status: number, body: Answer['body']): { readonly 'Content-Length'?: number } {
   if (status === 204 || status === 304) return {};
   return { 'Content-Length': isContent(body) ? body.sizeBytes : Buffer.byteLength(body ?? '') };
+}
+
+/** Returns the path of a request line, still percent-encoded, without the query and a proxy's scheme and host. */
+export function pathOfTarget(target: string): string {
+  const path = /^[^?#]*/.exec(target)?.[0] ?? '';
+  return path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*(?=\/|$)/i, '') || '/';
+}
+
+/** Returns the query of a request line, without the question mark. */
+export function queryOfTarget(target: string): string {
+  return /^[^?#]*\?([^#]*)/.exec(target)?.[1] ?? '';
+}
+
+/** Whether the header announces no body or a small one. */
+function isBodySmall({ headers }: IncomingMessage): boolean {
+  if (headers['transfer-encoding'] !== undefined) return false;
+  return Number(headers['content-length'] ?? 0) <= UNWANTED_BODY_BYTES_MAX;
+}
+
+/** Reads and discards the rest of the body. Stops at the limits, or when the client has gone. */
+async function discardBody(request: IncomingMessage, clock: Clock): Promise<void> {
+  if (request.destroyed || request.readableEnded) return;
+  if (request.complete && request.readableLength === 0) return;
+  const done = new Alarm(clock);
+  const stop = () => done.ring();
+  let sizeBytes = 0;
+  request.on('data', (chunk: Buffer) => {
+    sizeBytes += chunk.length;
+    if (sizeBytes > LINGER_BYTES_MAX) stop();
+  });
+  for (const event of ['end', 'close', 'error']) request.once(event, stop);
+  request.resume();
+  await done.sleep(LINGER_MS);
 }

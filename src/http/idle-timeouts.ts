@@ -4,65 +4,69 @@ import type { Connections } from './connections.ts';
 import type { Exchange } from './exchange.ts';
 import type { ListenerLimits } from './limits.ts';
 
-/** How often in the shortest waiting time the connections are looked at. */
-const LOOKS = 4;
+/** How often the connections are checked within the shortest timeout. */
+const CHECKS = 4;
 
-interface Seen {
+/** A byte count, and since when it has not changed. */
+interface Progress {
   readonly bytes: number;
   readonly since: Instant;
 }
 
 /**
- * Cuts connections on which the client stands still: it owes us bytes of a body, or does not take ours, or is a stranger
- * who asks for nothing. One look at all of them now and then, so that a request costs no timer. Resolves when `signal` is
- * aborted.
+ * Closes connections whose client makes no progress: it does not send its body, does not take our answer, or sends no
+ * request and has not logged in. Checks all of them now and then, so that a request costs no timer. Resolves when `signal`
+ * is aborted.
  */
-export async function cutStalls(
+export async function cutIdleConnections(
   connections: Connections,
   limits: ListenerLimits,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   signal: AbortSignal,
 ): Promise<void> {
-  const received = new WeakMap<Exchange, Seen>();
-  const sent = new WeakMap<Exchange, Seen>();
-  const { bodyIdleTimeoutMs, answerIdleTimeoutMs, strangerIdleTimeoutMs } = limits;
-  const shortestMs = Math.min(bodyIdleTimeoutMs, answerIdleTimeoutMs, strangerIdleTimeoutMs);
-  while (await sleepUnlessAborted(clock, Math.ceil(shortestMs / LOOKS), signal)) {
+  const received = new WeakMap<Exchange, Progress>();
+  const sent = new WeakMap<Exchange, Progress>();
+  const { bodyIdleTimeoutMs, answerIdleTimeoutMs, unauthenticatedIdleTimeoutMs } = limits;
+  const shortestMs = Math.min(bodyIdleTimeoutMs, answerIdleTimeoutMs, unauthenticatedIdleTimeoutMs);
+  while (await sleepUnlessAborted(clock, Math.ceil(shortestMs / CHECKS), signal)) {
     for (const exchange of connections.running) {
       const { socket } = exchange.request;
       const owedMs = idleMs(received, exchange, owesBody(exchange), socket.bytesRead, clock.instant());
       const takenBytes = socket.bytesWritten - socket.writableLength;
       const refusedMs = idleMs(sent, exchange, socket.writableLength > 0, takenBytes, clock.instant());
-      const isStranger = exchange.principal === undefined && !connections.of(socket)?.isAuthenticated;
-      const owedMaxMs = isStranger ? Math.min(bodyIdleTimeoutMs, strangerIdleTimeoutMs) : bodyIdleTimeoutMs;
+      const isAuthenticated =
+        exchange.principal !== undefined || connections.of(socket)?.isAuthenticated === true;
+      const owedMaxMs = isAuthenticated
+        ? bodyIdleTimeoutMs
+        : Math.min(bodyIdleTimeoutMs, unauthenticatedIdleTimeoutMs);
       if (owedMs < owedMaxMs && refusedMs < answerIdleTimeoutMs) continue;
-      log.warn('a client stood still and was cut off', { address: exchange.address, path: exchange.path });
+      log.warn('idle client disconnected', { address: exchange.address, path: exchange.path });
       socket.destroy();
     }
-    for (const connection of connections.silent) {
-      if (elapsedMs(clock, connection.silentSince) < strangerIdleTimeoutMs) break;
+    for (const connection of connections.idle) {
+      if (elapsedMs(clock, connection.idleSince) < unauthenticatedIdleTimeoutMs) break;
       if (!connection.isAuthenticated) connection.destroy();
     }
   }
 }
 
-/** We would take more of the body and the client does not send it. A full buffer means that we are the slow ones. */
-function owesBody({ request, isBodyHeldBack }: Exchange): boolean {
-  return !request.complete && !isBodyHeldBack && request.readableLength < request.readableHighWaterMark;
+/** Whether the client could send more of its body. A full buffer means that the gateway is the slow side. */
+function owesBody({ request, awaitsContinue }: Exchange): boolean {
+  return !request.complete && !awaitsContinue && request.readableLength < request.readableHighWaterMark;
 }
 
-/** For how long `isWaiting` has been seen with nothing moving. */
+/** Returns how long `isWaiting` has been true without a change of `bytes`, in ms. */
 function idleMs(
-  seen: WeakMap<Exchange, Seen>,
+  progress: WeakMap<Exchange, Progress>,
   exchange: Exchange,
   isWaiting: boolean,
   bytes: number,
   now: Instant,
 ): number {
-  const before = seen.get(exchange);
+  const before = progress.get(exchange);
   if (isWaiting && before?.bytes === bytes) return msBetween(before.since, now);
-  if (isWaiting) seen.set(exchange, { bytes, since: now });
-  else seen.delete(exchange);
+  if (isWaiting) progress.set(exchange, { bytes, since: now });
+  else progress.delete(exchange);
   return 0;
 }
 

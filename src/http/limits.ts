@@ -1,33 +1,30 @@
-/** How long a listener waits and how much it takes. */
+/** Timeouts and maximum sizes of a listener. */
 export interface ListenerLimits {
   /** Maximum size of request line and header together, in bytes. */
   readonly headerBytesMax: number;
-  /** From the first byte of a request, or of a connection, to the end of its header. */
+  /** Maximum time from the first byte of a request, or the start of a connection, to the end of the header. */
   readonly headersTimeoutMs: number;
-  /** Without a byte of a body that we are ready to read. However slow it is, a body that moves goes on. */
+  /** Maximum time without a byte of a body that we are ready to read. A slow body that progresses is never cut. */
   readonly bodyIdleTimeoutMs: number;
-  /** Without a byte of our answer being taken: longer than a paused film is left alone, shorter than for ever. */
+  /** Maximum time in which the client takes no byte of our answer: long enough for a paused film. */
   readonly answerIdleTimeoutMs: number;
-  /** A connection between two requests: more than the 60 s after which Finder looks again. */
+  /** Maximum time between two requests of a connection: more than the 60 s after which Finder polls again. */
   readonly keepAliveTimeoutMs: number;
-  /** Without a byte of a request, on a connection on which nobody has shown valid credentials. */
-  readonly strangerIdleTimeoutMs: number;
+  /** Maximum time without a byte of a request, on a connection without a valid login so far. */
+  readonly unauthenticatedIdleTimeoutMs: number;
   readonly connectionsMax: number;
-  /** Of one client: an IPv4 address, or a /64 of IPv6. */
+  /** Maximum for one client: an IPv4 address, or a /64 of IPv6. */
   readonly connectionsPerAddressMax: number;
 }
 
 export const LISTENER_LIMITS: ListenerLimits = {
-  // `If` headers with many lock tokens are the longest seen.
+  // The longest seen are `If` headers with many lock tokens.
   headerBytesMax: 64 * 1024,
   headersTimeoutMs: 30_000,
   bodyIdleTimeoutMs: 120_000,
   answerIdleTimeoutMs: 30 * 60_000,
   keepAliveTimeoutMs: 120_000,
-  strangerIdleTimeoutMs: Number.POSITIVE_INFINITY,
+  unauthenticatedIdleTimeoutMs: Number.POSITIVE_INFINITY,
   connectionsMax: 2_000,
   connectionsPerAddressMax: 200,
 };
-
-/** Header fields of one request; the longest real requests have some 30. */
-export const HEADER_FIELDS_MAX = 200;

@@ -1,26 +1,33 @@
-import { type Server, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Alarm } from '../util/wait.ts';
+import type { Refusal } from './answer.ts';
 import type { Connections } from './connections.ts';
 import type { Exchange } from './exchange.ts';
 
-/** How long a client may take to read the answer to a malformed request. */
+/** Maximum number of header fields of a request; the longest real requests have about 30. */
+export const HEADER_FIELDS_MAX = 200;
+
+/** How long a client may take to read the answer to a malformed request, in ms. */
 const LINGER_MS = 2_000;
 
 interface Malformation {
   readonly status: number;
-  /** What was wrong and what to do, for whoever debugs a client. */
+  /** What was wrong and what to do, for the developer of a client. */
   readonly reason: string;
 }
 
-/** By the code of Node's parser (llhttp), or ours. */
+/** By error code of Node's parser (llhttp), and `CONNECT`. */
 const MALFORMATIONS: Readonly<Record<string, Malformation>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, reason: 'the header did not come whole in time; send it at once' },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    reason: 'the header did not arrive in time; send it in one piece',
+  },
   HPE_UNEXPECTED_CONTENT_LENGTH: {
     status: 400,
-    reason: 'Content-Length stands twice or beside Transfer-Encoding; send one of them, once',
+    reason: 'Content-Length is repeated or accompanies Transfer-Encoding; send only one of them, once',
   },
   HPE_INVALID_CONTENT_LENGTH: {
     status: 400,
@@ -28,43 +35,64 @@ const MALFORMATIONS: Readonly<Record<string, Malformation>> = {
   },
   HPE_INVALID_TRANSFER_ENCODING: {
     status: 400,
-    reason: 'Transfer-Encoding does not end in chunked, or stands beside Content-Length; send chunked alone',
+    reason: 'Transfer-Encoding does not end in chunked, or accompanies Content-Length; send chunked alone',
   },
   HPE_INVALID_CHUNK_SIZE: {
     status: 400,
     reason: 'a chunk does not begin with its size; send it in hexadecimal',
   },
-  HPE_INVALID_METHOD: { status: 400, reason: 'the request does not begin with a method of HTTP or WebDAV' },
-  HPE_INVALID_URL: { status: 400, reason: 'the path holds a byte that must be percent-encoded' },
-  HPE_INVALID_HEADER_TOKEN: { status: 400, reason: 'a header field holds a byte that may not stand there' },
+  HPE_INVALID_METHOD: { status: 400, reason: 'the request does not begin with an HTTP or WebDAV method' },
+  HPE_INVALID_URL: { status: 400, reason: 'the path contains a byte that must be percent-encoded' },
+  HPE_INVALID_HEADER_TOKEN: { status: 400, reason: 'a header field contains a forbidden byte' },
   HPE_INVALID_EOF_STATE: {
     status: 400,
-    reason: 'the connection ended before the request did; send all of it',
+    reason: 'the connection ended in the middle of the request; send all of it',
   },
   CONNECT: { status: 405, reason: 'this server opens no tunnels' },
 };
 
-const OTHERWISE: Malformation = {
+const OTHER: Malformation = {
   status: 400,
-  reason: 'this is no request of HTTP/1.1; check what the client sends',
+  reason: 'not an HTTP/1.1 request; check what the client sends',
 };
 
 export interface MalformedOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly headerBytesMax: number;
-  /** Header fields of each answer. */
+  /** Returns the header fields of an answer. */
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
-/** What is known of a request that could not be read. */
+/** A request that the parser could not read. */
 interface Malformed {
   readonly malformation: Malformation;
-  /** `undefined` when its first line came in an earlier piece, which Node does not keep. */
+  /** `undefined` when the request line came in an earlier chunk, which Node does not keep. */
   readonly method: string | undefined;
 }
 
-/** Answers what Node's parser cannot read, and requests for a tunnel; the connection ends with it. */
+/** Returns why a request that Node's parser accepted is malformed, or `undefined` for a well-formed one. */
+export function malformedRefusal({ rawHeaders, headers, httpVersion }: IncomingMessage): Refusal | undefined {
+  if (rawHeaders.length / 2 > HEADER_FIELDS_MAX)
+    return { status: 431, text: `Too many header fields; send at most ${HEADER_FIELDS_MAX}.` };
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length > 1) return { status: 400, text: 'The request has more than one Host.' };
+  if (hosts.length === 0 && httpVersion !== '1.0') return { status: 400, text: 'The request has no Host.' };
+  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect))
+    return { status: 417, text: 'Only Expect: 100-continue is supported.' };
+  const coding = headers['transfer-encoding'];
+  if (coding === undefined) return undefined;
+  if (httpVersion === '1.0')
+    return { status: 400, text: 'HTTP/1.0 has no Transfer-Encoding; send a Content-Length.' };
+  if (coding.trim().toLowerCase() !== 'chunked')
+    return { status: 501, text: 'Only Transfer-Encoding: chunked is supported.' };
+  return undefined;
+}
+
+/**
+ * Answers requests that Node's parser cannot read, and CONNECT; then closes the connection. The parser refuses a body
+ * with two lengths, or a length and chunks, because it could smuggle one request inside another.
+ */
 export function refuseMalformed(server: Server, connections: Connections, options: MalformedOptions): void {
   const refused = new WeakSet<Duplex>();
   const refuseOnce = (socket: Duplex, code: string, method: string | undefined) => {
@@ -77,7 +105,7 @@ export function refuseMalformed(server: Server, connections: Connections, option
   };
   server.on('clientError', (error, socket) => {
     const code = 'code' in error ? String(error.code) : '';
-    // A connection that broke is no malformed request, and nobody is there to be told.
+    // A broken connection is not a malformed request, and has no client to answer.
     if (!/^(HPE_|ERR_HTTP_)/.test(code)) socket.destroy();
     else refuseOnce(socket, code, code === 'HPE_INVALID_METHOD' ? 'none' : methodIn(error));
   });
@@ -85,12 +113,12 @@ export function refuseMalformed(server: Server, connections: Connections, option
 }
 
 function malformationOf(code: string, headerBytesMax: number): Malformation {
-  if (code !== 'HPE_HEADER_OVERFLOW') return MALFORMATIONS[code] ?? OTHERWISE;
+  if (code !== 'HPE_HEADER_OVERFLOW') return MALFORMATIONS[code] ?? OTHER;
   const kib = headerBytesMax / 1024;
   return { status: 431, reason: `the request line and header take more than ${kib} KiB; shorten them` };
 }
 
-/** The method of the request in which the parser stopped, if what it last read holds that. */
+/** Returns the method of the request in which the parser stopped, if the chunk that it read last contains it. */
 function methodIn(error: Error): string | undefined {
   const { rawPacket, bytesParsed } = error as { readonly rawPacket?: Buffer; readonly bytesParsed?: number }; // Node's parser adds them
   const read = rawPacket?.subarray(0, bytesParsed).toString('latin1') ?? '';
@@ -105,16 +133,16 @@ async function refuseOn(
   options: MalformedOptions,
 ): Promise<void> {
   const broken = before.find(({ request }) => !request.complete);
-  // Whole requests that came before what is wrong get their answers first.
+  // Complete requests before the malformed one get their answers first.
   await Promise.all(before.filter((exchange) => exchange !== broken).map(({ ended }) => ended));
-  // In the middle of an answer another one would pass for a part of it.
+  // In the middle of an answer, a second one would be read as a part of it.
   if (broken?.response.headersSent) socket.destroy();
   else await answer(socket, broken ? { ...malformed, method: broken.request.method } : malformed, options);
 }
 
 /**
- * Our half of the connection ends at once, all of it when the client's has or its time is over: it must not lose the
- * answer. The reason is told only where it cannot be a HEAD that was refused, whose answer has no body (RFC 9110 §9.3.2).
+ * Ends our half of the connection at once, and the rest when the client ends its half or takes too long, so that the
+ * client does not lose the answer. Leaves out the reason if the request may be a HEAD (RFC 9110 §9.3.2: no body).
  */
 async function answer(
   socket: Duplex,

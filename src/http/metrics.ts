@@ -1,24 +1,22 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import type prometheus from 'prom-client';
-import { isLoopback } from '../config/address.ts';
 import type { Meter } from '../util/meter.ts';
-import { Traffic } from './traffic.ts';
 
 const load = createRequire(import.meta.url);
-// Each class by itself: the whole library brings OpenTelemetry's API along, which takes longer to load than all of ours.
+// Only the classes used here: the whole library also loads OpenTelemetry's API, which takes longer than all of the rest.
 const Counter: typeof prometheus.Counter = load('prom-client/lib/counter.js');
 const Gauge: typeof prometheus.Gauge = load('prom-client/lib/gauge.js');
 const Histogram: typeof prometheus.Histogram = load('prom-client/lib/histogram.js');
 const Registry: typeof prometheus.Registry = load('prom-client/lib/registry.js');
 
-/** Where Prometheus asks. Beside the drive's files, not among them: a file `/metrics` stays a file. */
-export const METRICS_PATH = '/.davgate/metrics';
+/** The type of `Metrics.text`. */
+export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** What a drive is like at the moment of a scrape. */
+/** The state of a drive at the moment of a scrape. */
 export interface DriveGauges {
-  /** The configuration's name for it. */
+  /** The drive's name in the configuration. */
   readonly name: string;
   readonly lanes: Readonly<Record<string, { readonly waiting: number; readonly running: number }>>;
   readonly isPaused: boolean;
@@ -31,60 +29,63 @@ export interface DriveGauges {
     readonly files: number;
     readonly bytes: number;
     readonly lostFiles: number;
-    /** What hinders its writes. */
+    /** Why its writes cannot leave the journal. */
     readonly trouble?: string;
   };
 }
 
-export interface MetricsOptions {
-  /** The program that asks, as one of a few names. */
-  readonly familyOf: (request: IncomingMessage) => string;
-  /** Asked at each scrape. */
+/** Values that are read at each scrape. */
+export interface Gauges {
   readonly drives: () => readonly DriveGauges[];
-  /** What the block cache takes on the disk; asked at each scrape. */
+  /** Size of the block cache on the disk. */
   readonly blockCacheBytes: () => number;
 }
 
 export interface Metrics {
-  /** For the rooms below. */
+  /** Counts what the lower layers do. */
   readonly meter: Meter;
-  /** An exchange is over; `status` is `undefined` when the connection went before the answer. */
+  /** Reports these values from now on. Call it once. */
+  watch(gauges: Gauges): void;
+  /** Counts a finished exchange. `status` is `undefined` when the client left before the answer. */
   answered(request: IncomingMessage, status: number | undefined, ms: number): void;
-  /** A client has connected: its bytes count. */
+  /** Counts the bytes of a client's connection. */
   connected(socket: Socket): void;
-  /** All of it as the text that Prometheus reads. */
+  /** Returns all metrics in the text format of Prometheus. */
   text(): Promise<string>;
 }
 
-/** Any other method is `other`: a label that a stranger may choose would grow without end. */
+/** Methods that have a label of their own. All others are `other`, because clients could invent any number of labels. */
 const METHODS: ReadonlySet<string> = new Set(
   'OPTIONS GET HEAD PUT DELETE MKCOL COPY MOVE PROPFIND PROPPATCH LOCK UNLOCK POST'.split(' '),
 );
 
-/** From a warm answer to a client's patience, s. */
+/** Buckets for durations, in seconds: from a cached answer to the limit of a client's patience. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Up to what one call takes. */
+/** Buckets for batch sizes, up to the API's maximum. */
 const COMMITS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/** Counts what a gateway does, for Prometheus. The only file that knows its client library. */
-export function createMetrics(options: MetricsOptions): Metrics {
+/**
+ * Creates the metrics of a gateway. `familyOf` names the client program of a request, as one of a few names. Only this
+ * file uses the client library of Prometheus.
+ */
+export function createMetrics(familyOf: (request: IncomingMessage) => string): Metrics {
   const registry = new Registry();
   const traffic = new Traffic();
   const requests = requestMetrics(registry);
-  readAtScrape(registry, options, traffic);
   let hasProcessMetrics = false;
   return {
     meter: createMeter(registry),
+    watch: (gauges) => readAtScrape(registry, gauges, traffic),
     answered(request, status, ms) {
       const method = METHODS.has(request.method ?? '') ? (request.method ?? '') : 'other';
-      const client = options.familyOf(request);
+      const client = familyOf(request);
       requests.total.inc({ method, client, status: status ?? 'none' });
       requests.seconds.observe({ method, client }, ms / 1000);
     },
     connected: (socket) => traffic.add(socket),
     text() {
-      // Its timer and its observer live as long as the process, so they start with the first scrape.
+      // Collecting starts with the first scrape, because its timer and observer run until the process ends.
       if (!hasProcessMetrics) collectProcessMetrics(registry);
       hasProcessMetrics = true;
       return registry.metrics();
@@ -98,30 +99,6 @@ function collectProcessMetrics(registry: prometheus.Registry): void {
   collect({ register: registry });
 }
 
-const TRACES_OF_A_PROXY = [
-  'forwarded',
-  'via',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-real-ip',
-];
-
-/** Whether metrics are told without a login: to this machine, unless a proxy says that it asks for another. */
-export function isLocal(address: string, { headers }: IncomingMessage): boolean {
-  return isLoopback(address) && !TRACES_OF_A_PROXY.some((name) => name in headers);
-}
-
-export async function answerMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {
-  const body = await metrics.text();
-  response.writeHead(200, {
-    'Content-Type': Registry.PROMETHEUS_CONTENT_TYPE,
-    'Content-Length': Buffer.byteLength(body),
-    'Cache-Control': 'no-store',
-  });
-  response.end(body);
-}
-
 function requestMetrics(registry: prometheus.Registry) {
   const registers = [registry];
   return {
@@ -133,7 +110,7 @@ function requestMetrics(registry: prometheus.Registry) {
     }),
     seconds: new Histogram({
       name: 'davgate_http_request_duration_seconds',
-      help: 'From the head of a request to the end of its answer.',
+      help: 'Time from the head of a request to the end of its answer.',
       labelNames: ['method', 'client'],
       buckets: SECONDS,
       registers,
@@ -141,37 +118,37 @@ function requestMetrics(registry: prometheus.Registry) {
   };
 }
 
-/** What the rooms below count. */
+/** Creates the metrics that the lower layers count. */
 function createMeter(registry: prometheus.Registry): Meter {
   const registers = [registry];
   const calls = new Counter({
     name: 'davgate_api_calls_total',
-    help: 'Requests to the storage service by endpoint and outcome, each try for itself.',
+    help: 'Requests to the storage service by endpoint and outcome; each retry counts.',
     labelNames: ['endpoint', 'outcome'],
     registers,
   });
   const callSeconds = new Histogram({
     name: 'davgate_api_call_duration_seconds',
-    help: 'From sending a request to the storage service to its answer; of a download, to the head of the answer.',
+    help: 'Time from sending a request to the storage service to its answer; for a download, to the head of the answer.',
     labelNames: ['endpoint'],
     buckets: SECONDS,
     registers,
   });
   const answers = new Counter({
     name: 'davgate_api_answers_total',
-    help: 'Answers of the storage service by status; 429: it wants fewer calls.',
+    help: 'Answers of the storage service by status; 429: it limits the rate of calls.',
     labelNames: ['status'],
     registers,
   });
   const retries = new Counter({
     name: 'davgate_api_retries_total',
-    help: 'Calls of the storage service that were made again, by what had gone wrong.',
+    help: 'Retried calls of the storage service, by reason.',
     labelNames: ['reason'],
     registers,
   });
   const commits = new Histogram({
     name: 'davgate_commit_batch_size',
-    help: 'Commits that went out in one call of upload_session/finish_batch_v2.',
+    help: 'Commits sent in one call of upload_session/finish_batch_v2.',
     buckets: COMMITS,
     registers,
   });
@@ -192,16 +169,16 @@ function cacheMetrics(registry: prometheus.Registry): Pick<Meter, 'lookedUp' | '
     new Counter({ name, help, labelNames, registers: [registry] });
   const lookups = counter(
     'davgate_metadata_lookups_total',
-    'Entries and listings that were wanted; hit: known already, and so a call of the service saved.',
+    'Lookups of entries and listings; hit: answered from the cache, without a call of the service.',
     ['result'],
   );
-  const reads = counter('davgate_block_cache_hits_total', 'Pieces of files that came from the block cache.');
-  const readBytes = counter('davgate_block_cache_hit_bytes_total', 'Bytes of files from the block cache.');
+  const reads = counter('davgate_block_cache_hits_total', 'Reads that were answered from the block cache.');
+  const readBytes = counter('davgate_block_cache_hit_bytes_total', 'Bytes read from the block cache.');
   const kept = counter(
     'davgate_block_cache_stored_total',
-    'Blocks that were fetched and put into the cache.',
+    'Blocks that were fetched and stored in the cache.',
   );
-  const keptBytes = counter('davgate_block_cache_stored_bytes_total', 'Bytes of those blocks.');
+  const keptBytes = counter('davgate_block_cache_stored_bytes_total', 'Bytes stored in the block cache.');
   return {
     lookedUp: (known) => lookups.inc({ result: known ? 'hit' : 'miss' }),
     blockRead(sizeBytes) {
@@ -215,9 +192,9 @@ function cacheMetrics(registry: prometheus.Registry): Pick<Meter, 'lookedUp' | '
   };
 }
 
-/** A metric without memory: what it says is asked for when somebody reads it. */
+/** A metric whose values are read at each scrape. */
 interface Scraped {
-  /** Ends with `_total` when it only grows. */
+  /** Ends with `_total` for a counter. */
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
@@ -231,7 +208,7 @@ interface Reading {
 
 function readAtScrape(
   registry: prometheus.Registry,
-  { drives, blockCacheBytes }: MetricsOptions,
+  { drives, blockCacheBytes }: Gauges,
   traffic: Traffic,
 ): void {
   const ofDrives = (name: string, help: string, value: (drive: DriveGauges) => number): Scraped => ({
@@ -241,7 +218,7 @@ function readAtScrape(
     readings: () => drives().map((drive) => ({ labels: { drive: drive.name }, value: value(drive) })),
   });
   const all: readonly Scraped[] = [
-    ofDrives('davgate_api_paused', '1 while the storage service wants no calls.', (drive) =>
+    ofDrives('davgate_api_paused', '1 while the storage service accepts no calls.', (drive) =>
       Number(drive.isPaused),
     ),
     ofDrives(
@@ -251,55 +228,55 @@ function readAtScrape(
     ),
     ofDrives(
       'davgate_metadata_cache_bytes',
-      'Memory for what is known of files and folders.',
+      'Memory used by the metadata cache.',
       (drive) => drive.metadataBytes,
     ),
     ofDrives(
       'davgate_held_files',
-      'Empty files that were acknowledged and wait for their body.',
+      'Acknowledged empty files that wait for their body.',
       (drive) => drive.placeholders,
     ),
     ofDrives(
       'davgate_journal_files',
-      'Writes that were acknowledged and are not at the storage service yet.',
+      'Acknowledged writes that have not reached the storage service.',
       (drive) => drive.journal.files,
     ),
     {
       name: 'davgate_journal_trouble',
-      help: '1 while something hinders writes from leaving the journal, by reason.',
+      help: '1 while writes cannot leave the journal, by reason.',
       labelNames: ['drive', 'reason'],
       readings: () =>
         drives().flatMap(({ name, journal: { trouble } }) =>
           trouble === undefined ? [] : { labels: { drive: name, reason: trouble }, value: 1 },
         ),
     },
-    ofDrives('davgate_journal_bytes', 'Bytes of these writes.', (drive) => drive.journal.bytes),
+    ofDrives('davgate_journal_bytes', 'Bytes of the writes in the journal.', (drive) => drive.journal.bytes),
     ofDrives(
       'davgate_lost_files',
-      'Files in the lost-and-found folder: refused by the storage service.',
+      'Files in the lost-and-found folder, refused by the storage service.',
       (drive) => drive.journal.lostFiles,
     ),
     {
       name: 'davgate_api_queue_calls',
-      help: 'Calls of the storage service that wait for their turn or run, by lane.',
+      help: 'Calls of the storage service that wait or run, by lane.',
       labelNames: ['drive', 'lane', 'state'],
       readings: () => drives().flatMap(queueReadings),
     },
     {
       name: 'davgate_api_bytes_total',
-      help: 'Bytes of bodies to and from the storage service.',
+      help: 'Bytes of request and response bodies exchanged with the storage service.',
       labelNames: ['drive', 'direction'],
       readings: () => drives().flatMap((drive) => byDirection({ drive: drive.name }, drive)),
     },
     {
       name: 'davgate_http_bytes_total',
-      help: 'Bytes to and from clients, heads of requests and answers included.',
+      help: 'Bytes exchanged with clients, including headers.',
       labelNames: ['direction'],
       readings: () => byDirection({}, traffic.total()),
     },
     {
       name: 'davgate_block_cache_bytes',
-      help: 'What the block cache takes on the disk.',
+      help: 'Size of the block cache on the disk.',
       labelNames: [],
       readings: () => [{ labels: {}, value: blockCacheBytes() }],
     },
@@ -335,4 +312,28 @@ function byDirection(
     { labels: { ...labels, direction: 'sent' }, value: bytes.sentBytes },
     { labels: { ...labels, direction: 'received' }, value: bytes.receivedBytes },
   ];
+}
+
+/** Bytes of all connections, closed ones included. With TLS, encrypted bytes. */
+class Traffic {
+  readonly #open = new Set<Socket>();
+  #closed = { receivedBytes: 0, sentBytes: 0 };
+
+  add(socket: Socket): void {
+    this.#open.add(socket);
+    socket.once('close', () => {
+      this.#open.delete(socket);
+      this.#closed = this.#plus(socket, this.#closed);
+    });
+  }
+
+  total(): { readonly receivedBytes: number; readonly sentBytes: number } {
+    let sum = this.#closed;
+    for (const socket of this.#open) sum = this.#plus(socket, sum);
+    return sum;
+  }
+
+  #plus(socket: Socket, { receivedBytes, sentBytes }: { receivedBytes: number; sentBytes: number }) {
+    return { receivedBytes: receivedBytes + socket.bytesRead, sentBytes: sentBytes + socket.bytesWritten };
+  }
 }

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import { hostname } from 'node:os';
-import { CertificateError, ListenError } from './errors.ts';
 import type { ListenerLimits } from './limits.ts';
 
 /** PEM files. */
@@ -11,24 +10,51 @@ export interface CertificateFiles {
   readonly keyFile: string;
 }
 
-/** Looks for overdue headers this often in the time they have. */
-const HEADER_LOOKS = 4;
+/** How often overdue headers are looked for while a header may take its time. */
+const HEADER_CHECKS = 4;
 
-/** A server of Node's that does not listen yet, for HTTPS with `tls`. Throws `CertificateError`. */
+/** The address cannot be listened on; `message` names it and says what to do. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError';
+
+  constructor(address: string, code: string | undefined, cause: unknown) {
+    super(
+      `cannot listen on ${address}: ${LISTEN_FAILURES[code ?? ''] ?? `the system says ${code ?? cause}`}`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+const LISTEN_FAILURES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program uses that port; stop it, or choose another with --listen',
+  EACCES: 'this user may not use that port; choose one above 1023 with --listen',
+  EADDRNOTAVAIL: 'this machine does not have that address; choose another with --listen',
+  ENOTFOUND: 'the name has no known address; write an IP address for --listen',
+  EAI_AGAIN: 'the name has no known address; write an IP address for --listen',
+};
+
+/** The certificate or its key cannot be used; `message` names the file and says what to do. */
+export class CertificateError extends Error {
+  override readonly name = 'CertificateError';
+}
+
+/** Creates a Node server that does not listen yet, for HTTPS with `tls`. Throws `CertificateError`. */
 export function createNodeServer(tls: CertificateFiles | undefined, limits: ListenerLimits): Server {
   const options: ServerOptions = {
     maxHeaderSize: limits.headerBytesMax,
     headersTimeout: limits.headersTimeoutMs,
-    // Node would cut every upload that takes longer; `cutStalls` cuts those that stand still instead.
+    // Node would cut every upload that takes longer; `cutIdleConnections` cuts those that make no progress.
     requestTimeout: 0,
-    connectionsCheckingInterval: Math.ceil(limits.headersTimeoutMs / HEADER_LOOKS),
+    connectionsCheckingInterval: Math.ceil(limits.headersTimeoutMs / HEADER_CHECKS),
     keepAliveTimeout: limits.keepAliveTimeoutMs,
-    // `wrongShape` sees to it: behind Node's own answer the next request of the connection would still be handled.
+    // `malformedRefusal` checks it: after Node's own answer the connection's next request would still be handled.
     requireHostHeader: false,
     insecureHTTPParser: false,
   };
   const server = tls ? secureServer(options, tls, limits) : createServer(options);
-  // Node drops the fields beyond this silently, and with them perhaps a condition; `wrongShape` refuses instead.
+  // Node silently drops fields beyond its limit, perhaps a condition among them; `malformedRefusal` refuses instead.
   server.maxHeadersCount = 0;
   return server;
 }
@@ -45,9 +71,10 @@ function secureServer(options: ServerOptions, tls: CertificateFiles, limits: Lis
   );
 }
 
-/** Uses this certificate for new connections. Throws `CertificateError`, and then goes on with the old one. */
+/** Uses this certificate for new connections. Throws `CertificateError`, and then keeps the old one. */
 export function replaceCertificate(server: Server, tls: CertificateFiles): void {
-  if (!(server instanceof TlsServer)) throw new Error('a server without TLS was given a certificate');
+  if (!(server instanceof TlsServer))
+    throw new Error('cannot replace the certificate of a server without TLS');
   const certificate = readCertificate(tls);
   usable(tls, () => server.setSecureContext({ ...certificate, minVersion: 'TLSv1.2' }));
 }
@@ -94,15 +121,15 @@ export function listen(server: Server, host: string, port: number): Promise<numb
 }
 
 /**
- * The address of a server as other machines can reach it, without a slash at the end: 0.0.0.0 is an address to listen on and
- * none to go to, so this machine's name stands for it.
+ * Returns the address at which other machines reach a server, without a slash at the end. This machine's name stands for
+ * 0.0.0.0, which can be listened on but not connected to.
  */
 export function urlFromOutside(host: string, port: number, isSecure: boolean): string {
   const name = host === '0.0.0.0' || host === '::' ? hostname() : bracketed(host);
   return `${isSecure ? 'https' : 'http'}://${name}:${port}`;
 }
 
-/** `host` as it stands in a URL. */
+/** Returns `host` as it is written in a URL. */
 export function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

@@ -1,31 +1,31 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 
-/** What one hash costs to compute: CPU by `n`·`r`·`p`, memory 128·`n`·`r` bytes. */
+/** Cost of one hash: CPU time grows with `n`·`r`·`p`, memory is 128·`n`·`r` bytes. */
 export interface PasswordCost {
   readonly n: number;
   readonly r: number;
   readonly p: number;
 }
 
-/** One of the equally strong settings of OWASP's password storage cheat sheet: the one with 16 MiB of memory. */
+/** The variant of OWASP's password storage cheat sheet with 16 MiB of memory. */
 const COST: PasswordCost = { n: 2 ** 14, r: 8, p: 5 };
 
-/** For a password of 120 random bits, which nobody can guess from its hash, however fast that is computed. */
+/** For passwords of 120 random bits: they cannot be guessed, however fast their hash is computed. */
 export const RANDOM_PASSWORD_COST: PasswordCost = { n: 2, r: 1, p: 1 };
 
-/** A hash in a configuration may ask for this much memory and no more. */
+/** Maximum memory that a hash in a configuration may ask for, in bytes. */
 const MEMORY_BYTES_MAX = 256 * 1024 * 1024;
 
 const PARALLEL_MAX = 64;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** A string that is no password hash; `message` says what to do. The string is not in it. */
+/** The string is not a password hash; `message` says what to do, and does not contain the string. */
 export class PasswordHashError extends Error {
   override readonly name = 'PasswordHashError';
 }
 
-/** `scrypt$N$r$p$salt$hash`, salt and hash in base64url. The password counts in NFC, as UTF-8. */
+/** Returns `scrypt$N$r$p$salt$hash`, with salt and hash in base64url. The password is hashed as UTF-8 in NFC. */
 export async function hashPassword(password: string, cost: PasswordCost = COST): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const key = await deriveKey(password, salt, KEY_BYTES, cost);
@@ -33,15 +33,15 @@ export async function hashPassword(password: string, cost: PasswordCost = COST):
   return ['scrypt', n, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
 
-/** Whether `password` is the one of `hash`; takes the same time for every wrong one. Throws `PasswordHashError`. */
+/** Returns whether `hash` was made from `password`, in the same time for every wrong one. Throws `PasswordHashError`. */
 export async function verifyPassword(password: string, hash: string): Promise<boolean> {
   const { cost, salt, key } = parsePasswordHash(hash);
   const isEqual = timingSafeEqual(key, await deriveKey(password, salt, key.length, cost));
-  // The HMAC inside scrypt fills short keys up with NULs: one at the end would change nothing.
+  // The HMAC inside scrypt pads short keys with NULs, so a NUL at the end of a password would change nothing.
   return isEqual && !password.includes('\0');
 }
 
-/** The parts of what `hashPassword` made. Throws `PasswordHashError`. */
+/** Splits a hash into its parts. Throws `PasswordHashError`. */
 export function parsePasswordHash(hash: string): { cost: PasswordCost; salt: Buffer; key: Buffer } {
   const match = /^scrypt\$(\d{1,9})\$(\d{1,3})\$(\d{1,3})\$([\w-]{11,})\$([\w-]{22,})$/.exec(hash);
   const [n = 0, r = 0, p = 0] = match?.slice(1, 4).map(Number) ?? [];

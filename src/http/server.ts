@@ -7,9 +7,9 @@ import { clientAddress, forwardedHosts } from './client-address.ts';
 import { Connections } from './connections.ts';
 import { Drain } from './drain.ts';
 import { Exchange, newRequestId } from './exchange.ts';
-import { cutStalls } from './idle-timeouts.ts';
+import { cutIdleConnections } from './idle-timeouts.ts';
 import type { ListenerLimits } from './limits.ts';
-import { refuseMalformed } from './malformed.ts';
+import { malformedRefusal, refuseMalformed } from './malformed.ts';
 import {
   bracketed,
   type CertificateFiles,
@@ -17,46 +17,44 @@ import {
   listen,
   replaceCertificate,
 } from './node-server.ts';
-import { refuse } from './refusal.ts';
-import { wrongShape } from './request-checks.ts';
 
 export interface ServerOptions {
   readonly host: string;
-  /** 0 takes any that is free. */
+  /** 0 takes any free port. */
   readonly port: number;
   /** Serves https with these. */
   readonly tls?: CertificateFiles | undefined;
   readonly limits: ListenerLimits;
-  /** Proxies whose word on a client's address is taken; many clients share theirs. */
+  /** Proxies that are believed about a client's address. They are exempt from the limit for one address. */
   readonly proxies: Networks;
   readonly clock: Clock;
   readonly log: Log;
-  /** Header fields of every answer, also to a request that could not be read. */
+  /** Header fields of every answer, also to a malformed request. */
   readonly headers?: (requestId: string) => Readonly<Record<string, string>>;
   /** Answers a well-formed request; resolves when all work on it is done, also work that outlives the client. */
   readonly handle: (exchange: Exchange) => Promise<void>;
-  /** Called when an exchange is over and its handler is through, also for one that was refused before `handle`. */
+  /** Called when an exchange and its handler have ended, also if it was refused before `handle`. */
   readonly handled?: (exchange: Exchange) => void;
-  /** A client has connected: with TLS, and the handshake is over. */
+  /** Called when a client has connected, with TLS after the handshake. */
   readonly connected?: (socket: Socket) => void;
 }
 
-/** An HTTP server that listens, for the gateway and for the service. */
+/** A listening HTTP server, of the gateway or of the service. */
 export interface HttpServer {
   readonly port: number;
-  /** With a slash at the end; names this machine when it listens on all its addresses. */
+  /** With a slash at the end; names this machine when the server listens on all its addresses. */
   readonly url: string;
   /**
    * Takes no new connection, lets running requests go on until `over`, and resolves when all connections are closed.
    */
   close(over: AbortSignal): Promise<void>;
-  /** Uses this certificate for new connections. Throws `CertificateError`, and then goes on with the old one. */
+  /** Uses this certificate for new connections. Throws `CertificateError`, and then keeps the old one. */
   replaceCertificate(tls: CertificateFiles): void;
-  /** Resolves when no handler runs any more; `close` cuts off those that take too long, and does not wait for them. */
+  /** Resolves when no handler runs any more. `close` does not wait for handlers that outlast the grace period. */
   idle(): Promise<void>;
 }
 
-/** Listens, and hands each well-formed request to `handle`. Throws `ListenError` and `CertificateError`. */
+/** Starts a server that hands each well-formed request to `handle`. Throws `ListenError` and `CertificateError`. */
 export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const { tls, limits, proxies, clock, log } = options;
   const server = createNodeServer(tls, limits);
@@ -65,7 +63,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const drain = new Drain(server, connections, log);
   const serve = async (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
     const connection = connections.of(request.socket);
-    if (!connection || connection.isGivenUp) return;
+    if (!connection || connection.isRefused) return;
     const address = clientAddress(connection.address, request.headers, proxies);
     const hosts = forwardedHosts(connection.address, request.headers, proxies);
     const exchange = new Exchange(request, response, {
@@ -76,18 +74,15 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     });
     const headers = new Map(Object.entries(headersOf(exchange.requestId)));
     response.setHeaders(headers);
-    const wrong = wrongShape(request);
-    if (wrong) connection.isGivenUp = true;
-    if (wrong || drain.isOn) response.shouldKeepAlive = false;
+    const malformed = malformedRefusal(request);
+    if (malformed) connection.isRefused = true;
+    if (malformed || drain.isOn) response.shouldKeepAlive = false;
     connections.begin(connection, exchange);
     try {
-      await (wrong ? refuse(exchange, wrong) : options.handle(exchange));
+      await (malformed ? exchange.refuse(malformed) : options.handle(exchange));
     } catch (error) {
-      log.error('a request failed unexpectedly', {
-        requestId: exchange.requestId,
-        error: String(error),
-        method: request.method,
-      });
+      const { requestId } = exchange;
+      log.error('internal error', { requestId, method: request.method, error: String(error) });
       await answerFailure(exchange, headers);
     }
     await exchange.ended;
@@ -103,7 +98,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   refuseMalformed(server, connections, { clock, log, headerBytesMax, headers: newHeaders });
   server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => options.connected?.(socket));
   const port = await listen(server, options.host, options.port);
-  void cutStalls(connections, limits, { clock, log }, drain.signal);
+  void cutIdleConnections(connections, limits, { clock, log }, drain.signal);
   return {
     port,
     url: urlOf(options.host, port, tls !== undefined),
@@ -113,13 +108,13 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   };
 }
 
-/** A defect of ours: the client is told so, or, in the middle of an answer, sees it break off. */
+/** Answers 500 after a defect of ours; breaks the connection if an answer has begun. */
 async function answerFailure(exchange: Exchange, headers: Map<string, string>): Promise<void> {
   const { response, requestId } = exchange;
   if (response.headersSent) return exchange.drop();
   for (const name of response.getHeaderNames()) response.removeHeader(name);
   response.setHeaders(headers);
-  await refuse(exchange, { status: 500, text: `internal error; see davgate's log (request ${requestId})` });
+  await exchange.refuse({ status: 500, text: `internal error; see davgate's log (request ${requestId})` });
 }
 
 function urlOf(host: string, port: number, isSecure: boolean): string {

@@ -16,7 +16,7 @@ const LIMITS: ListenerLimits = {
   answerIdleTimeoutMs: 600_000,
   // Longer than clients keep idle connections, so that they rarely meet one being closed.
   keepAliveTimeoutMs: 75_000,
-  strangerIdleTimeoutMs: 60_000,
+  unauthenticatedIdleTimeoutMs: 60_000,
   connectionsMax: 10_000,
   connectionsPerAddressMax: 200,
 };

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Drive } from '../../src/dav/context.ts';
 import { createDavHandler } from '../../src/dav/handler.ts';
-import { startListener } from '../../src/http/listener.ts';
+import { startGatewayServer } from '../../src/http/gateway-server.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { type Log, type LogFields, silentLog } from '../../src/util/log.ts';
 import type { Networks } from '../../src/util/networks.ts';
@@ -72,7 +72,7 @@ export async function startDav(
   const randomUuid = () => `00000000-0000-4000-8000-${(++uuids).toString().padStart(12, '0')}`;
   const handle = createDavHandler({ clock, log: logInto(errors), randomUuid });
   const open = new Set<ServerResponse>();
-  const listener = await startListener({
+  const listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
     users: undefined,

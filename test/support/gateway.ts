@@ -11,7 +11,7 @@ import { openBlockCache } from '../../src/drive/content/block-cache.ts';
 import { openDrive } from '../../src/drive/drive.ts';
 import type { JournalDepth } from '../../src/drive/journal/write-back.ts';
 import { openSpool } from '../../src/drive/spool/spool.ts';
-import { startListener } from '../../src/http/listener.ts';
+import { startGatewayServer } from '../../src/http/gateway-server.ts';
 import { openSqliteJournals } from '../../src/state/sqlite/journal/journals.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import { type Clock, systemClock } from '../../src/util/clock.ts';
@@ -122,7 +122,7 @@ export async function startTestGateway(options: GatewayOptions): Promise<TestGat
   });
   const { state } = files;
   const handle = createDavHandler({ clock, log });
-  const listener = await startListener({
+  const listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
     users: undefined,

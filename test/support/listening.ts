@@ -1,14 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach } from 'vitest';
 import type { Access } from '../../src/http/admission.ts';
-import { type Listener, type ListenerOptions, startListener } from '../../src/http/listener.ts';
+import {
+  type GatewayServer,
+  type GatewayServerOptions,
+  startGatewayServer,
+} from '../../src/http/gateway-server.ts';
 import { hashPassword } from '../../src/http/passwords.ts';
 import type { LogFields } from '../../src/util/log.ts';
 import { connectRaw, type RawConnection } from './raw-http.ts';
 
 export interface Listening {
   readonly port: number;
-  readonly listener: Listener;
+  readonly listener: GatewayServer;
   readonly url: string;
   readonly lines: readonly { readonly event: string; readonly fields: LogFields }[];
   /** Opens a connection, which the end of the test closes. */
@@ -34,7 +38,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-interface ListeningOptions extends Partial<Omit<ListenerOptions, 'handle'>> {
+interface ListeningOptions extends Partial<Omit<GatewayServerOptions, 'handle'>> {
   readonly handle?: (
     request: IncomingMessage,
     response: ServerResponse,
@@ -50,7 +54,7 @@ export async function listening({
 }: ListeningOptions = {}): Promise<Listening> {
   const lines: { event: string; fields: LogFields }[] = [];
   const note = (event: string, fields: LogFields = {}) => void lines.push({ event, fields });
-  const listener = await startListener({
+  const listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
     users: undefined,

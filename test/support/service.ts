@@ -25,7 +25,7 @@ export interface TestService {
 const NO_IDLE_LIMITS = {
   bodyIdleTimeoutMs: 86_400_000,
   answerIdleTimeoutMs: 86_400_000,
-  strangerIdleTimeoutMs: 86_400_000,
+  unauthenticatedIdleTimeoutMs: 86_400_000,
 };
 
 /** Node cannot start a process from TypeScript: vitest's global setup has built it. */

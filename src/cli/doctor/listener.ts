@@ -3,9 +3,8 @@ import { request as requestTls } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { isLoopback } from '../../config/address.ts';
 import type { Config } from '../../config/configuration.ts';
-import { ListenError } from '../../http/errors.ts';
-import { HEALTH_PATH } from '../../http/health.ts';
-import { listen } from '../../http/node-server.ts';
+import { HEALTH_PATH } from '../../http/monitoring.ts';
+import { ListenError, listen } from '../../http/node-server.ts';
 import type { Report } from './report.ts';
 
 /** A davgate on this machine answers at once. */

@@ -2,7 +2,7 @@ import { createWriteStream, existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createJournalKeeper, type JournalKeeper, type KeptOutcome } from '../../app/journal-admin.ts';
+import { createJournalAdmin, type JournalAdmin, type KeptOutcome } from '../../app/journal-admin.ts';
 import { type Config, controlSocketIn, resolveConfig } from '../../config/configuration.ts';
 import { ConfigError } from '../../config/settings.ts';
 import { StateInUse } from '../../state/errors.ts';
@@ -65,7 +65,7 @@ export async function journalCommand(
 }
 
 async function run(
-  keeper: JournalKeeper,
+  keeper: JournalAdmin,
   { command, id, target }: { readonly command: string; readonly id: string; readonly target: string },
 ): Promise<number> {
   if (command === 'export') return exportTo(keeper, id, target);
@@ -91,7 +91,7 @@ function told(outcome: KeptOutcome, done: (write: NonNullable<KeptOutcome['write
   return 1;
 }
 
-async function exportTo(keeper: JournalKeeper, id: string, file: string): Promise<number> {
+async function exportTo(keeper: JournalAdmin, id: string, file: string): Promise<number> {
   const found = await keeper.body(id);
   if (!found) {
     process.stderr.write(
@@ -117,7 +117,7 @@ async function exportTo(keeper: JournalKeeper, id: string, file: string): Promis
   return 0;
 }
 
-async function withKeeper<T>(config: Config, work: (keeper: JournalKeeper) => Promise<T>): Promise<T> {
+async function withKeeper<T>(config: Config, work: (keeper: JournalAdmin) => Promise<T>): Promise<T> {
   const journals = await openedJournals(config);
   if (journals === 'running')
     return work(askRunningJournal(new ControlClient(controlSocketIn(config), config.dataDirectory)));
@@ -128,7 +128,7 @@ async function withKeeper<T>(config: Config, work: (keeper: JournalKeeper) => Pr
     const drives = (await Promise.all(each)).flatMap(([name, drive]) =>
       drive ? [[name, drive] as const] : [],
     );
-    return await work(createJournalKeeper(new Map(drives), systemClock));
+    return await work(createJournalAdmin(new Map(drives), systemClock));
   } finally {
     await journals?.close();
   }

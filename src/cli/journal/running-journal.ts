@@ -1,8 +1,8 @@
-import type { JournalKeeper, KeptOutcome, KeptWrite } from '../../app/journal-admin.ts';
+import type { JournalAdmin, KeptOutcome, KeptWrite } from '../../app/journal-admin.ts';
 import type { ControlClient } from '../control-client.ts';
 
 /** The writes that wait or were lost, as the davgate tells them that runs. */
-export function askRunningJournal(client: ControlClient): JournalKeeper {
+export function askRunningJournal(client: ControlClient): JournalAdmin {
   const at = (path: string, id: string) => `${path}?${new URLSearchParams({ id })}`;
   // It is a davgate, and tells what its journal keeper says.
   const outcome = async (method: string, path: string) => (await client.ask(method, path)) as KeptOutcome;

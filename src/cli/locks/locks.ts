@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createLockKeeper, type LockChoice, type LockKeeper } from '../../app/lock-admin.ts';
+import { createLockAdmin, type LockAdmin, type LockChoice } from '../../app/lock-admin.ts';
 import { type Config, controlSocketIn, resolveConfig } from '../../config/configuration.ts';
 import { ConfigError } from '../../config/settings.ts';
 import { StateInUse } from '../../state/errors.ts';
@@ -74,12 +74,12 @@ function partIn(words: readonly string[]) {
   return { name, value, rest: words.slice(joined === undefined ? 2 : 1) } as const;
 }
 
-async function list(keeper: LockKeeper): Promise<number> {
+async function list(keeper: LockAdmin): Promise<number> {
   console.log(lockTable(await keeper.locks(), systemClock.now()));
   return 0;
 }
 
-async function remove(keeper: LockKeeper, choice: LockChoice): Promise<number> {
+async function remove(keeper: LockAdmin, choice: LockChoice): Promise<number> {
   const removed = await keeper.removeLocks(choice);
   if (removed.length === 0) {
     const what = choice.token === undefined ? 'no such lock' : 'no lock has this token';
@@ -90,7 +90,7 @@ async function remove(keeper: LockKeeper, choice: LockChoice): Promise<number> {
   return 0;
 }
 
-async function withKeeper<T>(config: Config, work: (keeper: LockKeeper) => Promise<T>): Promise<T> {
+async function withKeeper<T>(config: Config, work: (keeper: LockAdmin) => Promise<T>): Promise<T> {
   const state = await openedState(config);
   if (state === 'running')
     return work(askRunningDavgate(new ControlClient(controlSocketIn(config), config.dataDirectory)));
@@ -101,9 +101,9 @@ async function withKeeper<T>(config: Config, work: (keeper: LockKeeper) => Promi
   }
 }
 
-function keeperOf({ drives }: Config, state: State | undefined): LockKeeper {
+function keeperOf({ drives }: Config, state: State | undefined): LockAdmin {
   const each = state ? drives.map(({ name }) => [name, state.drive(name)] as const) : [];
-  return createLockKeeper(new Map(each), systemClock);
+  return createLockAdmin(new Map(each), systemClock);
 }
 
 /** `undefined`: nothing was ever kept here. SQLite's is of one process, and a running davgate has it. */

@@ -1,8 +1,8 @@
-import type { ListedLock, LockKeeper } from '../../app/lock-admin.ts';
+import type { ListedLock, LockAdmin } from '../../app/lock-admin.ts';
 import type { ControlClient } from '../control-client.ts';
 
 /** The locks as the davgate tells them that runs. */
-export function askRunningDavgate(client: ControlClient): LockKeeper {
+export function askRunningDavgate(client: ControlClient): LockAdmin {
   return {
     // It is a davgate, and tells what its lock keeper says.
     locks: async () => (await client.ask('GET', '/locks')) as readonly ListedLock[],

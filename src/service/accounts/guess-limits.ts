@@ -9,7 +9,7 @@ const HELD_MS_MAX = 10_000;
 
 /** The gate for passwords of accounts, or of links. */
 export function passwordGate(clock: Clock, closing: AbortSignal): PasswordGate {
-  return new PasswordGate({ clock, longestWaitMs: LONGEST_WAIT_MS, heldMsMax: HELD_MS_MAX, closing });
+  return new PasswordGate({ clock, longestWaitMs: LONGEST_WAIT_MS, delayMsMax: HELD_MS_MAX, closing });
 }
 
 /** For a `Retry-After`. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { createDavHandler } from '../../../src/dav/handler.ts';
-import { startListener } from '../../../src/http/listener.ts';
+import { startGatewayServer } from '../../../src/http/gateway-server.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ANN, listening, request } from '../../support/listening.ts';
@@ -75,7 +75,7 @@ test('pipelined downloads that nobody reads are over when their connections brea
   await files.write(path('/big.bin'), twelveMebibytes(), { mode: { if: 'any' } });
   const handleDav = createDavHandler({ clock, log: silentLog });
   let running = 0;
-  const listener = await startListener({
+  const listener = await startGatewayServer({
     host: '127.0.0.1',
     port: 0,
     users: undefined,

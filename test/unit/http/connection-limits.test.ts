@@ -38,7 +38,7 @@ test('a client with too many connections loses the one that has been silent long
   release();
   expect(await busy.until('handled')).toContain('begun');
   expect(lines).toContainEqual({
-    event: 'connections over the limit are closed',
+    event: 'too many connections: the longest idle are closed',
     fields: { address: '127.0.0.1', limit: 3 },
   });
 });

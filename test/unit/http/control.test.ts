@@ -86,14 +86,14 @@ test('a command that fails is logged and told; the next one works', async () => 
     },
   });
   expect(await ask('GET', '/locks')).toEqual([500, null]);
-  expect(lines).toEqual(['a command failed']);
+  expect(lines).toEqual(['control command failed']);
   expect(await ask('DELETE', '/locks?token=other')).toEqual([200, [{ token: 'other' }]]);
 });
 
 test('where there can be no socket the gateway runs all the same', async () => {
   socketPath = join(directory, 'x'.repeat(120), 'control.sock');
   await open();
-  expect(lines).toEqual(['davgate locks and davgate journal cannot ask this davgate']);
+  expect(lines).toEqual(['cannot open the control socket; davgate locks and davgate journal cannot reach this davgate']);
 });
 
 test('closes though somebody is connected who asks nothing, and after the answers to those who asked', async () => {

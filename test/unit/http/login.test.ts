@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Access } from '../../../src/http/admission.ts';
+import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/http/exchange.ts';
 import { createMetrics } from '../../../src/http/metrics.ts';
 import { hashPassword } from '../../../src/http/passwords.ts';
-import { LINGER_BYTES_MAX, UNWANTED_BODY_BYTES_MAX } from '../../../src/http/unread-body.ts';
 import { Networks } from '../../../src/util/networks.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
@@ -59,7 +59,7 @@ describe('a listener with users', () => {
     const { connect } = await listening({ users: [ANN] });
     const size = UNWANTED_BODY_BYTES_MAX;
     const connection = connect(request('PUT', '/a', `Content-Length: ${size}\r\n`));
-    expect(await connection.until('are needed.')).toMatch(/401 [\s\S]*Connection: keep-alive/);
+    expect(await connection.until('of this davgate')).toMatch(/401 [\s\S]*Connection: keep-alive/);
     connection.send(Buffer.alloc(size));
     connection.send(request('GET', '/', ANN_HEADER));
     expect(await connection.until('handled')).toContain('200 OK');
@@ -81,7 +81,7 @@ describe('a listener with users', () => {
       if (first !== '') connection.send('\r\n0\r\n\r\n');
       connection.socket.resume();
       const answer = await connection.closed();
-      expect(answer).toMatch(/^HTTP\/1\.1 401 [\s\S]*Connection: close\r\n[\s\S]*are needed\.\n$/);
+      expect(answer).toMatch(/^HTTP\/1\.1 401 [\s\S]*Connection: close\r\n[\s\S]*of this davgate\.\n$/);
     },
   );
 
@@ -155,7 +155,7 @@ describe('a listener without users that a browser of this machine can reach', ()
 });
 
 describe('what needs no login', () => {
-  const metrics = createMetrics({ familyOf: () => 'x', drives: () => [], blockCacheBytes: () => 0 });
+  const metrics = createMetrics(() => 'x');
   const get = (path: string, host: string, lines = '') =>
     `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${lines}\r\n`;
 

@@ -1,28 +1,29 @@
 import { request as requestTls } from 'node:https';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createMetrics, type Metrics } from '../../../src/http/metrics.ts';
+import { createMetrics, type DriveGauges, type Metrics } from '../../../src/http/metrics.ts';
 import { parseExposition, type Scrape } from '../../support/exposition.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
 
-const metricsOf = (): Metrics =>
-  createMetrics({
-    familyOf: (message) => (message.headers['user-agent']?.startsWith('davfs2') ? 'davfs2' : 'other'),
-    drives: () => [
-      {
-        name: 'a "quoted"\\ drive',
-        lanes: { commit: { waiting: 3, running: 1 } },
-        isPaused: true,
-        sentBytes: 5,
-        receivedBytes: 7,
-        metadataBytes: 11,
-        placeholders: 2,
-        journal: { files: 3, bytes: 4_000, lostFiles: 1 },
-        isFeedAlive: false,
-      },
-    ],
-    blockCacheBytes: () => 13,
-  });
+function metricsOf(): Metrics {
+  const metrics = createMetrics(({ headers }) =>
+    headers['user-agent']?.startsWith('davfs2') ? 'davfs2' : 'other',
+  );
+  metrics.watch({ drives: () => [DRIVE], blockCacheBytes: () => 13 });
+  return metrics;
+}
+
+const DRIVE: DriveGauges = {
+  name: 'a "quoted"\\ drive',
+  lanes: { commit: { waiting: 3, running: 1 } },
+  isPaused: true,
+  sentBytes: 5,
+  receivedBytes: 7,
+  metadataBytes: 11,
+  placeholders: 2,
+  journal: { files: 3, bytes: 4_000, lostFiles: 1 },
+  isFeedAlive: false,
+};
 
 async function scrape(url: string): Promise<Scrape> {
   const answer = await fetch(`${url}.davgate/metrics`);
@@ -49,7 +50,7 @@ describe('who may read the metrics', () => {
   ])('whoever comes through a proxy only with a login (%s)', async (header) => {
     const { connect } = await listening({ users: [ANN], metrics: metricsOf() });
     const get = (more: string) => connect(request('GET', '/.davgate/metrics', `${header}\r\n${more}`));
-    expect(await get('').until('are needed')).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await get('').until('of this davgate')).toMatch(/^HTTP\/1\.1 401 /);
     expect(await get(ANN_HEADER).until('davgate_http_requests_total')).toMatch(/^HTTP\/1\.1 200 /);
   });
 

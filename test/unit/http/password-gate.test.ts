@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { WRONG_PER_MINUTE_MAX } from '../../../src/http/guesses.ts';
-import { PasswordGate } from '../../../src/http/password-gate.ts';
+import { PasswordGate, WRONG_PER_MINUTE_MAX } from '../../../src/http/password-gate.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const HERE = '192.0.2.1';
@@ -13,7 +12,7 @@ let closing: AbortController;
 beforeEach(() => {
   clock = new ManualClock();
   closing = new AbortController();
-  gate = new PasswordGate({ clock, longestWaitMs: 900_000, heldMsMax: 10_000, closing: closing.signal });
+  gate = new PasswordGate({ clock, longestWaitMs: 900_000, delayMsMax: 10_000, closing: closing.signal });
 });
 
 interface Said {

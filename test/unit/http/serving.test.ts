@@ -2,8 +2,8 @@ import { request as requestTls } from 'node:https';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, test } from 'vitest';
-import { CertificateError, ListenError } from '../../../src/http/errors.ts';
-import { startListener } from '../../../src/http/listener.ts';
+import { startGatewayServer } from '../../../src/http/gateway-server.ts';
+import { CertificateError, ListenError } from '../../../src/http/node-server.ts';
 import { hashPassword } from '../../../src/http/passwords.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
@@ -65,8 +65,8 @@ describe('health', () => {
     const { connect } = await listening({ users: [ANN] });
     const connection = connect(request('GET', path, ANN_HEADER));
     expect(await connection.until('belongs to davgate')).toMatch(/^HTTP\/1\.1 404 /);
-    expect(await connect(request('GET', path)).until('are needed')).toMatch(/^HTTP\/1\.1 401 /);
-    expect(await connect(request('PUT', '/.davgate/healthz')).until('are needed')).toMatch(
+    expect(await connect(request('GET', path)).until('of this davgate')).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await connect(request('PUT', '/.davgate/healthz')).until('of this davgate')).toMatch(
       /^HTTP\/1\.1 401 /,
     );
   });
@@ -116,7 +116,7 @@ describe('pages from elsewhere', () => {
   test('an allowed page can read answers, also that it needs a login', async () => {
     const { connect } = await listening({ users: [ANN], crossOrigins: [ORIGIN] });
     const connection = connect(request('GET', '/', `Origin: ${ORIGIN}\r\n`));
-    expect(await connection.until('are needed')).toContain(`Access-Control-Allow-Origin: ${ORIGIN}\r\n`);
+    expect(await connection.until('of this davgate')).toContain(`Access-Control-Allow-Origin: ${ORIGIN}\r\n`);
     connection.send(request('GET', '/', `Origin: ${ORIGIN}\r\n${ANN_HEADER}`));
     expect(await connection.until('handled')).toMatch(
       /200 OK[\s\S]*Access-Control-Expose-Headers: [^\r]*ETag/,
@@ -230,7 +230,7 @@ describe('https', () => {
     expect(lines).toEqual([]);
     await clock.advance(160_000);
     await closed;
-    expect(lines[0]?.event).toBe('a client stood still and was cut off');
+    expect(lines[0]?.event).toBe('idle client disconnected');
   });
 
   test('closes with a handshake under way', async () => {
@@ -242,7 +242,7 @@ describe('https', () => {
   });
 
   const start = (tls: { certFile: string; keyFile: string }) =>
-    startListener({
+    startGatewayServer({
       host: '127.0.0.1',
       port: 0,
       tls,
@@ -294,7 +294,7 @@ describe('reload', () => {
     expect(() => listener.reload({ users: [{ ...ANN, passwordHash: 'geheim' }] })).toThrow('user ann');
     listener.reload({ users: [{ ...ANN, passwordHash: await hashPassword('new', { n: 2, r: 1, p: 1 }) }] });
     connection.send(request('GET', '/', ANN_HEADER));
-    await connection.until('are needed');
+    await connection.until('of this davgate');
     const header = `Authorization: Basic ${Buffer.from('ann:new').toString('base64')}\r\n`;
     expect(await connect(request('GET', '/', header)).until('handled')).toContain('200 OK');
   });
@@ -302,7 +302,7 @@ describe('reload', () => {
 
 describe('an address', () => {
   const start = (host: string, port: number) =>
-    startListener({ host, port, users: undefined, handle: async () => undefined, log: silentLog });
+    startGatewayServer({ host, port, users: undefined, handle: async () => undefined, log: silentLog });
 
   test('that is in use, or not ours, is refused by name', async () => {
     const { port } = await listening();
@@ -320,7 +320,7 @@ describe('an address', () => {
 
   test('a user without a usable hash is refused by name', async () => {
     const users = [{ ...ANN, passwordHash: 'geheim' }];
-    const starting = startListener({
+    const starting = startGatewayServer({
       host: '127.0.0.1',
       port: 0,
       users,

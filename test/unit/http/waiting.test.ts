@@ -74,7 +74,7 @@ describe('a client that takes its time', () => {
     expect(await body.outcome).toBe('cut');
     expect(await connection.closed()).toBe('');
     expect(lines[0]).toEqual({
-      event: 'a client stood still and was cut off',
+      event: 'idle client disconnected',
       fields: { address: '127.0.0.1', path: '/a' },
     });
   });
@@ -190,7 +190,7 @@ describe('a client that takes its time', () => {
     expect(first.socket.destroyed).toBe(false);
     expect(await connect(request('GET', '/')).until('handled')).toContain('200 OK');
     await first.closed();
-    const refused = lines.filter(({ event }) => event === 'connections over the limit are closed');
+    const refused = lines.filter(({ event }) => event === 'too many connections: the longest idle are closed');
     expect(refused).toHaveLength(1);
   });
 });
@@ -269,7 +269,7 @@ describe('closing', () => {
     cutOff();
     await closing;
     expect(await connection.closed()).toBe('');
-    expect(lines[0]?.event).toBe('requests were cut off at the end of the grace time');
+    expect(lines[0]?.event).toBe('requests cut off at the end of the grace period');
   });
 
   test('health says that it drains, on a connection that is still there', async () => {

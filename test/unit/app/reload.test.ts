@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { settingsForNextStart } from '../../../src/app/next-start.ts';
+import { settingsForNextStart } from '../../../src/app/reload.ts';
 import { settingsOfArguments } from '../../../src/cli/arguments.ts';
 import { resolveConfig } from '../../../src/config/configuration.ts';
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { linkSite } from '../../../src/http/link-site.ts';
+import { createLinkProxy } from '../../../src/http/link-proxy.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { expectSoon } from '../../support/eventually.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
@@ -28,7 +28,7 @@ afterEach(async () => {
 
 function gateway() {
   const { port } = service.address() as AddressInfo;
-  return listening({ users: [ANN], openSite: linkSite(`http://127.0.0.1:${port}`, silentLog) });
+  return listening({ users: [ANN], openRoute: createLinkProxy(`http://127.0.0.1:${port}`, silentLog) });
 }
 
 const LINK = '/.davgate/scl/fi/token/name%20%C3%BC.txt?rlkey=key&dl=0';

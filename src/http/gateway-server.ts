@@ -1,65 +1,67 @@
 import { type Clock, elapsedMs, systemClock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Networks } from '../util/networks.ts';
-import { logAccess } from './access-log.ts';
 import { type AdmissionRules, admit, type Handle } from './admission.ts';
 import { Credentials, checkHashes, type User } from './credentials.ts';
+import { RESOURCE_POLICY } from './cross-site.ts';
 import type { Exchange } from './exchange.ts';
-import { RESOURCE_POLICY } from './fetch-metadata.ts';
-import { HEALTH_PATH, type Health } from './health.ts';
 import { LISTENER_LIMITS, type ListenerLimits } from './limits.ts';
-import type { OpenSite } from './link-site.ts';
-import { METRICS_PATH, type Metrics } from './metrics.ts';
+import type { OpenRoute } from './link-proxy.ts';
+import type { Metrics } from './metrics.ts';
+import { type Health, isMonitoringPath } from './monitoring.ts';
 import type { CertificateFiles } from './node-server.ts';
 import { startServer } from './server.ts';
 
-export interface ListenerOptions {
+/** Maximum length of a logged path, in characters. */
+const LOGGED_PATH_MAX = 1_000;
+
+export interface GatewayServerOptions {
   readonly host: string;
-  /** 0 takes any that is free. */
+  /** 0 takes any free port. */
   readonly port: number;
   /** Serves https with these. */
   readonly tls?: CertificateFiles | undefined;
-  /** `undefined`: everyone may come in. */
+  /** `undefined`: no login is needed. */
   readonly users: readonly User[] | undefined;
   readonly handle: Handle;
   readonly log: Log;
-  /** Facts for `/.davgate/healthz`, which everyone may read. */
+  /** Facts for `/.davgate/healthz`, for this machine and for users. */
   readonly health?: () => Health;
-  /** Served at `/.davgate/metrics`: to this machine, and to users. */
+  /** Served at `/.davgate/metrics`, to this machine and to users. */
   readonly metrics?: Metrics;
-  /** Web pages of these origins may use the drive, as in `https://app.example.org`. */
+  /** Origins of web pages that may use the drive, like `https://app.example.org`. */
   readonly crossOrigins?: readonly string[];
-  /** Serves addresses that need no login: shared links. */
-  readonly openSite?: OpenSite | undefined;
+  /** Serves paths that need no login: shared links. */
+  readonly openRoute?: OpenRoute | undefined;
   /** Host names under which clients reach this gateway, beside `localhost` and IP addresses. */
   readonly ownNames?: readonly string[];
-  /** Proxies whose `Forwarded` or `X-Forwarded-For` says where a request comes from. */
+  /** Proxies whose `Forwarded` or `X-Forwarded-For` is believed. */
   readonly trustedProxies?: Networks;
   readonly limits?: Partial<ListenerLimits>;
   readonly clock?: Clock;
 }
 
-export interface Listener {
-  /** With a slash at the end; names this machine when it listens on all its addresses. */
+export interface GatewayServer {
+  /** With a slash at the end; names this machine when the server listens on all its addresses. */
   readonly url: string;
   readonly port: number;
   /**
    * Takes no new connection, lets running requests go on until `over`, and resolves when all connections are closed.
-   * Logins that are held back are refused at once.
+   * Delayed logins are refused at once.
    */
   close(over: AbortSignal): Promise<void>;
   /**
-   * Takes these users from now on, and this certificate for new connections; requests under way go on. Throws
+   * Replaces the users at once, and the certificate for new connections; running requests go on. Throws
    * `PasswordHashError` and `CertificateError`, and then nothing has changed.
    */
   reload(changes: { readonly users?: readonly User[]; readonly tls?: CertificateFiles }): void;
 }
 
 /**
- * Starts the gateway's server, which hands each request that may come in to `handle`. Throws `ListenError`,
- * `CertificateError`, `PasswordHashError`.
+ * Starts the gateway's server, which hands each admitted request to `handle`. Throws `ListenError`, `CertificateError`,
+ * `PasswordHashError`.
  */
-export async function startListener(options: ListenerOptions): Promise<Listener> {
+export async function startGatewayServer(options: GatewayServerOptions): Promise<GatewayServer> {
   const { host, port, tls, users, handle, metrics, log, clock = systemClock } = options;
   const closing = new AbortController();
   const credentials = users && new Credentials(users, { clock, log, closing: closing.signal });
@@ -70,7 +72,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     metrics,
     isDraining: () => closing.signal.aborted,
     crossOrigins: options.crossOrigins ?? [],
-    openSite: options.openSite,
+    openRoute: options.openRoute,
     ownNames: options.ownNames ?? [],
   };
   const server = await startServer({
@@ -85,7 +87,7 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
     handle: (exchange) => admit(exchange, rules),
     handled(exchange) {
       logAccess(exchange, { clock, log });
-      count(exchange, metrics, clock);
+      if (metrics && !isMonitoringPath(exchange.path)) count(exchange, metrics, clock);
     },
     connected: (socket) => metrics?.connected(socket),
   });
@@ -104,13 +106,22 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   };
 }
 
-/** Requests for health and metrics are not counted: who sends them is no client of the drive. */
-function count(
-  { path, request, response, start }: Exchange,
-  metrics: Metrics | undefined,
-  clock: Clock,
-): void {
-  if (path === HEALTH_PATH || path === METRICS_PATH) return;
+/** Logs one line about a finished exchange, without its query and headers. */
+function logAccess(exchange: Exchange, { clock, log }: { clock: Clock; log: Log }): void {
+  const { request, response, path, address, start, sentBytes, principal, isSent } = exchange;
+  log.info('request', {
+    method: request.method,
+    path: path.slice(0, LOGGED_PATH_MAX),
+    status: response.headersSent ? response.statusCode : undefined,
+    sentBytes,
+    ms: Math.round(elapsedMs(clock, start)),
+    user: principal,
+    address,
+    cut: isSent ? undefined : true,
+  });
+}
+
+function count({ request, response, start }: Exchange, metrics: Metrics, clock: Clock): void {
   const status = response.headersSent ? response.statusCode : undefined;
-  metrics?.answered(request, status, elapsedMs(clock, start));
+  metrics.answered(request, status, elapsedMs(clock, start));
 }

@@ -1,0 +1,164 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createRemote } from '../api/client.ts';
+import type { Config } from '../config/configuration.ts';
+import { type DriveConfig, embeddedDrives, type RemoteService } from '../config/drive-config.ts';
+import { type BlockCache, openBlockCache } from '../drive/content/block-cache.ts';
+import { type DriveOptions, type OpenDrive, openDrive } from '../drive/drive.ts';
+import { openSpool, type Spool } from '../drive/spool/spool.ts';
+import type { DriveGauges } from '../http/metrics.ts';
+import { type EmbeddedService, startEmbeddedService } from '../service/embedded.ts';
+import type { Journal, Journals } from '../state/journal.ts';
+import { openSqliteJournals } from '../state/sqlite/journal/journals.ts';
+import { openSqliteState } from '../state/sqlite/state.ts';
+import type { State } from '../state/state.ts';
+import { systemClock } from '../util/clock.ts';
+import type { Log } from '../util/log.ts';
+import type { Meter } from '../util/meter.ts';
+import { claimDrive } from './account-guard.ts';
+import { OpenResources } from './open-resources.ts';
+
+/** Maximum size of the block cache on the disk, in bytes. */
+const CACHE_BYTES_MAX = 10 * 1024 ** 3;
+
+/** A drive that is served. */
+export interface ServedDrive {
+  readonly files: OpenDrive;
+  /** `undefined` if its writes never wait for the service. */
+  readonly journal: Journal | undefined;
+  readonly gauges: () => DriveGauges;
+}
+
+/** All drives of a gateway by name, and the parts that they share. */
+export interface ServedDrives {
+  readonly drives: ReadonlyMap<string, ServedDrive>;
+  /** `undefined` if no drive is kept in it. */
+  readonly embedded: EmbeddedService | undefined;
+  readonly blockCacheBytes: () => number;
+}
+
+interface Tools {
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly opened: OpenResources;
+}
+
+/** Opens the drives of `config`, and adds everything that has to be closed to `opened`. */
+export async function openDrives(config: Config, { log, meter, opened }: Tools): Promise<ServedDrives> {
+  const { dataDirectory, writeMode } = config;
+  const state = opened.add(await openState(config, log));
+  const journals = await openJournals(config, { opened, log });
+  const cache = opened.add(
+    await openBlockCache({
+      directory: config.cacheDirectory,
+      sizeBytesMax: CACHE_BYTES_MAX,
+      clock: systemClock,
+      log,
+      meter,
+    }),
+  );
+  const spool = await openSpool({ directory: join(dataDirectory, 'spool'), clock: systemClock, log });
+  const embedded = await openEmbedded(config, log, opened);
+  const shared = { state, journals, writeMode, dataDirectory, cache, spool, meter, log };
+  const drives = new Map<string, ServedDrive>();
+  // In parallel, because each may need the whole grace period while the service does not answer.
+  const closing = opened.add(new OpenResources('parallel'));
+  for (const drive of config.drives) {
+    const service = serviceOf(drive, embedded);
+    drives.set(drive.name, await openOne(drive, service, shared, closing.add(new OpenResources())));
+  }
+  return { drives, embedded, blockCacheBytes: () => cache.diskBytes };
+}
+
+/** What all drives use. */
+interface Shared {
+  readonly state: State;
+  readonly journals: Journals | undefined;
+  readonly writeMode: Config['writeMode'];
+  readonly dataDirectory: string;
+  readonly cache: BlockCache;
+  readonly spool: Spool;
+  readonly meter: Meter;
+  readonly log: Log;
+}
+
+async function openOne(
+  { name, root, deletePolicy }: DriveConfig,
+  service: RemoteService,
+  { state, journals, writeMode, dataDirectory, cache, spool, meter, log }: Shared,
+  opened: OpenResources,
+): Promise<ServedDrive> {
+  const login = { ...service, root };
+  const tools = { clock: systemClock, log, meter };
+  const kept = { state, journals, dataDirectory };
+  const admit = await claimDrive({ drive: name, service: login, ...kept, clock: systemClock, log });
+  const remote = opened.add(createRemote({ ...login, ...tools, admit }));
+  const journal = await journals?.drive(name);
+  const files = opened.add(
+    await openDrive({
+      ...tools,
+      remote,
+      state: state.drive(name),
+      cache,
+      spool,
+      deletePolicy,
+      ...(await journalOptions(journal, writeMode)),
+    }),
+  );
+  const gauges = () => ({ name, ...remote.status(), ...files.status(), journal: files.depth() });
+  return { files, journal, gauges };
+}
+
+/** Starts the embedded service if a drive needs it. */
+async function openEmbedded(
+  { drives, dataDirectory }: Config,
+  log: Log,
+  opened: OpenResources,
+): Promise<EmbeddedService | undefined> {
+  const embedded = embeddedDrives(drives);
+  if (embedded.length === 0) return undefined;
+  const options = {
+    dataDirectory: join(dataDirectory, 'service'),
+    drives: embedded,
+    purpose: 'serve',
+  } as const;
+  return opened.add(await startEmbeddedService(options, log));
+}
+
+/** Returns the service and login that hold the files of a drive. */
+function serviceOf({ name, service }: DriveConfig, embedded: EmbeddedService | undefined): RemoteService {
+  if (service !== 'embedded') return service;
+  const token = embedded?.tokens.get(name);
+  if (!embedded || token === undefined) throw new Error(`the embedded service has no account for ${name}`);
+  const { url } = embedded;
+  return { apiUrl: url, contentUrl: url, notifyUrl: url, credentials: { token } };
+}
+
+async function openState({ redisUrl, dataDirectory }: Config, log: Log): Promise<State> {
+  if (redisUrl === undefined) return openSqliteState({ directory: join(dataDirectory, 'state') });
+  // Loaded only when it is used: the client library takes 17 MB of memory.
+  const { openRedisState } = await import('../state/redis/state.ts');
+  return openRedisState({ url: redisUrl, clock: systemClock, log });
+}
+
+/** Opens the journals if writes may wait for the service, or if an earlier run left some. */
+async function openJournals(
+  { writeMode, dataDirectory }: Config,
+  { opened, log }: Pick<Tools, 'opened' | 'log'>,
+): Promise<Journals | undefined> {
+  const journal = join(dataDirectory, 'journal');
+  if (writeMode === 'through' && !existsSync(journal)) return undefined;
+  return opened.add(
+    await openSqliteJournals({ journal, lostAndFound: join(dataDirectory, 'lost-and-found') }, log),
+  );
+}
+
+/** Returns a drive's journal, with no room for new writes if it only holds those of an earlier run. */
+async function journalOptions(
+  journal: Journal | undefined,
+  writeMode: Config['writeMode'],
+): Promise<Pick<DriveOptions, 'journal' | 'journalLimits'>> {
+  if (!journal) return {};
+  if (writeMode === 'back') return { journal };
+  return (await journal.all()).length > 0 ? { journal, journalLimits: { filesMax: 0 } } : {};
+}

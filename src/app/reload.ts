@@ -1,0 +1,60 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Config } from '../config/configuration.ts';
+import type { GatewayServer } from '../http/gateway-server.ts';
+import { loginsOf } from './logins.ts';
+
+/** Fixed parts of a running configuration, and the settings that they come from. */
+const FIXED = {
+  listen: 'listen',
+  publicUrl: 'public-url',
+  trustedProxies: 'trusted-proxy',
+  crossOrigins: 'cors-origin',
+  dataDirectory: 'data-dir',
+  cacheDirectory: 'cache-dir',
+  writeMode: 'write-mode',
+  redisUrl: 'redis',
+} as const satisfies Readonly<Record<Exclude<keyof Config, 'tls' | 'users' | 'drives'>, string>>;
+
+/**
+ * Replaces the users and the certificate of a running gateway by those of `next`. Returns the other settings that differ:
+ * they change at the next start. Throws before anything has changed.
+ */
+export async function reload(
+  server: GatewayServer,
+  running: Config,
+  next: Config,
+): Promise<readonly string[]> {
+  const waiting = settingsForNextStart(running, next);
+  const { users } = await loginsOf({ ...next, dataDirectory: running.dataDirectory });
+  server.reload({
+    ...(running.users && users && { users: usersOfRunningDrives(users, running) }),
+    ...(running.tls && next.tls && { tls: next.tls }),
+  });
+  return waiting;
+}
+
+/** Returns the names of the settings that differ in `next` and cannot change while davgate runs. */
+export function settingsForNextStart(running: Config, next: Config): readonly string[] {
+  const fixed = Object.keys(FIXED) as (keyof typeof FIXED)[]; // its own keys, which TypeScript calls strings
+  const changed = fixed.filter((key) => !isDeepStrictEqual(running[key], next[key]));
+  const names: string[] = changed.map((key) => FIXED[key]);
+  if (!running.tls !== !next.tls) names.push('tls-cert');
+  if (!running.users !== !next.users) names.push('no-auth');
+  return [...names, ...changedDrives(running, next)];
+}
+
+function changedDrives(running: Config, next: Config): readonly string[] {
+  const names = new Set([...running.drives, ...next.drives].map(({ name }) => name));
+  const driveIn = ({ drives }: Config, name: string) => drives.find((drive) => drive.name === name);
+  return [...names]
+    .filter((name) => !isDeepStrictEqual(driveIn(running, name), driveIn(next, name)))
+    .map((name) => `drive ${name}`);
+}
+
+/** Leaves out users whose drive does not run yet. */
+function usersOfRunningDrives<User extends { readonly drive: string }>(
+  users: readonly User[],
+  { drives }: Config,
+): readonly User[] {
+  return users.filter((user) => drives.some(({ name }) => name === user.drive));
+}

@@ -1,0 +1,83 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
+import type { Refusal } from './answer.ts';
+
+/** Methods and headers that an allowed page may use. */
+const METHODS = 'COPY, DELETE, GET, HEAD, LOCK, MKCOL, MOVE, OPTIONS, PROPFIND, PROPPATCH, PUT, UNLOCK';
+const READABLE_HEADERS =
+  'Accept-Ranges, Allow, Content-Length, Content-Range, DAV, ETag, Last-Modified, Location, Lock-Token';
+
+/** How long a browser may remember the answer to a preflight, in seconds. No browser honours more than two hours. */
+const MAX_AGE_SECONDS = 7_200;
+
+const HEADER_NAMES = /^[\w!#$%&'*+.^`|~-]+( *, *[\w!#$%&'*+.^`|~-]+)*$/;
+
+/** Keeps browsers from loading an answer into another site's page, as a script or an image. */
+export const RESOURCE_POLICY = { 'Cross-Origin-Resource-Policy': 'same-origin' } as const;
+
+/**
+ * Whether the Host header names another host than `localhost`, an IP address or one of `ownNames`. A web page whose name
+ * resolves to this machine (DNS rebinding) could otherwise read, from its visitor's browser, everything that needs no
+ * login. A request without a Host (HTTP/1.0) comes from no browser.
+ */
+export function hasForeignHost({ headers }: IncomingMessage, ownNames: readonly string[]): boolean {
+  const host = (headers.host ?? '').trim().toLowerCase();
+  const name = host.replace(/:\d*$/, '').replace(/\.$/, '');
+  if (host === '' || /^(.+\.)?localhost$/.test(name) || ownNames.includes(name)) return false;
+  return isIP(name.replace(/^\[(.*)\]$/, '$1')) === 0;
+}
+
+/**
+ * Refuses a request that a browser sends for another site's page, by its Fetch Metadata headers. Such a page may link to
+ * a file, but not load it into itself. Programs other than browsers send no such headers.
+ */
+export function crossSiteRefusal(
+  { method, headers }: IncomingMessage,
+  allowedOrigins: readonly string[],
+): Refusal | undefined {
+  const site = headers['sec-fetch-site'];
+  if (site !== 'cross-site' && site !== 'same-site') return undefined;
+  const isNavigation =
+    method === 'GET' && headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
+  if (isNavigation || allowedOrigins.includes(headers.origin ?? '')) return undefined;
+  return {
+    status: 403,
+    text: "Another site's page asked for this. Open it in a window of its own, or allow that site with --cors-origin.",
+  };
+}
+
+/** Whether a browser asks in advance if a page of another origin may send a request (CORS). It sends no login. */
+export function isPreflight(request: IncomingMessage): boolean {
+  const { origin, 'access-control-request-method': method } = request.headers;
+  return request.method === 'OPTIONS' && origin !== undefined && method !== undefined;
+}
+
+/** Answers 200, because some clients take 204 for a refusal. Without the CORS headers the answer is a refusal. */
+export function answerPreflight(
+  request: IncomingMessage,
+  response: ServerResponse,
+  origins: readonly string[],
+): void {
+  if (allowOrigin(request, response, origins)) {
+    const wanted = request.headers['access-control-request-headers'] ?? '';
+    response.setHeader('Access-Control-Allow-Methods', METHODS);
+    response.setHeader('Access-Control-Max-Age', MAX_AGE_SECONDS);
+    if (HEADER_NAMES.test(wanted)) response.setHeader('Access-Control-Allow-Headers', wanted);
+  }
+  response.writeHead(200, { 'Content-Length': 0 }).end();
+}
+
+/** Lets pages of `origins` read the answer. Returns whether the request comes from one of them. */
+export function allowOrigin(
+  request: IncomingMessage,
+  response: ServerResponse,
+  origins: readonly string[],
+): boolean {
+  const { origin } = request.headers;
+  if (origins.length > 0) response.setHeader('Vary', 'Origin');
+  if (origin === undefined || !origins.includes(origin)) return false;
+  response.setHeader('Access-Control-Allow-Origin', origin);
+  response.setHeader('Access-Control-Expose-Headers', READABLE_HEADERS);
+  response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
+  return true;
+}

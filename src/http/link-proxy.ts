@@ -1,0 +1,108 @@
+import { type IncomingHttpHeaders, type IncomingMessage, request as sendRequest } from 'node:http';
+import type { Log } from '../util/log.ts';
+import { type Exchange, queryOfTarget } from './exchange.ts';
+
+/** The gateway serves shared links below this path; the rest of a link's path is the service's. */
+export const LINKS_PATH = '/.davgate';
+
+/** Link pages with their downloads, and the previews that other sites embed. No other spelling is served. */
+const SERVED = /^\/(scl\/|embed$|embed\.js$)/;
+
+/** POST submits a link's password form. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST']);
+
+/** Maximum size of a password form, in bytes. */
+const FORM_BYTES_MAX = 16 * 1024;
+
+/** Answers a request that needs no login; `undefined` for any other request. */
+export type OpenRoute = (exchange: Exchange) => Promise<void> | undefined;
+
+/**
+ * Proxies shared links to the service at `serviceUrl`, which listens on loopback only. The answers pass unchanged, with
+ * the policies that keep uploaded content from running in this origin.
+ */
+export function createLinkProxy(serviceUrl: string, log: Log): OpenRoute {
+  return (exchange) => {
+    const { path, request, response } = exchange;
+    const inner = path.startsWith(LINKS_PATH) ? path.slice(LINKS_PATH.length) : '';
+    if (!SERVED.test(inner) || !METHODS.has(request.method ?? '')) return undefined;
+    // The service decides which of its pages other sites may embed.
+    response.removeHeader('Cross-Origin-Resource-Policy');
+    const query = queryOfTarget(request.url ?? '/');
+    return forward(exchange, `${serviceUrl}${inner}${query && `?${query}`}`, log);
+  };
+}
+
+async function forward(exchange: Exchange, url: string, log: Log): Promise<void> {
+  const form = await formOf(exchange);
+  if (!form)
+    return exchange.refuse({
+      status: 413,
+      text: `This body is too long; a password form has at most ${FORM_BYTES_MAX / 1024} KiB.`,
+    });
+  let answer: IncomingMessage;
+  try {
+    answer = await ask(exchange, url, form);
+  } catch (error) {
+    if (exchange.signal.aborted) return exchange.drop();
+    log.error('cannot forward a shared link to the storage service', { reason: String(error) });
+    return exchange.refuse({ status: 502, text: 'The storage service does not answer; try again later.' });
+  }
+  const { statusCode: status = 502, headers } = answer;
+  const sizeBytes = Number(headers['content-length'] ?? 0);
+  await exchange.answer({ status, headers: passedBack(headers), body: { sizeBytes, bytes: answer } });
+}
+
+/** Returns the body of a POST; `undefined` when it is too long. */
+async function formOf(exchange: Exchange): Promise<Buffer | undefined> {
+  if (exchange.request.method !== 'POST') return Buffer.alloc(0);
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of exchange.body()) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > FORM_BYTES_MAX) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function ask({ request, signal, address }: Exchange, url: string, form: Buffer): Promise<IncomingMessage> {
+  const { method } = request;
+  const headers = {
+    ...passedOn(request.headers),
+    'x-forwarded-for': address,
+    ...(method === 'POST' && { 'content-length': form.length }),
+  };
+  return new Promise((resolve, reject) => {
+    // A connection for each request: on loopback it costs nothing, and none is left open when the gateway stops.
+    const asked = sendRequest(url, { method, headers, signal, agent: false }, resolve);
+    asked.on('error', reject);
+    asked.end(form);
+  });
+}
+
+const PASSED_ON = ['accept', 'content-type', 'if-none-match', 'if-range', 'range'] as const;
+
+/** Leaves out the drive's login, and all cookies except those that links have set. */
+function passedOn(headers: IncomingHttpHeaders): Record<string, string> {
+  const cookies = (headers.cookie ?? '').split(/; */).filter((cookie) => cookie.startsWith('link-'));
+  const asked = PASSED_ON.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]));
+  return { ...Object.fromEntries(asked), ...(cookies.length > 0 && { cookie: cookies.join('; ') }) };
+}
+
+/** Headers about the connection to the service, and its own request id. */
+const NOT_PASSED_BACK: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'transfer-encoding',
+  'x-dropbox-request-id',
+]);
+
+function passedBack(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const entries = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined || NOT_PASSED_BACK.has(name) ? [] : [[name, value] as const],
+  );
+  return Object.fromEntries(entries);
+}

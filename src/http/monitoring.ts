@@ -1,0 +1,100 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isLoopback } from '../config/address.ts';
+import type { Exchange } from './exchange.ts';
+import { METRICS_CONTENT_TYPE, type Metrics } from './metrics.ts';
+
+/** The health check's path. It needs no login. */
+export const HEALTH_PATH = '/.davgate/healthz';
+
+/** The path that Prometheus scrapes. It lies beside the drive's files: a file `/metrics` stays a file. */
+const METRICS_PATH = '/.davgate/metrics';
+
+/** Facts for the operator. Nothing of a user, a path or a login. */
+export type Health = Readonly<Record<string, string | number | boolean>>;
+
+/** What a gateway tells its operator. */
+export interface Monitored {
+  readonly health: () => Health;
+  readonly metrics: Metrics | undefined;
+  readonly isDraining: () => boolean;
+}
+
+/** The answer to a health check or a scrape. */
+export interface MonitoringAnswer {
+  /** The part that needs no login; `undefined`: a login is needed. */
+  readonly open: (() => void | Promise<void>) | undefined;
+  readonly whole: () => void | Promise<void>;
+}
+
+/**
+ * Returns the answer to a health check or a scrape, and `undefined` for any other request. Details are for this machine
+ * and for users with a login, because a web page may ask under a foreign host name. Everyone may know whether the gateway
+ * serves: monitors and container platforms ask from addresses and under names that nobody configured.
+ */
+export function monitoringAnswer(
+  { request, response, path, address }: Exchange,
+  { health, metrics, isDraining }: Monitored,
+  { needsLogin, hasForeignHost }: { readonly needsLogin: boolean; readonly hasForeignHost: boolean },
+): MonitoringAnswer | undefined {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
+  const isHere = !hasForeignHost && isLocal(address, request);
+  if (path === HEALTH_PATH) {
+    const whole = () => answerHealth(response, isDraining(), health());
+    const bare = () => answerHealth(response, isDraining(), {});
+    return { open: isHere || (!needsLogin && !hasForeignHost) ? whole : bare, whole };
+  }
+  if (path !== METRICS_PATH || !metrics) return undefined;
+  const whole = () => answerMetrics(response, metrics);
+  return { open: isHere ? whole : undefined, whole };
+}
+
+/** Whether `path` is for monitors. Their requests are not counted as traffic. */
+export function isMonitoringPath(path: string): boolean {
+  return path === HEALTH_PATH || path === METRICS_PATH;
+}
+
+/**
+ * Whether `path`, percent-encoded, lies in the folder that davgate reserves for itself on every drive. Repeated slashes
+ * count as one, as everywhere in the drive.
+ */
+export function isReserved(path: string): boolean {
+  const first = path.split('/').find((name) => name !== '') ?? '';
+  try {
+    return decodeURIComponent(first).toLowerCase() === '.davgate';
+  } catch {
+    return false;
+  }
+}
+
+const PROXY_HEADERS = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+];
+
+/** Whether the request comes from this machine, and not through a proxy on it. */
+function isLocal(address: string, { headers }: IncomingMessage): boolean {
+  return isLoopback(address) && !PROXY_HEADERS.some((name) => name in headers);
+}
+
+/** Answers 200 while requests are welcome, 503 while the gateway drains. */
+function answerHealth(response: ServerResponse, isDraining: boolean, health: Health): void {
+  const body = JSON.stringify({ ...health, status: isDraining ? 'draining' : 'ok' });
+  send(response, isDraining ? 503 : 200, 'application/json', body);
+}
+
+async function answerMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {
+  send(response, 200, METRICS_CONTENT_TYPE, await metrics.text());
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, {
+    'Content-Type': type,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+  });
+  response.end(body);
+}
