@@ -65,7 +65,8 @@ A configuration file may also have \`drives\` and \`users\`: [users and drives](
 });
 
 test('docs/reference/metrics.md lists every metric of davgate', async () => {
-  const metrics = createMetrics({ familyOf: () => '', drives: () => [], blockCacheBytes: () => 0 });
+  const metrics = createMetrics(() => '');
+  metrics.watch({ drives: () => [], blockCacheBytes: () => 0 });
   const lines = (await metrics.text()).split('\n');
   const types = new Map(
     lines.flatMap((line) => {

@@ -93,7 +93,9 @@ test('a command that fails is logged and told; the next one works', async () => 
 test('where there can be no socket the gateway runs all the same', async () => {
   socketPath = join(directory, 'x'.repeat(120), 'control.sock');
   await open();
-  expect(lines).toEqual(['cannot open the control socket; davgate locks and davgate journal cannot reach this davgate']);
+  expect(lines).toEqual([
+    'cannot open the control socket; davgate locks and davgate journal cannot reach this davgate',
+  ]);
 });
 
 test('closes though somebody is connected who asks nothing, and after the answers to those who asked', async () => {

@@ -190,7 +190,9 @@ describe('a client that takes its time', () => {
     expect(first.socket.destroyed).toBe(false);
     expect(await connect(request('GET', '/')).until('handled')).toContain('200 OK');
     await first.closed();
-    const refused = lines.filter(({ event }) => event === 'too many connections: the longest idle are closed');
+    const refused = lines.filter(
+      ({ event }) => event === 'too many connections: the longest idle are closed',
+    );
     expect(refused).toHaveLength(1);
   });
 });
