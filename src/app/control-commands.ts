@@ -17,7 +17,7 @@ export function controlCommands(
   const locked = new Map<string, LockedDrive>();
   const journaled = new Map<string, JournaledDrive>();
   for (const [name, { files, journal }] of drives) {
-    locked.set(name, { locks: files.state.locks, settle: settling(files, log) });
+    locked.set(name, { locks: files.state.locks, commitPlaceholder: commitOn(files, log) });
     if (journal) journaled.set(name, { journal, running: runningWrites(files) });
   }
   return {
@@ -38,7 +38,7 @@ function runningWrites({ pending, write }: OpenDrive): RunningWrites {
 }
 
 /** Commits what waits under a lock. If the service is away, it stays safe in the state and the lock can still go. */
-function settling(files: Files, log: Log): (path: Path) => Promise<void> {
+function commitOn(files: Files, log: Log): (path: Path) => Promise<void> {
   return async (path) => {
     try {
       await files.commitPlaceholder(path);

@@ -27,7 +27,7 @@ export interface LockAdmin {
 export interface LockedDrive {
   readonly locks: Locks;
   /** Commits what waits under a lock for its content, as UNLOCK does; left out where no gateway runs. */
-  readonly settle?: (path: Path) => Promise<void>;
+  readonly commitPlaceholder?: (path: Path) => Promise<void>;
 }
 
 export function createLockAdmin(drives: ReadonlyMap<string, LockedDrive>, clock: Clock): LockAdmin {
@@ -40,7 +40,7 @@ export function createLockAdmin(drives: ReadonlyMap<string, LockedDrive>, clock:
   const remove = async (lock: ListedLock): Promise<boolean> => {
     const drive = drives.get(lock.drive);
     if (!drive) return false;
-    await drive.settle?.(lock.root);
+    await drive.commitPlaceholder?.(lock.root);
     return drive.locks.release(lock.token);
   };
   return {
