@@ -36,8 +36,8 @@ export class Alarm {
   constructor(private readonly clock: Clock) {}
 
   /**
-   * Resolves after `ms` milliseconds (`Infinity`: never by itself), and at once when the alarm rings, has rung since the last
-   * sleep, or `signal` is aborted. Never rejects.
+   * Resolves after `ms` milliseconds (`Infinity`: never by itself), and at once when the alarm rings, has rung since
+   * the last sleep, or `signal` is aborted. Never rejects.
    */
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     const over = linkedSignal(this.#rung.signal, ...(signal ? [signal] : []));
@@ -53,8 +53,8 @@ export class Alarm {
 }
 
 /**
- * Returns the result of `work`, or that of `onLate` when `work` takes longer than `ms` milliseconds; `onLate` may throw.
- * Late work goes on: what stops it is the caller's.
+ * Returns the result of `work`, or that of `onLate` when `work` takes longer than `ms` milliseconds; `onLate` may
+ * throw. Late work goes on: what stops it is the caller's.
  */
 export async function waitAtMost<T, Late>(
   clock: Clock,

@@ -3,13 +3,18 @@ import { BLOCK_BYTES } from '../../util/content-hash.ts';
 /** Buffers kept for the next blocks; the garbage collector gets all others. */
 const IDLE_MAX = 4;
 
-/** Smallest size that is taken from the pool, in bytes: smaller buffers are cheap to make and would waste a block's buffer. */
+/**
+ * Smallest size that is taken from the pool, in bytes: smaller buffers are cheap to make and would waste a block's
+ * buffer.
+ */
 const POOLED_BYTES_MIN = BLOCK_BYTES / 8;
 
 /** Buffers in use (32 MiB) from which on readers of the disk take smaller steps. */
 const BUSY_COUNT = 8;
 
-/** Something shared that is reused when its last user has released it. Each user retains it once, and releases it once. */
+/**
+ * Something shared that is reused when its last user has released it. Each user retains it once, and releases it once.
+ */
 export interface RefCounted {
   retain(): void;
   release(): void;
@@ -21,8 +26,8 @@ export interface SharedBuffer extends RefCounted {
 }
 
 /**
- * A pool of buffers for blocks. New ones for each block live just long enough for the garbage collector to take them for
- * old, and pile up by the hundred megabytes.
+ * A pool of buffers for blocks. New ones for each block live just long enough for the garbage collector to take them
+ * for old, and pile up by the hundred megabytes.
  */
 export class BlockBuffers {
   readonly #idle: Buffer[] = [];

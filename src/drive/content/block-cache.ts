@@ -22,14 +22,16 @@ export interface BlockCache {
   /** Returns where the first cached part of the block that begins after `at` begins. */
   partAfter(block: BlockKey, at: number): number | undefined;
   /**
-   * Returns the bytes of the block from `start` up to `end`, or fewer when the cached part ends before `end`; `undefined`
-   * when the first of them is missing or damaged. The bytes are the caller's own, or lie in `into`, which is as large as
-   * the block.
+   * Returns the bytes of the block from `start` up to `end`, or fewer when the cached part ends before `end`;
+   * `undefined` when the first of them is missing or damaged. The bytes are the caller's own, or lie in `into`, which
+   * is as large as the block.
    */
   read(block: BlockKey, start: number, end: number, into?: Buffer): Promise<Uint8Array | undefined>;
   /** Whether a file of this size may be kept whole, because it leaves most of the room to others. */
   hasRoomFor(sizeBytes: number): boolean;
-  /** Keeps a block, or the part of it at `from`. Returns at once; `false` when the disk is too far behind to take it. */
+  /**
+   * Keeps a block, or the part of it at `from`. Returns at once; `false` when the disk is too far behind to take it.
+   */
   keep(block: BlockKey, bytes: Uint8Array, options?: KeepOptions): boolean;
   forget(block: BlockKey): void;
   /** Resolves when all kept blocks are on the disk or were dropped. Nothing is kept afterwards. */
@@ -54,7 +56,9 @@ export interface BlockCacheOptions {
   readonly meter?: Pick<Meter, 'blockRead' | 'blockKept'>;
 }
 
-/** Size of the latest blocks that also stay in memory: a client that reads in steps of 64 KiB needs each block 64 times. */
+/**
+ * Size of the latest blocks that also stay in memory: a client that reads in steps of 64 KiB needs each block 64 times.
+ */
 const MEMORY_BYTES_MAX = 10 * 1024 * 1024;
 
 /** Memory that a block takes beside its bytes: it bounds the number of tiny blocks. */
@@ -77,9 +81,9 @@ const CACHEDIR_TAG =
   'Signature: 8a477f597d28d172789f06886806bc55\n# Pieces of files that davgate can fetch again.\n';
 
 /**
- * Opens the block cache in `directory`: one file a block under `v1/`, named by a hash of its key, and an index in memory
- * that forgets the least recently used block first. A directory that cannot be written to is logged, and tried again
- * from time to time. `diskBytes` is the size of the files.
+ * Opens the block cache in `directory`: one file a block under `v1/`, named by a hash of its key, and an index in
+ * memory that forgets the least recently used block first. A directory that cannot be written to is logged, and tried
+ * again from time to time. `diskBytes` is the size of the files.
  */
 export async function openBlockCache(
   options: BlockCacheOptions,
@@ -93,7 +97,7 @@ export async function openBlockCache(
     clock,
     log,
     async prepare() {
-      // At the start, because a read-only cache can still be read. Later, because a disk that comes back has its old files.
+      // First, because a cache that cannot be written to can still be read; a disk that comes back has its old files.
       for await (const { name, from, to } of storedParts(root)) {
         parts.addFound({ name, from, to });
         if (!index.has(name)) index.set(name, diskBytesOf(fileBytesOf(to - from)));

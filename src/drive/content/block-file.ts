@@ -26,8 +26,8 @@ export class DamagedFileError extends Error {
 }
 
 /**
- * Returns the header of a block's file: the magic, a checksum of the file's name, one of each piece, and one of the header
- * itself. The name detects a file that was renamed to another block's name.
+ * Returns the header of a block's file: the magic, a checksum of the file's name, one of each piece, and one of the
+ * header itself. The name detects a file that was renamed to another block's name.
  */
 export async function encodeHeader(name: string, bytes: Uint8Array): Promise<Buffer> {
   const count = Math.ceil(bytes.length / PIECE_BYTES);

@@ -21,7 +21,9 @@ const AHEAD_RUNS_MAX = 4;
 /** Maximum number of blocks reserved for readers with several downloads, of all readers together: 24 MiB. */
 const RESERVED_MAX = 6;
 
-/** Maximum distance of a range from the end of the one before it that it still follows: clients skip, and request out of order. */
+/**
+ * Maximum distance of a range from the end of the one before, for read-ahead: clients skip, and request out of order.
+ */
 const SEQUENCE_GAP_BYTES = 1024 * 1024;
 
 /** Number of files whose last range is remembered. */
@@ -37,9 +39,9 @@ const LEAD_BYTES_MAX = 256 * 1024;
 const LEAD_UNIT_BYTES = 64 * 1024;
 
 /**
- * Reads files block by block: from the cache, from the fetch of another reader, or from the service. No part of a block is
- * fetched twice at a time. A block costs one call, or two: one that begins at the first byte requested, so that this byte
- * comes after one round trip, and one for the bytes before it if they are ever requested.
+ * Reads files block by block: from the cache, from the fetch of another reader, or from the service. No part of a block
+ * is fetched twice at a time. A block costs one call, or two: one that begins at the first byte requested, so that this
+ * byte comes after one round trip, and one for the bytes before it if they are ever requested.
  */
 export class BlockSource implements RunOwner {
   readonly buffers = new BlockBuffers();
@@ -143,7 +145,7 @@ export class BlockSource implements RunOwner {
     return this.#fetches.get(fetchKey(file, index))?.find((fetch) => fetch.has(at));
   }
 
-  /** Returns the end of the blocks that enter the cache: all or none, as no block of a whole read is worth more than another. */
+  /** Returns the end of the blocks that enter the cache: all or none, as each is worth the same. */
   #wholeKeptEnd(file: FileEntry): number {
     const count = blockCount(file.sizeBytes);
     return count <= KEPT_BLOCKS_MAX || this.cache.hasRoomFor(file.sizeBytes) ? count : 0;

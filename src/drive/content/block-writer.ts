@@ -31,8 +31,8 @@ export interface BlockWriterParts {
 }
 
 /**
- * Writes blocks to the disk in the background, one at a time. Each is written under a temporary name first, so that a file
- * with a block's name is whole. A failing disk is logged once, and tried again with the next block after a pause.
+ * Writes blocks to the disk in the background, one at a time. Each is written under a temporary name first, so that a
+ * file with a block's name is whole. A failing disk is logged once, and tried again with the next block after a pause.
  */
 export class BlockWriter {
   readonly #waiting = new Map<string, WaitingBlock>();

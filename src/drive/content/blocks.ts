@@ -12,8 +12,8 @@ export interface BlockKey {
 }
 
 /**
- * Returns a key of a file's content that never changes: its hash, which survives moves and copies, or without a hash its
- * revision, which the service never gives to other bytes.
+ * Returns a key of a file's content that never changes: its hash, which survives moves and copies, or without a hash
+ * its revision, which the service never gives to other bytes.
  */
 export function contentKeyOf(file: FileEntry): string {
   return `${file.contentHash ?? `${file.id} ${file.rev}`} ${file.sizeBytes}`;

@@ -25,10 +25,11 @@ const FORGOTTEN_PER_TURN = 500;
 const STEP_BYTES = 1024 * 1024;
 
 /**
- * Detects cached blocks that were damaged on their way from the service; damage by the disk is detected by the checksums of
- * a block's file. The service gives hashes of whole files only, so cached blocks are checked as soon as all blocks of
- * their file are cached. When the hash is wrong, all of them are forgotten, as any may be the damaged one. Blocks that
- * cannot be checked, because some are missing or the file is too large, are downloaded again after an hour.
+ * Detects cached blocks that were damaged on their way from the service; damage by the disk is detected by the
+ * checksums of a block's file. The service gives hashes of whole files only, so cached blocks are checked as soon as
+ * all blocks of their file are cached. When the hash is wrong, all of them are forgotten, as any may be the damaged
+ * one. Blocks that cannot be checked, because some are missing or the file is too large, are downloaded again after an
+ * hour.
  */
 export class CachedContentCheck {
   readonly #right = new LRUCache<string, true>({ max: CONTENTS_MAX });
@@ -54,7 +55,9 @@ export class CachedContentCheck {
     if (!this.#unproven.has(key)) this.#unproven.set(key, momentNow(this.clock));
   }
 
-  /** Forgets the blocks of `file` if they have been unchecked for too long. To be called before they are read unchecked. */
+  /**
+   * Forgets the blocks of `file` if they have been unchecked for too long. To be called before they are read unchecked.
+   */
   async forgetUnproven(file: FileEntry): Promise<void> {
     const key = contentKeyOf(file);
     if (isCheckedOnArrival(file) || this.#right.has(key)) return;
@@ -66,8 +69,8 @@ export class CachedContentCheck {
   }
 
   /**
-   * Checks `file` if that is possible and has not been done. Only one file is checked at a time: returns `undefined` while
-   * another one is. Never rejects.
+   * Checks `file` if that is possible and has not been done. Only one file is checked at a time: returns `undefined`
+   * while another one is. Never rejects.
    */
   start(file: FileEntry): Promise<void> | undefined {
     const key = contentKeyOf(file);

@@ -3,7 +3,9 @@ import type { BlockBuffers } from './block-buffers.ts';
 import type { BlockCache } from './block-cache.ts';
 import { blockAt, blockKey, rangeOfBlock } from './blocks.ts';
 
-/** Size of the first read from the disk, so that the first byte does not wait for a whole block, and of all reads while the buffers are busy. */
+/**
+ * Size of the first read from the disk, so that the first byte comes soon, and of all reads while the buffers are busy.
+ */
 const SHORT_SPAN_BYTES = 512 * 1024;
 
 /** Size of a piece, in bytes: readers get copies because buffers are used again, and small copies are cheap to make. */

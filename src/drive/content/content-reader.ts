@@ -15,11 +15,10 @@ const CHECKED_FIRST_BYTES_MAX = 64 * 1024 * 1024;
 /** Reads the content of files, from the block cache and from the service. */
 export interface ContentReader {
   /**
-   * Reads exactly this revision: `range`, or the whole file without one. The bytes end early only by throwing, and those
-   * of a whole file end only if they have the file's content hash. When the iteration is ended or `signal` is aborted,
-   * the download is aborted at once, unless another reader needs the same block.
-   *
-   * Throws `ApiError`, `FileError` `broken`, or the signal's reason.
+   * Reads exactly this revision: `range`, or the whole file without one. The bytes end early only by throwing, and
+   * those of a whole file end only if they have the file's content hash. When the iteration is ended or `signal` is
+   * aborted, the download is aborted at once, unless another reader needs the same block. Throws `ApiError`,
+   * `FileError` `broken`, or the signal's reason.
    */
   read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
@@ -45,8 +44,8 @@ export function createContentReader({
 }
 
 /**
- * Makes an iteration that ends at once when it is left or `signal` is aborted: a generator alone would first wait for the
- * step under way, and that step for the service.
+ * Makes an iteration that ends at once when it is left or `signal` is aborted: a generator alone would first wait for
+ * the step under way, and that step for the service.
  */
 function abortable(
   signal: AbortSignal,
@@ -94,9 +93,9 @@ interface WholeFileSources {
 
 /**
  * Reads all of `file`, and yields the last block only when the content hash of the file is right; otherwise it throws
- * `FileError` `broken`. A damaged last block is downloaded again. When an earlier block is damaged, the client already has
- * its bytes, and only a new read can be right: to withhold more than the last block would make the client wait for the
- * whole download.
+ * `FileError` `broken`. A damaged last block is downloaded again. When an earlier block is damaged, the client already
+ * has its bytes, and only a new read can be right: to withhold more than the last block would make the client wait for
+ * the whole download.
  */
 function readWhole(
   sources: WholeFileSources,

@@ -10,8 +10,8 @@ import { type DownloadTools, resumingDownload, unreadable } from './resuming-dow
 const COPY_BYTES = 64 * 1024;
 
 /**
- * The download of one block, or of the part of it from `start` up to `end`. The bytes stay as long as a reader retains the
- * fetch, so that any number of readers can follow it, and join at any offset.
+ * The download of one block, or of the part of it from `start` up to `end`. The bytes stay as long as a reader retains
+ * the fetch, so that any number of readers can follow it, and join at any offset.
  */
 export class BlockFetch implements RefCounted {
   readonly #buffer: SharedBuffer;
@@ -71,8 +71,8 @@ export class BlockFetch implements RefCounted {
   }
 
   /**
-   * Returns the bytes of the block from `from` up to `to`, or the first of them that have come, possibly none. Throws the
-   * reason why the fetch failed.
+   * Returns the bytes of the block from `from` up to `to`, or the first of them that have come, possibly none. Throws
+   * the reason why the fetch failed.
    */
   available(from: number, to: number): Uint8Array {
     if (this.#failure) throw this.#failure.reason;
@@ -102,9 +102,9 @@ export interface RunOwner {
 }
 
 /**
- * One download that is cut into blocks. Each block is read as fast as it comes, and the next one only when a reader asks
- * for it; a run `ahead` fetches all its blocks by itself. Readers retain the run: when the last one releases it before it
- * has all it wanted, the run ends at once, otherwise with the current block.
+ * One download that is cut into blocks. Each block is read as fast as it comes, and the next one only when a reader
+ * asks for it; a run `ahead` fetches all its blocks by itself. Readers retain the run: when the last one releases it
+ * before it has all it wanted, the run ends at once, otherwise with the current block.
  */
 export class DownloadRun {
   readonly contentKey: string;

@@ -16,9 +16,9 @@ const BLOCKS_MIN = 2;
 const GAIN_MIN = 1.3;
 
 /**
- * How many downloads a reader has at a time: one until the reader has to wait for a slow service, then twice as many for as
- * long as that brings more. A service that limits each connection is read at several times that limit; a service whose
- * line is full gets a single download. Time in which the reader itself is busy does not count.
+ * How many downloads a reader has at a time: one until the reader has to wait for a slow service, then twice as many
+ * for as long as that brings more. A service that limits each connection is read at several times that limit; a service
+ * whose line is full gets a single download. Time in which the reader itself is busy does not count.
  */
 export class Parallelism {
   #downloads = 1;

@@ -27,7 +27,9 @@ export class JournalCapacity {
     return this.pending.bytes + this.#arrivingBytes + (sizeBytes ?? 1) <= bytesMax;
   }
 
-  /** Counts `body` while `work` receives it. The body that `work` gets throws `no-space` when it does not fit any more. */
+  /**
+   * Counts `body` while `work` receives it. The body that `work` gets throws `no-space` when it does not fit any more.
+   */
   async during<T>(
     body: AsyncIterable<Uint8Array>,
     sizeBytes: number | undefined,

@@ -59,9 +59,9 @@ export class Delivery {
   }
 
   /**
-   * Sends a write whose folder is gone. If the folder was moved within the drive, its writes follow it. If it was deleted,
-   * or moved out of the drive's root, where davgate must not write, it is made again, as the service itself does for an
-   * upload.
+   * Sends a write whose folder is gone. If the folder was moved within the drive, its writes follow it. If it was
+   * deleted, or moved out of the drive's root, where davgate must not write, it is made again, as the service itself
+   * does for an upload.
    */
   async #followFolder(file: PendingFile, error: unknown, signal: AbortSignal): Promise<void> {
     const { pending, journal, locate, log } = this.parts;
@@ -143,8 +143,8 @@ export class Delivery {
   }
 
   /**
-   * Copies the properties to a new file, which a write has made because its file was moved away elsewhere. The moved file
-   * keeps them too, as it may come back.
+   * Copies the properties to a new file, which a write has made because its file was moved away elsewhere. The moved
+   * file keeps them too, as it may come back.
    */
   async #copyProperties(from: string, to: string): Promise<void> {
     const { properties } = this.parts.state;
@@ -290,8 +290,8 @@ export async function* verifiedBody(journal: Journal, write: PendingWrite): Asyn
 }
 
 /**
- * Returns the path of a conflicted copy, named as the service's own programs do. The same write always gets the same names,
- * so that its copy is recognised after a kill.
+ * Returns the path of a conflicted copy, named as the service's own programs do. The same write always gets the same
+ * names, so that its copy is recognised after a kill.
  */
 function conflictedCopyPath({ path, acceptedMs }: PendingWrite, number: number): Path {
   const name = nameOf(path);

@@ -15,7 +15,9 @@ export class FileIds {
     if (oldest !== undefined && this.#now.size > REMEMBERED_MAX) this.#now.delete(oldest);
   }
 
-  /** Returns `state` with properties that are found under first ids too, for requests that began before a file landed. */
+  /**
+   * Returns `state` with properties that are found under first ids too, for requests that began before a file landed.
+   */
   follow(state: DriveState): DriveState {
     const { properties } = state;
     const now = (id: string) => this.#now.get(id) ?? id;

@@ -29,8 +29,8 @@ export interface JournaledFilesParts {
 }
 
 /**
- * Makes a drive on top of another: writes go to the journal and are visible at once. Other changes of a pending file wait
- * until it has landed in the tree below, and are made there.
+ * Makes a drive on top of another: writes go to the journal and are visible at once. Other changes of a pending file
+ * wait until it has landed in the tree below, and are made there.
  */
 export function createJournaledFiles(parts: JournaledFilesParts): Files {
   const { base, pending, overlay, intake, sender, shown, capacity, turns, goesThrough } = parts;

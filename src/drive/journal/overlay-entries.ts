@@ -31,9 +31,9 @@ export function pendingEntry(write: PendingWrite): FileEntry {
 }
 
 /**
- * The entries of the tree below as clients of a journaled drive see them. The service assigns a revision only when a file
- * lands. So that entity tags do not change then, the beginning of the content hash replaces the revision: it is known at
- * once, and as exact.
+ * The entries of the tree below as clients of a journaled drive see them. The service assigns a revision only when a
+ * file lands. So that entity tags do not change then, the beginning of the content hash replaces the revision: it is
+ * known at once, and as exact.
  */
 export class OverlayEntries {
   readonly #originals = new WeakMap<FileEntry, FileEntry>();

@@ -20,8 +20,8 @@ export class Overlay {
   ) {}
 
   /**
-   * As `Files.statForWrite`, which also answers from a last known listing while the service is away: programs check that a
-   * name is free before they save, and a journaled drive lets them save then.
+   * As `Files.statForWrite`, which also answers from a last known listing while the service is away: programs check
+   * that a name is free before they save, and a journaled drive lets them save then.
    */
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
     return this.statForWrite(path, { isPinned: false }, signal);

@@ -16,8 +16,8 @@ export class PendingFile {
   /** `accepting`: not on disk yet, and invisible. `suspended`: not to be sent for now. */
   state: 'accepting' | 'waiting' | 'sending' | 'suspended' = 'waiting';
   /**
-   * Whether it was sent in this run, or possibly in an earlier one, so that the service may have it. A newer write does not
-   * supersede it: only this one can be recognised at the service as ours.
+   * Whether it was sent in this run, or possibly in an earlier one, so that the service may have it. A newer write does
+   * not supersede it: only this one can be recognised at the service as ours.
    */
   wasSent = false;
   /** Whether it is sent at once, because a request waits for it. */

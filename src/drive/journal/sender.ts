@@ -13,7 +13,10 @@ export interface SenderParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly availability: Availability;
-  /** Delivers a write to the service, or to the lost-and-found folder, and removes it from `pending`. Throws why it could not. */
+  /**
+   * Delivers a write to the service, or to the lost-and-found folder, and removes it from `pending`. Throws why it
+   * could not.
+   */
   readonly deliver: (file: PendingFile, signal: AbortSignal) => Promise<void>;
 }
 
@@ -23,7 +26,10 @@ const SENDING_MAX = 200;
 /** The same while the service takes no writes: enough to see when it does again. */
 const PROBES_MAX = 4;
 
-/** Up to this size a write is in memory while it is sent: such writes are bounded by their size, larger ones by their number. */
+/**
+ * Up to this size a write is in memory while it is sent: such writes are bounded by their size, larger ones by their
+ * number.
+ */
 const SHORT_BYTES_MAX = 4 * 1024 * 1024;
 const SENDING_BYTES_MAX = 32 * 1024 * 1024;
 const SENDING_LARGE_MAX = 2;
@@ -43,8 +49,8 @@ interface Waiter {
 }
 
 /**
- * Sends pending writes in the background, each until it has landed: those of one path one after another, others at the same
- * time.
+ * Sends pending writes in the background, each until it has landed: those of one path one after another, others at the
+ * same time.
  */
 export class Sender {
   readonly #urgent = new Set<PendingFile>();

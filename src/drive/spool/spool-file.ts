@@ -52,7 +52,10 @@ export class SpoolFile {
     return true;
   }
 
-  /** Removes and returns the next bytes, at most `sizeBytesMax`; `undefined` when there are no more. Throws when the disk has lost them. */
+  /**
+   * Removes and returns the next bytes, at most `sizeBytesMax`; `undefined` at the end. Throws when the disk has lost
+   * them.
+   */
   async read(sizeBytesMax: number): Promise<Uint8Array | undefined> {
     if (!this.#handle || this.isEmpty) return undefined;
     const buffer = Buffer.allocUnsafe(Math.min(sizeBytesMax, this.#writtenBytes - this.#readBytes));

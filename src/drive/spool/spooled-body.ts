@@ -5,15 +5,18 @@ import type { SpoolFile } from './spool-file.ts';
 /** How often it is checked whether the body was read, in ms. Finder gives up when a block waits for 30 s. */
 const CHECK_MS = 5_000;
 
-/** Bytes that are spooled at a check: more than the blocks that clients send (1 MiB at most), and few, so that the spool lasts. */
+/**
+ * Bytes that are spooled at a check: more than the blocks that clients send (1 MiB at most), and few, so that the spool
+ * lasts.
+ */
 const SPOOL_BYTES = 4 * 1024 * 1024;
 
 /** Size of a piece that is read back from the disk. */
 const READ_BYTES = 256 * 1024;
 
 /**
- * A body that is slowly spooled to disk while nobody reads it, so that the client sees progress while davgate waits for a
- * service that throttles. Spooled bytes lie in `file`, and are read first. Without room, or when the disk fails, the
+ * A body that is slowly spooled to disk while nobody reads it, so that the client sees progress while davgate waits for
+ * a service that throttles. Spooled bytes lie in `file`, and are read first. Without room, or when the disk fails, the
  * client waits. To be read once, and always to be closed.
  */
 export class SpooledBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
