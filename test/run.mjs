@@ -7,7 +7,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { installSystemPackages } from './system-packages.mjs';
 
@@ -78,12 +78,19 @@ function oneLine(message) {
   return text.replaceAll(/\s+/g, ' ').slice(0, 500);
 }
 
-/** The test files that do more in a long run: those that ask `support/effort.ts` how much. */
+/** The test files that do more in a long run: those that ask `support/effort.ts` how much, or import one that does. */
 function longFiles() {
-  const files = readdirSync('test', { recursive: true, encoding: 'utf8' }).map((name) => join('test', name));
-  return files.filter(
-    (file) => file.endsWith('.test.ts') && readFileSync(file, 'utf8').includes('support/effort.ts'),
+  const files = readdirSync('test', { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
   );
+  const sources = files.map((name) => ({ name, text: readFileSync(join('test', name), 'utf8') }));
+  const asking = sources.filter(({ text }) => text.includes('/effort.ts'));
+  return sources
+    .filter(({ name }) => name.endsWith('.test.ts'))
+    .filter((test) =>
+      asking.some(({ name }) => name === test.name || test.text.includes(`/${basename(name)}'`)),
+    )
+    .map(({ name }) => join('test', name));
 }
 
 function main() {

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { settleEnvironment } from './support/environment.ts';
 
@@ -21,8 +22,8 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     ...patient,
     globalSetup: ['test/support/build.ts'],
-    // Most tests wait for sockets and disks: a core is not kept back for the runner.
-    maxWorkers: '100%',
+    // Most tests wait for sockets, disks and other programs: with a worker a core the cores would be idle half the time.
+    maxWorkers: availableParallelism() + 2,
     // Loading the modules anew for each file takes as much time as half of the tests do.
     isolate: false,
     restoreMocks: true,

@@ -38,7 +38,7 @@ describe.each(['through', 'back'])('davfs2, --write-mode %s', (mode) => {
     expect(await digestTree(join(mount.path, 'tree'))).toEqual(wanted);
   });
 
-  test('edit, append and truncate change what they should and nothing else', async () => {
+  test('davfs2 edits, appends to and truncates a file, and its bytes are right after a remount', async () => {
     const file = join(mount.path, 'notes.txt');
     await writeFile(file, 'first line\n');
     await remount();
@@ -53,7 +53,7 @@ describe.each(['through', 'back'])('davfs2, --write-mode %s', (mode) => {
     expect(await readFile(join(mount.path, 'notes.txt'), 'utf8')).toBe('quite another text');
   });
 
-  test('folders are made, renamed with what is in them, and removed', async () => {
+  test('davfs2 makes folders, renames them with their files, and removes them', async () => {
     await mkdir(join(mount.path, 'one/two'), { recursive: true });
     await writeFile(join(mount.path, 'one/two/file'), 'inside');
     await rename(join(mount.path, 'one'), join(mount.path, 'renamed'));

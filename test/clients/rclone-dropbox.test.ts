@@ -105,7 +105,7 @@ describe("rclone's Dropbox backend on the service", () => {
     expect(lines(stdout)).toEqual([...(await digestTree(source)).keys()].sort());
   });
 
-  test('a path that begins with a slash is taken from the root namespace', async () => {
+  test('rclone takes a path that begins with a slash from the root namespace', async () => {
     const { stdout } = await rclone.run('lsf', 'drive:/copied');
     expect(lines(stdout)).toContain('sub folder/');
   });
@@ -169,7 +169,7 @@ describe("rclone's Dropbox backend on the service", () => {
     await expect(rclone.run('link', 'drive:nothing here')).rejects.toThrow(/object not found|not_found/);
   });
 
-  test('about knows the space', async () => {
+  test('rclone about tells the space that is used and free', async () => {
     const { stdout } = await rclone.run('about', '--json', 'drive:');
     const { total, used, free } = JSON.parse(stdout) as { total: number; used: number; free: number };
     expect(used).toBeGreaterThan(LARGE_BYTES);

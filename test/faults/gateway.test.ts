@@ -111,29 +111,32 @@ interface Run {
 }
 
 describe(`with seed ${SEED} (DAVGATE_TEST_SEED)`, () => {
-  test.each(Object.entries(SCENARIOS))('%s', async (name, scenario) => {
-    const run = await start(name, scenario);
-    const { service, clients } = run;
-    try {
-      await Promise.all(clients.map((client) => client.begin()));
-      service.service.setFaults({ ...scenario.faults, seed: SEED });
-      const others: Promise<Answered>[] = [];
-      const disturb = () => {
-        if (scenario.isDisturbed && others.length < DISTURBANCES_MAX) others.push(commitElsewhere(service));
-      };
-      await Promise.all(clients.map((client) => work(client, OPERATIONS / CLIENTS, disturb)));
-      for (const { status } of await Promise.all(others)) expect([200, 409, 429]).toContain(status);
-      service.service.setFaults({});
-      await run.gateway.landed();
-      for (const [index, client] of clients.entries()) await compare(run, client, folderOf(index));
-      const troubles = clients.reduce((sum, client) => sum + client.troubles, 0);
-      if (scenario.isAbsorbed) expect(troubles).toBe(0);
-    } finally {
-      for (const client of clients) client.close();
-      await run.gateway.close();
-      await service.close();
-    }
-  });
+  test.each(Object.entries(SCENARIOS))(
+    '%s: every operation did all of its work or nothing',
+    async (name, scenario) => {
+      const run = await start(name, scenario);
+      const { service, clients } = run;
+      try {
+        await Promise.all(clients.map((client) => client.begin()));
+        service.service.setFaults({ ...scenario.faults, seed: SEED });
+        const others: Promise<Answered>[] = [];
+        const disturb = () => {
+          if (scenario.isDisturbed && others.length < DISTURBANCES_MAX) others.push(commitElsewhere(service));
+        };
+        await Promise.all(clients.map((client) => work(client, OPERATIONS / CLIENTS, disturb)));
+        for (const { status } of await Promise.all(others)) expect([200, 409, 429]).toContain(status);
+        service.service.setFaults({});
+        await run.gateway.landed();
+        for (const [index, client] of clients.entries()) await compare(run, client, folderOf(index));
+        const troubles = clients.reduce((sum, client) => sum + client.troubles, 0);
+        if (scenario.isAbsorbed) expect(troubles).toBe(0);
+      } finally {
+        for (const client of clients) client.close();
+        await run.gateway.close();
+        await service.close();
+      }
+    },
+  );
 });
 
 async function start(name: string, { deadlineMs, writeBack = false }: Scenario): Promise<Run> {

@@ -76,7 +76,7 @@ function copy(path: string) {
   return sent;
 }
 
-test('goes on being taken while the service throttles, and is stored whole', async () => {
+test('a PUT goes on being taken while the service throttles, and is stored whole', async () => {
   service.service.setFaults({ 'latency-write-ms': 60_000 });
   const sent = copy('/big');
   await settle(() => sent.bytes > SENT_BYTES);
@@ -102,7 +102,7 @@ test('goes on being taken while the service throttles, and is stored whole', asy
   expect(readdirSync(gateway.spoolDirectory)).toEqual([]);
 });
 
-test('leaves nothing on the disk, and commits nothing, when the client leaves', async () => {
+test('a PUT whose client leaves while it is spooled leaves nothing on the disk and commits nothing', async () => {
   service.service.setFaults({ 'latency-write-ms': 60_000 });
   const sent = copy('/big');
   await settle(() => sent.bytes > SENT_BYTES);

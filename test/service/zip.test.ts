@@ -157,7 +157,7 @@ describe('files/download_zip', () => {
     await answered.body?.cancel();
   });
 
-  test('what is written meanwhile does not mix in', async () => {
+  test('an archive holds the folder as it was at the start, whatever is written meanwhile', async () => {
     const old = pseudoRandomBytes(6 * MIB, 2);
     await put(service, '/Steady/a', old);
     await put(service, '/Steady/b', old);
@@ -187,7 +187,7 @@ describe('a folder link', () => {
     expect([...inSub.keys()].sort()).toEqual(['sub/', 'sub/file']);
   });
 
-  test('without downloads has none', async () => {
+  test('a folder link without downloads has no archive, and its page offers none', async () => {
     await put(service, '/Looked at/file', 'text');
     const argument = { path: '/Looked at', settings: { allow_download: false } };
     const { json } = await rpc(service, 'sharing/create_shared_link_with_settings', argument);
@@ -209,15 +209,18 @@ describe('the archive', () => {
     yield* chunks;
   }
 
-  test.each([1, 3, 5])('a file of %i bytes where 4 were promised cuts it short', async (sizeBytes) => {
-    const entries = [file('x', 4, () => of(Buffer.alloc(sizeBytes)))];
-    const all = async () => {
-      for await (const _ of zipBytes(entries));
-    };
-    await expect(all()).rejects.toThrow('"x" is not of the 4 bytes that it should have');
-  });
+  test.each([1, 3, 5])(
+    'an archive is cut short by a file of %i bytes where 4 were promised',
+    async (sizeBytes) => {
+      const entries = [file('x', 4, () => of(Buffer.alloc(sizeBytes)))];
+      const all = async () => {
+        for await (const _ of zipBytes(entries));
+      };
+      await expect(all()).rejects.toThrow('"x" is not of the 4 bytes that it should have');
+    },
+  );
 
-  test('more than 65,535 entries', async () => {
+  test('an archive of more than 65,535 entries is listed and tested by unzip', async () => {
     const entries = Array.from({ length: 66_000 }, (_, index) => file(`e/${index}`, 0, () => of()));
     const path = join(directory, 'many.zip');
     expect(await written(path, entries)).toBe(zipSizeBytes(entries));
@@ -226,7 +229,7 @@ describe('the archive', () => {
     expect((await command('unzip', ['-tqq', path])).code).toBe(0);
   });
 
-  test('more than 4 GiB', async () => {
+  test('an archive of more than 4 GiB is listed by unzip, and its last file extracted', async () => {
     const large = () => of(...Array.from({ length: 200 }, () => ZEROS));
     const entries = [
       file('one', ZEROS.length * 200, large),
