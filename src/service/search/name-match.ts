@@ -1,5 +1,5 @@
 import { foldName } from '../../util/path.ts';
-import { symbolsIn, wordsIn } from '../storage/tree/words.ts';
+import { symbolsIn, wordsIn } from '../storage/tree/name-words.ts';
 
 /** A part of a name, and whether it is what was searched for. */
 export interface Highlight {

@@ -24,12 +24,13 @@ import {
   type StoredDeletion,
   type StoredFile,
 } from './storage.ts';
+import { removeEntry, removeEntryForever } from './tree/entry-removal.ts';
+import { makeFolder, type Store } from './tree/entry-writes.ts';
 import { restoreRevision, revisionsOf } from './tree/history.ts';
 import type { Listings } from './tree/listing.ts';
 import type { NameIndex } from './tree/name-index.ts';
-import { malformed } from './tree/names.ts';
+import { malformed } from './tree/places.ts';
 import type { Relocations } from './tree/relocations.ts';
-import { removeEntry, removeEntryForever } from './tree/removal.ts';
 import {
   type Below,
   below,
@@ -39,7 +40,6 @@ import {
   storedOf,
   storedRevision,
 } from './tree/tree-rows.ts';
-import { makeFolder, type Store } from './tree/writes.ts';
 
 /** The parts of an open data directory. */
 export interface Parts {
@@ -239,8 +239,8 @@ function refusalOf(failure: unknown): StorageError {
 /** Has what was removed, or moved, cleared away in the background, if something was left. */
 function clearAway(parts: Parts): void {
   if (parts.reserve.isClosed) return;
-  const { stagings, removals, graveyard } = parts.store;
-  if (!stagings.isEmpty || !removals.isEmpty || !graveyard.isEmpty)
+  const { stagings, removals, purge } = parts.store;
+  if (!stagings.isEmpty || !removals.isEmpty || !purge.isEmpty)
     parts.background.start('clearing away what was removed', tidyUp(parts));
 }
 
@@ -248,7 +248,7 @@ function clearAway(parts: Parts): void {
 async function tidyUp({ store, reserve }: Parts): Promise<void> {
   await store.stagings.work(reserve);
   await store.removals.work(reserve);
-  await store.graveyard.work(reserve);
+  await store.purge.work(reserve);
   if (!reserve.isClosed) await reserve.fill();
 }
 

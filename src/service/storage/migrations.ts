@@ -1,11 +1,11 @@
 import type { Migration } from '../../util/sqlite/migrations.ts';
-import { indexNames } from './tree/name-upgrade.ts';
-import { rekey } from './tree/rekey.ts';
 import { allowEqualIds } from './upgrade/equal-ids.ts';
 import { countFiles } from './upgrade/file-counts.ts';
+import { indexNames } from './upgrade/name-index-upgrade.ts';
+import { rekey } from './upgrade/rekey.ts';
 
 /**
- * The schema, step by step. Keys of paths are folded (`names.ts`) and compared byte by byte; a `parent` is its folder's
+ * The schema, step by step. Keys of paths are folded (`places.ts`) and compared byte by byte; a `parent` is its folder's
  * key and a slash.
  *
  * An existing path has a row in `entry`, a deleted one in `deletion`, no path in both. Each change of a path takes the
@@ -159,7 +159,7 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX deletion_name ON deletion (ns, name_key) WHERE NOT forgotten;
   `,
   `
-  -- What was at a key and below it up to number \`seq\` is gone, though rows of it may still be there: \`removals.ts\`.
+  -- What was at a key and below it up to number \`seq\` is gone, though rows of it may still be there: \`tree-removals.ts\`.
   CREATE TABLE removal (
     seq INTEGER PRIMARY KEY,
     ns INTEGER NOT NULL REFERENCES namespace,

@@ -9,7 +9,7 @@ import { Background } from './background.ts';
 import { BlockFiles } from './blocks/blocks.ts';
 import { Contents } from './blocks/contents.ts';
 import { type Disk, localDisk } from './blocks/disk.ts';
-import { Graveyard } from './blocks/purge.ts';
+import { Purge } from './blocks/purge.ts';
 import { Reserve } from './blocks/reserve.ts';
 import { Committer, type Transaction } from './committer.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
@@ -23,13 +23,13 @@ import { Sessions } from './sessions/sessions.ts';
 import { Uploads } from './sessions/uploads.ts';
 import type { Storage } from './storage.ts';
 import { openDatabase } from './storage-database.ts';
+import type { Store } from './tree/entry-writes.ts';
 import { Listings } from './tree/listing.ts';
 import { NameIndex } from './tree/name-index.ts';
 import { Relocations } from './tree/relocations.ts';
-import { Removals } from './tree/removals.ts';
 import { Stagings } from './tree/stagings.ts';
 import { Tree } from './tree/tree.ts';
-import type { Store } from './tree/writes.ts';
+import { TreeRemovals } from './tree/tree-removals.ts';
 
 export interface StorageOptions {
   /** Holds `storage.sqlite` and the folders `blocks` and `incoming`; made when missing. For one process. */
@@ -66,7 +66,8 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     const settings = settingsOf(database);
     const contents = new Contents(database);
     const names = new NameIndex(database);
-    const removals = new Removals(database, contents);
+    const purge = new Purge(database, contents);
+    const removals = new TreeRemovals(database, contents, purge);
     const files = new BlockFiles(dataDirectory, disk, (hash) => {
       // Cut off by `close`, an upload must not remove what it cannot look up any more.
       return !database.open || contents.block(hash)?.inline === 0;
@@ -76,7 +77,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       removals,
       stagings: new Stagings(database, contents),
       contents,
-      graveyard: new Graveyard(database, contents),
+      purge,
       directoryTag: settings.directoryTag,
     };
     const sessions = new Sessions(database, contents);
@@ -100,9 +101,9 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
         sessions,
         removals,
         stagings: store.stagings,
-        graveyard: store.graveyard,
+        purge: store.purge,
         names,
-        retention: new Retention(database, reserve),
+        retention: new Retention(database, reserve, purge),
         files,
         reserve,
         background,
@@ -206,10 +207,10 @@ function makeSettings(database: SqliteDatabase): void {
 }
 
 /** Finishes removals that the last end of the storage cut off, and takes back moves and copies. */
-async function clearAway({ stagings, removals, graveyard }: Store, reserve: Reserve): Promise<void> {
+async function clearAway({ stagings, removals, purge }: Store, reserve: Reserve): Promise<void> {
   await stagings.work(reserve);
   await removals.work(reserve);
-  await graveyard.work(reserve);
+  await purge.work(reserve);
 }
 
 /** Goes on after a failure, and throws the first one at the end. */

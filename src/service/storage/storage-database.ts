@@ -10,7 +10,7 @@ import { openSqlite, openSqliteToRead } from '../../util/sqlite/open.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { codeOf, DataDirectoryError } from './errors.ts';
 import { MIGRATIONS } from './migrations.ts';
-import { defineWordsOf } from './tree/name-upgrade.ts';
+import { defineWordsOf } from './upgrade/name-index-upgrade.ts';
 
 /** Size of the write-ahead log, in pages of 4 KiB, at which it moves to the main file: small blocks pass through it. */
 const CHECKPOINT_PAGES = 4096;

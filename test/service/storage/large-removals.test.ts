@@ -1,14 +1,15 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Contents } from '../../../src/service/storage/blocks/contents.ts';
+import { Purge } from '../../../src/service/storage/blocks/purge.ts';
 import type { Transaction } from '../../../src/service/storage/committer.ts';
 import { Ticks } from '../../../src/service/storage/feed/ticks.ts';
 import type { Storage } from '../../../src/service/storage/storage.ts';
 import { openDatabase } from '../../../src/service/storage/storage-database.ts';
 import { NameIndex } from '../../../src/service/storage/tree/name-index.ts';
-import { placeOf } from '../../../src/service/storage/tree/names.ts';
-import { Removals } from '../../../src/service/storage/tree/removals.ts';
+import { placeOf } from '../../../src/service/storage/tree/places.ts';
 import { Tree } from '../../../src/service/storage/tree/tree.ts';
+import { TreeRemovals } from '../../../src/service/storage/tree/tree-removals.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, OWNER, opened, put, refusal, temporaryFolder, textAt } from './opened.ts';
@@ -42,7 +43,7 @@ test('a transaction clears away no more rows of a removed tree than it has room 
   database.exec(`INSERT INTO namespace (name, limit_bytes) VALUES ('home', 1)`);
   let ids = 0;
   const contents = new Contents(database);
-  const removals = new Removals(database, contents);
+  const removals = new TreeRemovals(database, contents, new Purge(database, contents));
   const tree = new Tree(database, contents, new NameIndex(database), removals, () => `id:${ids++}`);
   const ticks = new Ticks(0, new ManualClock());
   const transaction = (rows: number): Transaction => ({

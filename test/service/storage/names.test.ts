@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { alternatives } from '../../../src/service/storage/tree/names.ts';
+import { alternatives } from '../../../src/service/storage/tree/places.ts';
 import { HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 
 // service-api.md §9.1.

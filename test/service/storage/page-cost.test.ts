@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Contents } from '../../../src/service/storage/blocks/contents.ts';
+import { Purge } from '../../../src/service/storage/blocks/purge.ts';
 import { Feed } from '../../../src/service/storage/feed/feed.ts';
 import { openDatabase } from '../../../src/service/storage/storage-database.ts';
-import { Removals } from '../../../src/service/storage/tree/removals.ts';
+import { TreeRemovals } from '../../../src/service/storage/tree/tree-removals.ts';
 import { temporaryFolder } from './opened.ts';
 
 /** The plan of every statement that the feed prepares, by its SQL. */
@@ -16,7 +17,8 @@ async function plans(): Promise<[sql: string, plan: string][]> {
     sources.push(sql);
     return database.prepare(sql);
   }) as typeof database.prepare;
-  new Feed(listening, new Removals(database, new Contents(database)));
+  const contents = new Contents(database);
+  new Feed(listening, new TreeRemovals(database, contents, new Purge(database, contents)));
   const named = { ns: 1, from: '/', to: '0', parent: '/a/', nameKey: 'b', since: 5, latest: 9, limit: 10 };
   return sources.map((sql) => {
     const rows = database.prepare<[object], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(named);

@@ -4,19 +4,20 @@ import { tickAt } from '../feed/ticks.ts';
 import type { Contents } from './contents.ts';
 import type { Reserve } from './reserve.ts';
 
-/** Revisions taken apart at once: some 20 ms, so that a large tree's end holds nobody up. */
+/** Revisions that one transaction purges: some 20 ms, so that other calls get their turn. */
 const STEP_REVISIONS = 200;
 
-/** How long a deletion that is told only to cursors is kept, ms; older cursors start over. */
-const FORGOTTEN_LIFE_MS = 30 * 24 * 60 * 60 * 1000;
+/** How long a tombstone is kept, in ms. Older cursors start over. */
+const TOMBSTONE_LIFE_MS = 30 * 24 * 60 * 60 * 1000;
 
-/** Old deletions that one transaction clears away: some 20 ms. */
-const PRUNED_MAX = 1000;
+/** Tombstones that one transaction drops: some 20 ms. */
+const TOMBSTONES_MAX = 1000;
 
 /**
- * Revisions that are removed for ever: their contents are counted down step by step, also after a restart.
+ * The queue of revisions removed for ever (table `doomed`). Releases their contents step by step, also after a restart.
+ * Tombstones are the deletions that remain of them (`deletion.forgotten`): only cursors still hear of one.
  */
-export class Graveyard {
+export class Purge {
   readonly #sql: ReturnType<typeof statements>;
   #working: Promise<void> | undefined;
 
@@ -27,7 +28,13 @@ export class Graveyard {
     this.#sql = statements(database);
   }
 
-  /** Takes some more apart. */
+  /** Takes a revision out of the history and queues it. */
+  enqueue(number: number): void {
+    this.#sql.enqueue.run(number);
+    this.#sql.dropRevision.run(number);
+  }
+
+  /** Purges the next revisions. */
   step(transaction: Transaction): void {
     for (const { number, ns, content } of this.#sql.some.all(STEP_REVISIONS)) {
       this.#sql.done.run(number);
@@ -35,26 +42,26 @@ export class Graveyard {
     }
   }
 
-  /** Whether deletions are still told to cursors that are too old for it. */
-  hasOldWords(nowMs: number): boolean {
-    return this.#sql.outdated.get(tickAt(nowMs - FORGOTTEN_LIFE_MS)) !== undefined;
+  /** Returns whether some tombstone is older than any cursor that may need it. */
+  hasStaleTombstones(nowMs: number): boolean {
+    return this.#sql.outdated.get(tickAt(nowMs - TOMBSTONE_LIFE_MS)) !== undefined;
   }
 
-  /** Clears some of them away, in one namespace; cursors from before them start over. */
-  forgetOldWords({ nowMs }: Transaction): void {
-    const before = tickAt(nowMs - FORGOTTEN_LIFE_MS);
+  /** Drops some stale tombstones of one namespace; cursors from before them start over. */
+  dropStaleTombstones({ nowMs }: Transaction): void {
+    const before = tickAt(nowMs - TOMBSTONE_LIFE_MS);
     const ns = this.#sql.outdated.get(before)?.id;
     if (ns === undefined) return;
-    this.#sql.pruneHorizon.run({ ns, before, limit: PRUNED_MAX });
+    this.#sql.pruneHorizon.run({ ns, before, limit: TOMBSTONES_MAX });
     this.#sql.prune.run({ ns });
   }
 
-  /** Whether all that was removed is taken apart. */
+  /** Whether the queue is empty. */
   get isEmpty(): boolean {
     return this.#sql.some.get(1) === undefined;
   }
 
-  /** Works until nothing is left or the storage is closed; the next start goes on. */
+  /** Purges until the queue is empty or the storage is closed; the next start continues. */
   work(reserve: Reserve): Promise<void> {
     this.#working ??= this.#work(reserve).finally(() => {
       this.#working = undefined;
@@ -67,7 +74,7 @@ export class Graveyard {
   }
 }
 
-/** Prepared statements over what is removed for ever. */
+/** Prepared statements over the queue and the tombstones. */
 function statements(database: SqliteDatabase) {
   return {
     outdated: database.prepare<[before: number], { id: number }>(
@@ -87,6 +94,10 @@ function statements(database: SqliteDatabase) {
     some: database.prepare<[limit: number], { number: number; ns: number; content: number }>(
       'SELECT number, ns, content FROM doomed LIMIT ?',
     ),
+    enqueue: database.prepare<[number]>(
+      'INSERT OR IGNORE INTO doomed SELECT number, ns, content FROM revision WHERE number = ?',
+    ),
+    dropRevision: database.prepare<[number]>('DELETE FROM revision WHERE number = ?'),
     done: database.prepare<[number]>('DELETE FROM doomed WHERE number = ?'),
   };
 }

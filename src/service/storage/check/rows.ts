@@ -2,7 +2,7 @@ import { BLOCK_BYTES } from '../../../util/content-hash.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import { hashOfBlocks } from '../blocks/staging.ts';
 import { codeOf } from '../errors.ts';
-import { placeOf } from '../tree/names.ts';
+import { placeOf } from '../tree/places.ts';
 import type { Owners } from './block-owners.ts';
 import { type Damage, rowDamage } from './damage.ts';
 

@@ -1,5 +1,5 @@
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
-import type { Removals } from '../tree/removals.ts';
+import type { TreeRemovals } from '../tree/tree-removals.ts';
 import {
   below,
   type DeletionRow,
@@ -45,7 +45,7 @@ export class Feed {
 
   constructor(
     database: SqliteDatabase,
-    private readonly removals: Removals,
+    private readonly removals: TreeRemovals,
   ) {
     this.#sql = statements(database);
   }

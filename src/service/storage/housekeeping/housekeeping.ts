@@ -3,25 +3,25 @@ import type { Log } from '../../../util/log.ts';
 import type { Background } from '../background.ts';
 import type { BlockFiles } from '../blocks/blocks.ts';
 import type { Contents } from '../blocks/contents.ts';
-import type { Graveyard } from '../blocks/purge.ts';
+import type { Purge } from '../blocks/purge.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Operation } from '../committer.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { StorageError } from '../storage.ts';
 import type { NameIndex } from '../tree/name-index.ts';
-import type { Removals } from '../tree/removals.ts';
 import type { Stagings } from '../tree/stagings.ts';
+import type { TreeRemovals } from '../tree/tree-removals.ts';
 import type { Retention } from './retention.ts';
 
-/** Contents looked at in one transaction for some that nothing holds. */
+/** Contents that one transaction examines for unreferenced ones. */
 const WINDOW_CONTENTS = 1000;
 
 interface Parts {
   readonly contents: Contents;
   readonly sessions: Sessions;
-  readonly removals: Removals;
+  readonly removals: TreeRemovals;
   readonly stagings: Stagings;
-  readonly graveyard: Graveyard;
+  readonly purge: Purge;
   readonly names: NameIndex;
   readonly retention: Retention;
   readonly files: BlockFiles;
@@ -32,26 +32,26 @@ interface Parts {
 }
 
 /**
- * What the storage clears away by itself: upload sessions and history past their time, what was removed for ever,
- * and what a crash left. Each step is one short transaction in the line of all commits, so that no call waits for
- * more than one; under load the round is given up, and the next one goes on.
+ * Removes expired upload sessions, history past its retention, entries removed for ever, and what a crash left behind.
+ * Each step is one short transaction in the queue of all commits, so that no call waits for more than one. Under load a
+ * round gives up, and the next one continues.
  */
 export class Housekeeping {
   #round: Promise<void> | undefined;
 
   constructor(
     private readonly parts: Parts,
-    /** Whether block files may be there that nothing needs: the storage was not closed properly. */
+    /** Whether the storage was not closed properly, so that unreferenced block files may exist. */
     private mustSearchFiles: boolean,
   ) {}
 
-  /** Whether files may be there that nothing needs. */
+  /** Whether unreferenced block files may exist. */
   get isUnfinished(): boolean {
     const { background, files } = this.parts;
     return this.mustSearchFiles || background.hasFailed || files.hasLeftovers;
   }
 
-  /** One round; who asks while one is under way waits for that. */
+  /** Runs one round, or waits for the one under way. */
   tidy(): Promise<void> {
     this.#round ??= this.#tidy().finally(() => {
       this.#round = undefined;
@@ -60,7 +60,7 @@ export class Housekeeping {
   }
 
   async #tidy(): Promise<void> {
-    const { sessions, retention, removals, stagings, graveyard, names, reserve, clock } = this.parts;
+    const { sessions, retention, removals, stagings, purge, names, reserve, clock } = this.parts;
     try {
       await this.#while(
         () => sessions.hasExpired(clock.now()),
@@ -73,16 +73,16 @@ export class Housekeeping {
       await retention.endReplaced(clock.now());
       await stagings.work(reserve);
       await removals.work(reserve);
-      await graveyard.work(reserve);
+      await purge.work(reserve);
       await this.#while(
-        () => graveyard.hasOldWords(clock.now()),
-        (transaction) => graveyard.forgetOldWords(transaction),
+        () => purge.hasStaleTombstones(clock.now()),
+        (transaction) => purge.dropStaleTombstones(transaction),
       );
       await names.dropUnused(reserve);
       if (this.isUnfinished) await this.#clearAfterCrash();
       if (!reserve.isClosed) await reserve.fill();
     } catch (failure) {
-      // Too busy, or closed meanwhile: there will be another round.
+      // Too busy, or closed meanwhile: the next round continues.
       if (!(failure instanceof StorageError) && !reserve.isClosed) throw failure;
     }
   }
@@ -91,10 +91,10 @@ export class Housekeeping {
     while (!this.parts.reserve.isClosed && isDue()) await this.parts.reserve.commit(step);
   }
 
-  /** Removes contents that were only being read, and files that no block is known for. */
+  /** Removes contents that only readers had referenced, and block files without a row. */
   async #clearAfterCrash(): Promise<void> {
     const { contents, files, reserve, background, log } = this.parts;
-    // From here on each of these stands for something new.
+    // Reset first: what sets them from here on is new.
     this.mustSearchFiles = true;
     background.hasFailed = false;
     files.hasLeftovers = false;
@@ -111,12 +111,14 @@ export class Housekeeping {
     let removed = 0;
     for await (const hash of files.hashes()) {
       if (reserve.isClosed) return;
-      // Whether a block or an upload needs the file is asked again at its removal, where nothing comes between.
+      // `remove` asks again whether a block or an upload needs the file, with nothing in between.
       if (!/^[0-9a-f]{64}$/.test(hash) || files.isNeeded(hash)) continue;
       await files.remove(hash);
       removed++;
     }
     this.mustSearchFiles = false;
-    log.info('what a crash or a failed removal left has been looked for', { removedBlocks: removed });
+    log.info('searched for block files that a crash or a failed removal left behind', {
+      removedBlocks: removed,
+    });
   }
 }

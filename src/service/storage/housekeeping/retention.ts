@@ -1,19 +1,17 @@
 import { setImmediate as otherCalls } from 'node:timers/promises';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
+import type { Purge } from '../blocks/purge.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';
 import { tickAt } from '../feed/ticks.ts';
 
-/**
- * How long what was deleted or overwritten can be brought back, ms: the longer of the two times that the real
- * service keeps history for.
- */
+/** How long history is kept, in ms: the longer of the two periods that the real service offers. */
 const HISTORY_LIFE_MS = 180 * 24 * 60 * 60 * 1000;
 
-/** Revisions, or deletions without any, that one transaction lets go of: some 20 ms. */
+/** Revisions, or deletions without any, that one transaction ends: some 20 ms. */
 const STEP_ROWS = 200;
 
-/** Revisions looked at in a row, and how often in one round: a large history is gone through over many rounds. */
+/** Revisions examined in a row, and how often in one round: a large history takes many rounds. */
 const WINDOW_REVISIONS = 500;
 const WINDOWS_PER_ROUND = 200;
 
@@ -24,41 +22,41 @@ interface DeletionKey {
 }
 
 /**
- * Ends the history that is too old: deletions made before the retention, and revisions that another one had
- * replaced by then. What is live is never touched, however old. The contents go the way of all that is removed for
- * ever (`graveyard.ts`).
+ * Ends history past its retention: old deletions, and revisions that were replaced long ago. Live entries are never
+ * touched, however old. Ended revisions are purged (`purge.ts`).
  */
 export class Retention {
   readonly #sql: ReturnType<typeof statements>;
-  /** The last revision that was looked at; the round after the last one begins anew. */
+  /** The last examined revision; 0 once a round has reached the end. */
   #lookedAt = 0;
 
   constructor(
     database: SqliteDatabase,
     private readonly reserve: Reserve,
+    private readonly purge: Purge,
   ) {
     this.#sql = statements(database);
   }
 
-  /** Whether some deletion is past its time. */
+  /** Returns whether some deletion is past its retention. */
   hasOldDeletions(nowMs: number): boolean {
     return this.#sql.oldDeletions.get(oldestKept(nowMs), 1) !== undefined;
   }
 
-  /** Ends some old deletions, each once its revisions are gone. */
+  /** Ends some old deletions, each after its revisions. */
   endDeletions(transaction: Transaction): void {
     let room = STEP_ROWS;
     for (const deletion of this.#sql.oldDeletions.all(oldestKept(transaction.nowMs), STEP_ROWS)) {
       const { ns, parent, nameKey } = deletion;
       const revisions = this.#sql.revisionsAt.all(ns, parent, nameKey, room);
-      for (const { number } of revisions) this.#doom(number);
+      for (const { number } of revisions) this.purge.enqueue(number);
       room -= Math.max(1, revisions.length);
       if (room <= 0) return;
       this.#sql.forget.run(ns, parent, nameKey);
     }
   }
 
-  /** Lets go of revisions that were replaced long ago, up to a bounded number looked at. */
+  /** Ends revisions that were replaced long ago, and examines a bounded number of them. */
   async endReplaced(nowMs: number): Promise<void> {
     const before = oldestKept(nowMs);
     for (let windows = 0; windows < WINDOWS_PER_ROUND && !this.reserve.isClosed; windows++) {
@@ -68,7 +66,7 @@ export class Retention {
         const some = replaced.slice(start, start + STEP_ROWS);
         await this.reserve.commit(() => {
           // Asked again: others have committed since.
-          for (const { number } of some) if (this.#isReplaced(number, before)) this.#doom(number);
+          for (const { number } of some) if (this.#isReplaced(number, before)) this.purge.enqueue(number);
         });
       }
       const isThrough = looked.length < WINDOW_REVISIONS;
@@ -81,14 +79,9 @@ export class Retention {
   #isReplaced(number: number, before: number): boolean {
     return this.#sql.isReplaced.get({ number, before }) !== undefined;
   }
-
-  #doom(number: number): void {
-    this.#sql.doom.run(number);
-    this.#sql.drop.run(number);
-  }
 }
 
-/** The first number whose change is young enough to be kept. */
+/** Returns the first change number that is within the retention. */
 function oldestKept(nowMs: number): number {
   return tickAt(nowMs - HISTORY_LIFE_MS);
 }
@@ -126,9 +119,5 @@ function statements(database: SqliteDatabase) {
            WHERE entry.ns = old.ns AND entry.parent = old.parent AND entry.name_key = old.name_key
              AND entry.revision IS NULL AND entry.seq < @before))`,
     ),
-    doom: database.prepare<[number]>(
-      'INSERT INTO doomed SELECT number, ns, content FROM revision WHERE number = ?',
-    ),
-    drop: database.prepare<[number]>('DELETE FROM revision WHERE number = ?'),
   };
 }

@@ -17,8 +17,8 @@ import {
   type StoredFile,
   type UploadOptions,
 } from '../storage.ts';
+import { type Store, writeFile } from '../tree/entry-writes.ts';
 import { storedFile } from '../tree/tree-rows.ts';
-import { type Store, writeFile } from '../tree/writes.ts';
 import type { PieceRow } from './session-rows.ts';
 import { arePieces, type Joined, PiecesChanged, refused, type Sessions } from './sessions.ts';
 

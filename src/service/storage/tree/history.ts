@@ -2,9 +2,9 @@ import type { Transaction } from '../committer.ts';
 import { conflict, notFound } from '../errors.ts';
 import { numberOf } from '../feed/ticks.ts';
 import { type RevisionPage, StorageError } from '../storage.ts';
-import { malformed, type Place, placeOf } from './names.ts';
+import type { Store } from './entry-writes.ts';
+import { malformed, type Place, placeOf } from './places.ts';
 import { type EntryRow, storedRevision } from './tree-rows.ts';
-import type { Store } from './writes.ts';
 
 /** The revisions of a path, or of an id wherever it was, the newest first; also of what was deleted. */
 export function revisionsOf(

@@ -8,9 +8,9 @@ import { Feed, type FeedRow, isDeletion } from '../feed/feed.ts';
 import type { Ticks } from '../feed/ticks.ts';
 import type { Watchers } from '../feed/watchers.ts';
 import { type CursorOwner, type ListingScope, StorageError, type StoredPage } from '../storage.ts';
-import { splitKey } from './names.ts';
+import type { Store } from './entry-writes.ts';
+import { splitKey } from './places.ts';
 import { type EntryRow, storedDeletion, storedOf } from './tree-rows.ts';
-import type { Store } from './writes.ts';
 
 /** Entries a page may have (service-api.md §6.1). */
 const PAGE_MAX = 2000;

@@ -11,8 +11,8 @@ import {
   type WordKey,
   type WordRow,
 } from './name-statements.ts';
+import { wordsOf } from './name-words.ts';
 import type { Below, DeletionRow, EntryRow } from './tree-rows.ts';
-import { wordsOf } from './words.ts';
 
 /** Where to look: below a key, at what is live or at what is deleted. */
 interface KeyRange extends Below {

@@ -5,7 +5,6 @@ import type { Reserve } from '../blocks/reserve.ts';
 import type { Committer, Transaction } from '../committer.ts';
 import type { NumberRange, Ticks } from '../feed/ticks.ts';
 import { StorageError } from '../storage.ts';
-import type { Place } from './names.ts';
 import {
   areDependent,
   ENTRIES_MAX,
@@ -20,9 +19,10 @@ import {
   refused,
   relocateEntry,
   under,
-} from './relocation.ts';
+} from './entry-relocation.ts';
+import type { Store } from './entry-writes.ts';
+import type { Place } from './places.ts';
 import { type EntryRow, keyOf } from './tree-rows.ts';
-import type { Store } from './writes.ts';
 
 /** Rows that one transaction makes, and pairs of a batch looked at in a row: some 20 ms, to hold nobody up. */
 const STEP_ROWS = 50;

@@ -3,8 +3,8 @@ import type { Contents } from '../blocks/contents.ts';
 import type { Transaction } from '../committer.ts';
 import { conflict, notFound } from '../errors.ts';
 import type { NameIndex } from './name-index.ts';
-import { malformed, type Place, parentOf, placeOf } from './names.ts';
-import type { Removals } from './removals.ts';
+import { malformed, type Place, parentOf, placeOf } from './places.ts';
+import type { TreeRemovals } from './tree-removals.ts';
 import {
   below,
   type DeletionRow,
@@ -53,7 +53,7 @@ export class Tree {
     database: SqliteDatabase,
     private readonly contents: Contents,
     private readonly names: NameIndex,
-    private readonly removals: Removals,
+    private readonly removals: TreeRemovals,
     private readonly mintId: () => string,
   ) {
     this.#sql = treeStatements(database);

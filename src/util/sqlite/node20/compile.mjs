@@ -4,7 +4,7 @@
  * its sources compile for version 9 with `boxed-strings.hpp` before them. Needs make, Python and a C++20 compiler.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
@@ -36,6 +36,8 @@ function compile() {
     },
   );
   if (status !== 0) fail('see the compiler’s messages above');
+  for (const intermediate of ['.deps', 'obj', 'obj.target', 'sqlite3.a', 'test_extension.node'])
+    rmSync(join(library, 'build/Release', intermediate), { recursive: true, force: true });
 }
 
 /**

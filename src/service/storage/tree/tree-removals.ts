@@ -1,6 +1,7 @@
 import { smallest } from '../../../util/extremes.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
 import type { Contents } from '../blocks/contents.ts';
+import type { Purge } from '../blocks/purge.ts';
 import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';
 import { below, type DeletionRow, type EntryRow, notStaged } from './tree-rows.ts';
@@ -28,16 +29,17 @@ interface Removal {
 type Placed = Pick<EntryRow, 'ns' | 'parent' | 'nameKey'>;
 
 /**
- * Removals of trees. Each takes effect at once with one row of its own, whatever the tree's size; the rows of what it
+ * TreeRemovals of trees. Each takes effect at once with one row of its own, whatever the tree's size; the rows of what it
  * took along are cleared away step by step, also after a restart, and count as gone until then.
  */
-export class Removals {
+export class TreeRemovals {
   readonly #sql: ReturnType<typeof statements>;
   #working: Promise<void> | undefined;
 
   constructor(
     database: SqliteDatabase,
     private readonly contents: Contents,
+    private readonly purge: Purge,
   ) {
     this.#sql = statements(database);
   }
@@ -154,7 +156,7 @@ export class Removals {
   /** Something else comes to the place of an entry that a removal took along, or takes its id: makes an end of that. */
   settle(transaction: Transaction, row: EntryPlace): void {
     const removal = this.ofEntry(row);
-    if (removal) this.#bury(transaction, removal, row);
+    if (removal) this.#toDeletion(transaction, removal, row);
   }
 
   /** Something comes to a place, whose deletion goes: if that was removed for ever, so is the file that was there. */
@@ -162,7 +164,7 @@ export class Removals {
     if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return;
     for (const { id, seq, forgotten } of this.#sql.deletionAt.all({ ns, parent, nameKey })) {
       const removal = forgotten ? undefined : this.#covering({ ns, parent, nameKey }, seq, true);
-      if (removal) this.#doomFile(transaction, id, removal.seq);
+      if (removal) this.#purgeFile(transaction, id, removal.seq);
     }
   }
 
@@ -225,11 +227,11 @@ export class Removals {
 
   #entries(transaction: Transaction, removal: Removal, limit: number): readonly Looked[] {
     const rows = this.#sql.entries.all(windowOf(removal, limit));
-    for (const row of rows) if (row.seq <= removal.seq) this.#bury(transaction, removal, row);
+    for (const row of rows) if (row.seq <= removal.seq) this.#toDeletion(transaction, removal, row);
     return rows;
   }
 
-  #bury(transaction: Transaction, removal: Removal, row: EntryPlace): void {
+  #toDeletion(transaction: Transaction, removal: Removal, row: EntryPlace): void {
     const { ns, parent, nameKey, id } = row;
     const forever = removal.forever ? removal : this.#covering(row, row.seq, true);
     const forgotten = forever ? 1 : 0;
@@ -239,7 +241,7 @@ export class Removals {
     if (content !== undefined && !removal.moved) this.contents.dropFile(ns, content);
     this.#sql.putDeletion.run({ ns, parent, nameKey, ...deletion });
     this.#sql.dropEntry.run({ ns, parent, nameKey });
-    if (forever) this.#doomFile(transaction, id, forever.seq);
+    if (forever) this.#purgeFile(transaction, id, forever.seq);
   }
 
   #deletions(transaction: Transaction, removal: Removal, limit: number): readonly Looked[] {
@@ -248,7 +250,7 @@ export class Removals {
     const top = window.nameKey === '' ? this.#sql.deletionAt.all(topOf(removal)) : [];
     for (const row of [...top, ...rows]) {
       if (row.forgotten || row.seq > removal.seq) continue;
-      this.#doomFile(transaction, row.id, removal.seq);
+      this.#purgeFile(transaction, row.id, removal.seq);
       this.#sql.forget.run(row);
     }
     return rows;
@@ -258,23 +260,18 @@ export class Removals {
     const window = windowOf(removal, limit);
     const rows = this.#sql.revisions.all(window);
     const top = window.nameKey === '' ? this.#sql.revisionsAt.all(topOf(removal)) : [];
-    for (const { number } of [...top, ...rows]) if (number <= removal.seq) this.#doom(number);
+    for (const { number } of [...top, ...rows]) if (number <= removal.seq) this.purge.enqueue(number);
     return rows;
   }
 
   /** The history of a file that lived nowhere after change number `seq`, and where there was nothing else, its deletions. */
-  #doomFile(transaction: Transaction, id: string, seq: number): void {
+  #purgeFile(transaction: Transaction, id: string, seq: number): void {
     if (this.#livedOn(id, seq)) return;
     for (const left of this.#sql.entriesById.all(id)) this.settle(transaction, left);
-    for (const { number } of this.#sql.revisionsOf.all(id)) this.#doom(number);
+    for (const { number } of this.#sql.revisionsOf.all(id)) this.purge.enqueue(number);
     // Where such a file was before it was moved there is nothing to bring back either.
     for (const row of this.#sql.deletionsById.all(id))
       if (!row.wasFolder && !this.#hasOtherHistory(row, seq)) this.#sql.forget.run(row);
-  }
-
-  #doom(number: number): void {
-    this.#sql.doom.run(number);
-    this.#sql.dropRevision.run(number);
   }
 }
 
@@ -377,9 +374,5 @@ function statements(database: SqliteDatabase) {
     ),
     dropEntry: database.prepare<[Placed]>(`DELETE FROM entry WHERE ${at}`),
     forget: database.prepare<[Placed]>(`UPDATE deletion SET forgotten = 1 WHERE ${at}`),
-    doom: database.prepare<[number]>(
-      'INSERT OR IGNORE INTO doomed SELECT number, ns, content FROM revision WHERE number = ?',
-    ),
-    dropRevision: database.prepare<[number]>('DELETE FROM revision WHERE number = ?'),
   };
 }

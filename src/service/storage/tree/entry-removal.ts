@@ -1,9 +1,9 @@
 import type { Transaction } from '../committer.ts';
 import { conflict, notFound } from '../errors.ts';
 import { numberOf } from '../feed/ticks.ts';
-import { malformed, type Place } from './names.ts';
+import type { Store } from './entry-writes.ts';
+import { malformed, type Place } from './places.ts';
 import type { EntryRow } from './tree-rows.ts';
-import type { Store } from './writes.ts';
 
 /** Deletes a file or a tree; its history stays. What was there. */
 export function removeEntry(
@@ -28,14 +28,14 @@ export function removeEntryForever(
   address: string,
   parentRev: string | undefined,
 ): void {
-  const { tree, graveyard } = store;
+  const { tree, purge } = store;
   const place = placeToRemove(store, ns, address);
   const row = tree.find(ns, place);
   if (!row && !tree.findDeletion(ns, place)) throw notFound();
   checkRevision(store, row, parentRev);
   if (row) tree.remove(transaction, row, { forever: true, moved: false });
   else tree.forget(transaction, ns, place);
-  graveyard.step(transaction);
+  purge.step(transaction);
 }
 
 /** The place of an address, also of what was deleted; the root stays. */

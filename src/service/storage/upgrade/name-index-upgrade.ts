@@ -1,6 +1,6 @@
 import type { MigrationProgress } from '../../../util/sqlite/migrations.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
-import { wordsOf } from './words.ts';
+import { wordsOf } from '../tree/name-words.ts';
 
 /** Names that are indexed between two reports of the progress: about a second. */
 const STEP_NAMES = 50_000;

@@ -1,24 +1,24 @@
 import type { StagedBlock } from '../blocks/blocks.ts';
 import type { Contents } from '../blocks/contents.ts';
-import type { Graveyard } from '../blocks/purge.ts';
+import type { Purge } from '../blocks/purge.ts';
 import { hashOfBlocks } from '../blocks/staging.ts';
 import type { Transaction } from '../committer.ts';
 import { conflict } from '../errors.ts';
 import { numberOf } from '../feed/ticks.ts';
 import type { Commit } from '../storage.ts';
-import { alternatives, malformed, type Place, renamed } from './names.ts';
-import type { Removals } from './removals.ts';
+import { alternatives, malformed, type Place, renamed } from './places.ts';
 import type { Stagings } from './stagings.ts';
 import type { Tree } from './tree.ts';
+import type { TreeRemovals } from './tree-removals.ts';
 import type { EntryRow } from './tree-rows.ts';
 
 /** What the operations of a transaction work on. */
 export interface Store {
   readonly tree: Tree;
   readonly contents: Contents;
-  readonly removals: Removals;
+  readonly removals: TreeRemovals;
   readonly stagings: Stagings;
-  readonly graveyard: Graveyard;
+  readonly purge: Purge;
   /** The last digits of every rev of this data directory. */
   readonly directoryTag: string;
 }

@@ -1,9 +1,9 @@
 import type { Transaction } from '../committer.ts';
 import { conflict, notFound } from '../errors.ts';
 import { StorageError } from '../storage.ts';
-import { malformed, type Place, sizeChecked } from './names.ts';
+import { freePlace, kindOf, type Store } from './entry-writes.ts';
+import { malformed, type Place, sizeChecked } from './places.ts';
 import { type EntryRow, keyOf } from './tree-rows.ts';
-import { freePlace, kindOf, type Store } from './writes.ts';
 
 /** Files and folders that one move or copy may take along (service-api.md §6.4). */
 export const ENTRIES_MAX = 10_000;

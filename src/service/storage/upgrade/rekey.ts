@@ -1,7 +1,7 @@
 import { foldName } from '../../../util/path.ts';
 import type { MigrationProgress } from '../../../util/sqlite/migrations.ts';
 import type { SqliteDatabase } from '../../../util/sqlite/sqlite.ts';
-import { alternatives } from './names.ts';
+import { alternatives } from '../tree/places.ts';
 
 /** Rows that are looked at between two reports of the progress: less than a second. */
 const STEP_ROWS = 50_000;
