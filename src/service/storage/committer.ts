@@ -5,46 +5,46 @@ import { asRefusal, codeOf } from './errors.ts';
 import type { Ticks } from './feed/ticks.ts';
 import { type Outcome, StorageError } from './storage.ts';
 
-/** What an operation may touch beside the database: it takes effect once the transaction is durable. */
+/** What an operation may change besides the database. Takes effect once the transaction is durable. */
 export interface Transaction {
   readonly nowMs: number;
   readonly ticks: Ticks;
-  /** Whether it has done enough: what is left comes in later ones, so that other calls get their turn. */
+  /** Returns whether the transaction has done enough work; the rest moves to later ones, so that other calls get a turn. */
   readonly isFull: () => boolean;
-  /** Rows that removals may still clear away in it: the others wait for transactions of their own. */
+  /** Rows of removed trees that the transaction may still clear away; the others wait for later transactions. */
   readonly room: { rows: number };
-  /** What changed, for those who wait for it. */
+  /** Changed paths, for the calls that wait for changes. */
   readonly changes: Change[];
-  /** Hex hashes of block files that nothing in the database needs any more. */
+  /** Hex hashes of block files that the database no longer references. */
   readonly orphans: string[];
 }
 
 export interface Change {
   readonly ns: number;
   readonly key: string;
-  /** Everything below it changed too. */
+  /** Whether everything below it changed too. */
   readonly tree: boolean;
 }
 
-/** Must have no effect but on the database and the transaction: it runs again when its batch fails. */
+/** Changes only the database and the transaction, because it runs again when its batch fails. */
 export type Operation<T> = (transaction: Transaction) => T;
 
-/** How long a client's commit may wait for those before it (service-api.md §9.6). */
+/** How long a commit waits for earlier ones before it is refused, in ms (service-api.md §9.6). */
 const WAIT_MS_MAX = 1000;
 
-/** Commits that share one transaction and its fsync. */
+/** Maximum number of commits in one transaction. */
 const BATCH_MAX = 256;
 
-/** Changed paths after which a transaction takes no further operation: some 20 ms on a machine with nothing else to do. */
+/** Changed paths at which a transaction is full: some 20 ms of work on an idle machine. */
 const CHANGES_MAX = 100;
 
-/** How long a transaction works until it takes no further operation, in ms: some of them are slow, and some machines. */
+/** Work at which a transaction is full, in ms: for slow operations and slow machines. */
 const WORK_MS_MAX = 30;
 
-/** Entries of a batch that one transaction takes, as even one that is refused takes time. */
+/** Maximum number of batch entries in one transaction: a refused entry takes time too. */
 const ENTRIES_MAX = 50;
 
-/** Rows of removed trees that one transaction clears away: some 20 ms. */
+/** Maximum number of rows of removed trees that one transaction clears away: some 20 ms of work. */
 const REMOVED_ROWS_MAX = 200;
 
 interface Waiting {
@@ -56,8 +56,8 @@ interface Waiting {
 }
 
 /**
- * The one line through which all commits pass. Those that wait at the same moment share a transaction, so
- * that one fsync acknowledges them all; each has a savepoint of its own, and a refused one leaves no trace.
+ * The queue of all commits. Those that wait at the same moment share a transaction and its fsync; a refused one leaves
+ * no trace (`commitGroup`).
  */
 export class Committer {
   #queue: Waiting[] = [];
@@ -78,7 +78,7 @@ export class Committer {
 
   /**
    * Resolves once the effect is durable. Throws what `operation` throws, and `too_many_write_operations` when its turn
-   * comes too late. With `until` it waits for its turn as long as that is not aborted, and then throws the signal's reason.
+   * comes too late. With `until` it waits for its turn until that signal aborts, and then throws the signal's reason.
    */
   run<T>(operation: Operation<T>, until?: AbortSignal): Promise<T> {
     if (this.#closed) return Promise.reject(new Error('the storage is closed'));
@@ -95,25 +95,25 @@ export class Committer {
     });
   }
 
-  /** Whether `run` takes no more. */
+  /** Whether `run` refuses new operations. */
   get isClosed(): boolean {
     return this.#closed;
   }
 
-  /** Takes no more, and resolves when all that were taken are done. */
+  /** Refuses new operations, and resolves when all accepted ones are done. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#scheduled) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  /** One turn of the event loop gathers what arrives together, and lets reads in between two batches. */
+  /** Waits one turn of the event loop: operations that arrive together share a batch, and reads run between batches. */
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(() => this.#flush());
   }
 
-  /** Commits the next batch. Runs to its end without giving way: no reader sees half a transaction. */
+  /** Commits the next batch. Synchronous, so that no reader sees half a transaction. */
   #flush(): void {
     const nowMs = this.clock.now();
     const batch: Waiting[] = [];
@@ -133,7 +133,7 @@ export class Committer {
     return elapsedMs(this.clock, queued) > (this.limits.waitMs ?? WAIT_MS_MAX);
   }
 
-  /** Commits a batch, or, when the database cannot take it as a whole, each of its operations alone. */
+  /** Commits a batch or, when the database cannot take it as a whole, each of its operations alone. */
   #commit(batch: readonly Waiting[], nowMs: number): void {
     const started = this.clock.instant();
     const changes: Change[] = [];
@@ -150,14 +150,14 @@ export class Committer {
     try {
       answers = this.#transact(batch, transaction);
     } catch (failure) {
-      // Cursors must not get ahead of what the database knows: after a crash they would pass over changes.
+      // Cursors must not run ahead of the database: after a crash they would skip changes.
       this.ticks.takeBack(tickBefore);
-      // One that does not fit on the disk must not take the others with it.
+      // An operation that does not fit on the disk must not fail the others.
       if (batch.length > 1) for (const waiting of batch) this.#commit([waiting], nowMs);
       else batch[0]?.reject(asRefusal(failure));
       return;
     }
-    // Those that did not fit come first in the next one.
+    // Operations that did not fit come first in the next batch.
     this.#queue = batch.slice(answers.length).concat(this.#queue);
     this.committed(transaction);
     for (const answer of answers) answer();
@@ -193,8 +193,9 @@ export class Committer {
 }
 
 /**
- * Works through `entries` step by step: `step` is given the next ones and returns the outcomes of those it has done, at
- * least one. A step that is refused as a whole is the outcome of all entries that are left; the first one throws instead.
+ * Works through `entries` in several steps: `step` gets the next entries and returns the outcomes of those it has done,
+ * at least one. When a later step is refused as a whole, its refusal is the outcome of all remaining entries; a refusal
+ * of the first step is thrown.
  */
 export async function inSteps<E, T>(
   entries: readonly E[],
@@ -214,9 +215,9 @@ export async function inSteps<E, T>(
 }
 
 /**
- * Runs `operation` for one entry after the other, until the transaction is full; a refused one leaves no trace, and the
- * others go on. The outcomes of the entries that were reached, at least one; but it ends before an entry that is too
- * large for the transaction, which `operation` tells by giving `undefined`.
+ * Runs `operation` for each entry until the transaction is full. A refused entry leaves no trace, and the next one runs.
+ * Returns the outcomes of the entries it reached, at least one. Stops before an entry that is too large for the
+ * transaction, for which `operation` returns `undefined`.
  */
 export function eachInSavepoint<E, T>(
   database: SqliteDatabase,

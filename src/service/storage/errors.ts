@@ -1,6 +1,6 @@
 import { StorageError } from './storage.ts';
 
-/** The data directory cannot be used; `message` names it, says why and what to do. */
+/** The data directory cannot be used; `message` names it, the reason and the remedy. */
 export class DataDirectoryError extends Error {
   override readonly name = 'DataDirectoryError';
 
@@ -13,7 +13,7 @@ export class DataDirectoryError extends Error {
   }
 }
 
-/** Bytes at rest are gone or changed. They are never served; a backup is the only cure. */
+/** Stored bytes are missing or changed. They are never served; only a backup helps. */
 export class DamagedBlockError extends Error {
   override readonly name = 'DamagedBlockError';
 
@@ -25,30 +25,30 @@ export class DamagedBlockError extends Error {
   }
 }
 
-/** Nothing is there; `side` tells of which of two paths. */
+/** Returns the refusal for a missing entry; `side` says which of two paths. */
 export function notFound(side?: 'from' | 'to'): StorageError {
   return new StorageError({ kind: 'lookup', tag: 'not_found' }, side);
 }
 
-/** Something else is there already. */
+/** Returns the refusal for a path that is taken. */
 export function conflict(tag: 'file' | 'folder' | 'file_ancestor', side?: 'from' | 'to'): StorageError {
   return new StorageError({ kind: 'conflict', tag }, side);
 }
 
-/** The disk is full, or the namespace at its limit. */
+/** Returns the refusal for a full disk or a namespace at its limit. */
 export function insufficientSpace(): StorageError {
   return new StorageError({ kind: 'write', tag: 'insufficient_space' });
 }
 
-/** Out of disk or of a disk quota: what the file system and SQLite say of it. */
+/** Error codes of the file system and of SQLite for a full disk or an exhausted disk quota. */
 const OUT_OF_SPACE = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
 
-/** `failure`, or the refusal that stands for it when the disk is full. */
+/** Returns the refusal for a full disk when `failure` is one; otherwise `failure`. */
 export function asRefusal(failure: unknown): unknown {
   return OUT_OF_SPACE.has(codeOf(failure)) ? insufficientSpace() : failure;
 }
 
-/** The code of a failure of Node's or SQLite's; `''` when it has none. */
+/** Returns the code of an error of Node's or SQLite's, or `''`. */
 export function codeOf(failure: unknown): string {
   return failure instanceof Error && 'code' in failure ? String(failure.code) : '';
 }

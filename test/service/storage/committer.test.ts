@@ -33,7 +33,7 @@ function committer() {
   return { database, clock, ticks, line, transactions, insert, values };
 }
 
-test('those that wait together share a transaction; a refused one leaves no trace', async () => {
+test('operations that wait together share a transaction, and a refused one leaves no trace', async () => {
   const { line, transactions, insert, values } = committer();
   const refused = line.run((transaction) => {
     insert(2)(transaction);
@@ -45,7 +45,7 @@ test('those that wait together share a transaction; a refused one leaves no trac
   expect(transactions.map(({ changes }) => changes.map((change) => change.key))).toEqual([['/1', '/3']]);
 });
 
-test('one that the database cannot take does not take the others with it', async () => {
+test('an operation that the database cannot take does not fail the others of its batch', async () => {
   const { database, line, transactions, insert, values } = committer();
   database.pragma('max_page_count = 5');
   database.exec('CREATE TABLE large (bytes BLOB)');
@@ -56,7 +56,7 @@ test('one that the database cannot take does not take the others with it', async
   expect(transactions.flatMap(({ changes }) => changes).map((change) => change.key)).toEqual(['/1', '/2']);
 });
 
-test('a transaction that the database cannot take gives its numbers back', async () => {
+test('a failed transaction gives its change numbers back', async () => {
   const { database, ticks, line, insert } = committer();
   await line.run(insert(1));
   const range = ticks.reserve(10, 1000);
@@ -71,7 +71,7 @@ test('a transaction that the database cannot take gives its numbers back', async
   expect(ticks.last).toBe(last);
 });
 
-test('who waits longer than a second is told to come again', async () => {
+test('a commit that waits longer than a second is refused with too_many_write_operations', async () => {
   const { clock, line, insert, values } = committer();
   const late = line.run(insert(1));
   const advanced = clock.advance(1001);
@@ -85,7 +85,7 @@ test('who waits longer than a second is told to come again', async () => {
   expect(await punctual).toBe(3);
 });
 
-test('one that waits until a signal waits longer than a second, and ends with the reason of the signal', async () => {
+test('a commit with a signal waits longer than a second, and fails with the signal’s reason', async () => {
   const { clock, line, insert, values } = committer();
   const job = new AbortController();
   const patient = line.run(insert(1), job.signal);
@@ -98,7 +98,7 @@ test('one that waits until a signal waits longer than a second, and ends with th
   expect(values()).toEqual([1]);
 });
 
-test('a storage tells it too, and keeps the bytes for another try', async () => {
+test('a folder whose commit waited too long is not made, and a later write of its path succeeds', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const folder = storage.createFolder(HOME, '/a', false);
@@ -108,7 +108,7 @@ test('a storage tells it too, and keeps the bytes for another try', async () => 
   expect((await put(storage, '/a', 'x')).name).toBe('a');
 });
 
-test('a transaction that has worked for 30 ms leaves the rest to the next ones, which other calls come before', async () => {
+test('a transaction that has worked for 30 ms leaves the rest to later ones, and other calls run in between', async () => {
   const { database, clock, line, transactions, insert, values } = committer();
   const slow = (value: number) => (transaction: Transaction) => {
     void clock.advance(10);
@@ -128,7 +128,7 @@ test('a transaction that has worked for 30 ms leaves the rest to the next ones, 
   expect(values()).toHaveLength(20);
 });
 
-test('what was taken is done before the end', async () => {
+test('closing the committer waits for all accepted operations', async () => {
   const { line, insert, values } = committer();
   const taken = Array.from({ length: 1000 }, (_, index) => line.run(insert(index)));
   await line.close();

@@ -21,7 +21,7 @@ function reopen(dataDirectory: string) {
   });
 }
 
-test('a second storage on the directory is refused, in this process and in another', async () => {
+test('a second storage on a data directory is refused as in-use, in this process and in another', async () => {
   const storage = await opened();
   const inUse = {
     name: 'DataDirectoryError',
@@ -44,7 +44,7 @@ test('a second storage on the directory is refused, in this process and in anoth
   expect(run()).toBe('opened\n');
 });
 
-test('a newer schema, a damaged file and a folder that cannot be are told apart', async () => {
+test('opening refuses a newer schema, a damaged database and an impossible folder, each with its own reason', async () => {
   const newer = await temporaryFolder();
   const database = new Sqlite(join(newer, 'storage.sqlite'));
   database.pragma('user_version = 1000');
@@ -75,7 +75,7 @@ test('a write-ahead log whose database is missing is kept under another name, an
 });
 
 test.each(['blocks', 'incoming'])(
-  'a file in the place of the folder %s is told, and holds nothing open',
+  'a file in place of the folder %s is refused by name, and nothing stays open',
   async (name) => {
     const dataDirectory = await temporaryFolder();
     await writeFile(join(dataDirectory, name), '');
@@ -89,7 +89,7 @@ test.each(['blocks', 'incoming'])(
   },
 );
 
-test('a folder for blocks that fails to be read is told too', async () => {
+test('a blocks folder that cannot be read is refused by name', async () => {
   const dataDirectory = await temporaryFolder();
   const names = () => {
     throw Object.assign(new Error('EACCES: injected'), { code: 'EACCES' });
@@ -101,7 +101,7 @@ test('a folder for blocks that fails to be read is told too', async () => {
   });
 });
 
-test('the data is for its user alone, whatever the rights of a folder that was there', async () => {
+test('the database is readable by its owner alone, whatever the permissions of an existing folder', async () => {
   const parent = await temporaryFolder();
   await mkdir(join(parent, 'shared'), { mode: 0o755 });
   for (const dataDirectory of [join(parent, 'new', 'data'), join(parent, 'shared')]) {
@@ -113,7 +113,7 @@ test('the data is for its user alone, whatever the rights of a folder that was t
   expect((await stat(join(parent, 'new', 'data'))).mode & 0o077).toBe(0);
 });
 
-test('what a crash left behind goes away after the next start, and nothing else', async () => {
+test('the next start after a crash removes exactly the files that the crash left behind', async () => {
   const storage = await opened();
   const bytes = randomBytes(5_000_000);
   await put(storage, '/a', bytes);
@@ -162,7 +162,7 @@ test.each([
   expect((await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
 });
 
-test('damage in the database is never served either', async () => {
+test('a damaged block inside the database is never served', async () => {
   const storage = await opened();
   const file = await put(storage, '/a', 'small');
   await storage.close();
@@ -173,7 +173,7 @@ test('damage in the database is never served either', async () => {
   await expect(bytesOf(again.read(file, undefined))).rejects.toBeInstanceOf(DamagedBlockError);
 });
 
-test('a name in the blocks folder that is none of ours does no harm', async () => {
+test('a foreign folder among the blocks does no harm', async () => {
   const storage = await opened();
   await put(storage, '/a', randomBytes(100_000));
   await mkdir(join(storage.dataDirectory, 'blocks', 'lost+found'));
@@ -186,7 +186,7 @@ test('a name in the blocks folder that is none of ours does no harm', async () =
   expect(again.stat(HOME, '/a', false).kind).toBe('file');
 });
 
-test('a closed storage refuses', async () => {
+test('a closed storage refuses calls', async () => {
   const storage = await opened();
   await storage.close();
   expect(await refusal(storage.createFolder(HOME, '/a', false))).toBe('the storage is closed');

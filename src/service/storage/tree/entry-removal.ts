@@ -5,7 +5,7 @@ import type { Store } from './entry-writes.ts';
 import { malformed, type Place } from './places.ts';
 import type { EntryRow } from './tree-rows.ts';
 
-/** Deletes a file or a tree; its history stays. What was there. */
+/** Deletes a file or a tree, keeps its history, and returns its last entry. */
 export function removeEntry(
   store: Store,
   transaction: Transaction,
@@ -20,7 +20,7 @@ export function removeEntry(
   return row;
 }
 
-/** Deletes what is there, and the history of what is and was there. */
+/** Deletes a file or a tree with all history of its path. */
 export function removeEntryForever(
   store: Store,
   transaction: Transaction,
@@ -38,14 +38,14 @@ export function removeEntryForever(
   purge.step(transaction);
 }
 
-/** The place of an address, also of what was deleted; the root stays. */
+/** Returns the place of an address, also of a deleted entry. Refuses the root. */
 function placeToRemove({ tree }: Store, ns: number, address: string): Place {
   const place = tree.locate(ns, address, 'lookup', true);
   if (!place) throw malformed('lookup');
   return place;
 }
 
-/** `parent_rev` is for files: it must still be the file's. */
+/** Throws a conflict unless `parentRev`, which is for files, is still the file's revision. */
 function checkRevision(
   { directoryTag }: Store,
   row: EntryRow | undefined,

@@ -12,14 +12,14 @@ import type { Tree } from './tree.ts';
 import type { TreeRemovals } from './tree-removals.ts';
 import type { EntryRow } from './tree-rows.ts';
 
-/** What the operations of a transaction work on. */
+/** The parts of the tree that the operations of a transaction change. */
 export interface Store {
   readonly tree: Tree;
   readonly contents: Contents;
   readonly removals: TreeRemovals;
   readonly stagings: Stagings;
   readonly purge: Purge;
-  /** The last digits of every rev of this data directory. */
+  /** Last digits of every rev of this data directory. */
   readonly directoryTag: string;
 }
 
@@ -35,9 +35,9 @@ export function writeFile(
   const place = tree.locate(ns, commit.path, 'write');
   if (!place) throw malformed('write');
   const existing = tree.find(ns, place);
-  const verdict = judge(existing, commit, hashOfBlocks(blocks), directoryTag);
-  if (verdict === 'keep' && existing) return existing;
-  const target = verdict === 'conflict' ? alternative(store, ns, place, commit, existing) : place;
+  const decision = decide(existing, commit, hashOfBlocks(blocks), directoryTag);
+  if (decision === 'keep' && existing) return existing;
+  const target = decision === 'conflict' ? alternative(store, ns, place, commit, existing) : place;
   return tree.putFile(transaction, ns, target, {
     content: contents.keep(blocks),
     clientMs: commit.clientModifiedMs ?? transaction.nowMs,
@@ -60,7 +60,7 @@ export function makeFolder(
   return store.tree.putFolder(transaction, ns, target);
 }
 
-/** The first free name beside `place` that autorename would give. Throws `otherwise` when there is none. */
+/** Returns the first free place that autorename would pick beside `place`. Throws `otherwise` when there is none. */
 export function freePlace(
   tree: Tree,
   ns: number,
@@ -75,13 +75,13 @@ export function freePlace(
   throw otherwise;
 }
 
-/** The word of the wire's WriteConflictError. */
+/** Returns the tag of the API's WriteConflictError. */
 export function kindOf(row: EntryRow): 'file' | 'folder' {
   return row.revision === null ? 'folder' : 'file';
 }
 
-/** The table of write modes; identical content is kept as it is. */
-function judge(
+/** Decides what a write mode does with an existing entry (service-api.md §9.2). Identical content is kept. */
+function decide(
   existing: EntryRow | undefined,
   { mode, strictConflict }: Commit,
   hash: string,
@@ -96,7 +96,7 @@ function judge(
   return free ? 'write' : 'conflict';
 }
 
-/** Where a write in conflict goes with `autorename`; without, it throws the conflict. */
+/** Returns the place that autorename gives to a write in conflict. Without autorename it throws the conflict. */
 function alternative(
   { tree }: Store,
   ns: number,

@@ -6,10 +6,10 @@ import type { Reserve } from '../blocks/reserve.ts';
 import type { Transaction } from '../committer.ts';
 import { below, type DeletionRow, type EntryRow, notStaged } from './tree-rows.ts';
 
-/** Rows that one step takes: some 20 ms, so that a large tree's end holds nobody up. */
+/** Rows that one step clears away: some 20 ms, so that other calls get their turn. */
 const STEP_ROWS = 200;
 
-/** What was at `key` and below it up to change number `seq` is gone, though rows of it are still in the tables. */
+/** Everything at `key` and below it up to change number `seq` is gone, though rows of it remain in the tables. */
 interface Removal {
   readonly ns: number;
   readonly key: string;
@@ -19,7 +19,7 @@ interface Removal {
   readonly forever: number;
   /** The files live on elsewhere, and count there. */
   readonly moved: number;
-  /** What is cleared away now, of entries, deletions and revisions, and after which row to go on. */
+  /** The table being cleared (0 entries, 1 deletions, 2 revisions), and the row after which to continue. */
   readonly phase: number;
   readonly atParent: string;
   readonly atName: string;
@@ -29,8 +29,8 @@ interface Removal {
 type Placed = Pick<EntryRow, 'ns' | 'parent' | 'nameKey'>;
 
 /**
- * TreeRemovals of trees. Each takes effect at once with one row of its own, whatever the tree's size; the rows of what it
- * took along are cleared away step by step, also after a restart, and count as gone until then.
+ * Removals of trees. Each takes effect at once by one row of its own, whatever the tree's size. The rows below it count
+ * as gone from then on and are cleared away step by step, also after a restart.
  */
 export class TreeRemovals {
   readonly #sql: ReturnType<typeof statements>;
@@ -45,8 +45,8 @@ export class TreeRemovals {
   }
 
   /**
-   * Removes what is at a key and below it, as far as it was there up to number `seq`. Clears as many rows away as the
-   * transaction has room for.
+   * Removes the entries at a key and below it up to change number `seq`. Clears away as many rows as the transaction has
+   * room for.
    */
   begin(
     transaction: Transaction,
@@ -59,19 +59,19 @@ export class TreeRemovals {
     this.step(transaction);
   }
 
-  /** Clears some more rows away, as far as the transaction has room for it. */
+  /** Clears away more rows, as many as the transaction has room for. */
   step(transaction: Transaction): void {
     const { room } = transaction;
     for (let next = this.#sql.first.get(); next && room.rows > 0; next = this.#sql.first.get())
       room.rows -= this.#step(transaction, next, Math.min(STEP_ROWS, room.rows));
   }
 
-  /** Whether none is under way. */
+  /** Whether no removal is under way. */
   get isEmpty(): boolean {
     return this.#sql.first.get() === undefined;
   }
 
-  /** Works until nothing is left or the storage is closed; the next start goes on. */
+  /** Works until no row is left or the storage is closed; the next start continues. */
   work(reserve: Reserve): Promise<void> {
     this.#working ??= this.#work(reserve).finally(() => {
       this.#working = undefined;
@@ -79,27 +79,27 @@ export class TreeRemovals {
     return this.#working;
   }
 
-  /** The removal that took an entry along. */
+  /** Returns the removal that covers an entry. */
   ofEntry(row: Pick<EntryPlace, keyof Placed | 'seq'>): Removal | undefined {
     return this.#covering(row, row.seq, false);
   }
 
-  /** Whether a removal under way took along what was in a folder after change number `since`. */
+  /** Returns whether a removal under way covers a folder's children of after change number `since`. */
   hasEmptied(folder: Placed, since: number): boolean {
     return this.#covering(folder, since + 1, false) !== undefined;
   }
 
-  /** Whether what was at a place when change number `seq` was made has been removed for ever. */
+  /** Returns whether the entry at a place as of change number `seq` has been removed for ever. */
   isForgotten(row: Placed, seq: number): boolean {
     return this.#covering(row, seq, true) !== undefined;
   }
 
-  /** Whether a revision has been removed for ever, with its place or with the place that its file was moved to. */
+  /** Returns whether a revision has been removed for ever, with its place or with a later place of its file. */
   isRevisionForgotten(row: PlacedRevision): boolean {
     return this.#isRevisionForgottenBy(row, Number.MAX_SAFE_INTEGER);
   }
 
-  /** Whether nothing can be brought back to the place of a deletion any more. */
+  /** Returns whether nothing can be restored at the place of a deletion. */
   isDeletionForgotten(row: DeletionRow): boolean {
     if (row.forgotten || this.isForgotten(row, row.seq)) return true;
     if (row.wasFolder) return false;
@@ -107,7 +107,7 @@ export class TreeRemovals {
     return seq !== Number.POSITIVE_INFINITY && !this.#hasOtherHistory(row, seq);
   }
 
-  /** The number of the removal for ever after which a file was nowhere any more; infinity when there was none. */
+  /** Returns the number of the removal for ever that took a file's last place, or infinity. */
   #endOfFile({ ns, id }: { readonly ns: number; readonly id: string }): number {
     if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return Number.POSITIVE_INFINITY;
     const ends: number[] = [];
@@ -118,19 +118,19 @@ export class TreeRemovals {
     return smallest(ends);
   }
 
-  /** Whether one of the removals for ever up to number `seq` took a revision. */
+  /** Returns whether one of the removals for ever up to number `seq` took a revision. */
   #isRevisionForgottenBy(row: PlacedRevision, seq: number): boolean {
     const ofPlace = this.#covering(row, row.number, true)?.seq ?? Number.POSITIVE_INFINITY;
     return ofPlace <= seq || this.#endOfFile(row) <= seq;
   }
 
-  /** Whether removals for ever up to number `seq` left a revision of another file at a place. */
+  /** Returns whether the removals for ever up to number `seq` left a revision of another file at a place. */
   #hasOtherHistory({ ns, parent, nameKey, id }: Placed & { readonly id: string }, seq: number): boolean {
     const others = this.#sql.otherRevisions.all({ ns, parent, nameKey, id });
     return others.some((other) => !this.#isRevisionForgottenBy(other, seq));
   }
 
-  /** An entry that a removal took along, as the deletion it will be; `undefined` when there will be none. */
+  /** Returns the deletion that an entry covered by a removal will become, or `undefined` when none will remain. */
   asDeletion(row: EntryRow): DeletionRow | undefined {
     const removal = this.ofEntry(row);
     if (!removal || removal.forever) return undefined;
@@ -153,13 +153,13 @@ export class TreeRemovals {
     return this.isDeletionForgotten(deletion) ? undefined : deletion;
   }
 
-  /** Something else comes to the place of an entry that a removal took along, or takes its id: makes an end of that. */
+  /** Clears away a covered entry before another one takes its place or its id. */
   settle(transaction: Transaction, row: EntryPlace): void {
     const removal = this.ofEntry(row);
     if (removal) this.#toDeletion(transaction, removal, row);
   }
 
-  /** Something comes to a place, whose deletion goes: if that was removed for ever, so is the file that was there. */
+  /** Purges the file of a deletion that was removed for ever, before another entry takes its place. */
   settleDeletion(transaction: Transaction, { ns, parent, nameKey }: Placed): void {
     if (this.#sql.anyForever.get(ns, Number.MAX_SAFE_INTEGER) === undefined) return;
     for (const { id, seq, forgotten } of this.#sql.deletionAt.all({ ns, parent, nameKey })) {
@@ -169,8 +169,9 @@ export class TreeRemovals {
   }
 
   /**
-   * A file leaves a place with change number `seq`. What was removed for ever before, while the file was here, took its
-   * former places and not the file: those places are forgotten now, as later nothing tells that the file lived on.
+   * Notes that a file leaves a place with change number `seq`. Earlier removals for ever, made while the file was here,
+   * took its former places and not the file. Those places become tombstones now, because no row will later show that the
+   * file lived on.
    */
   leave({ ns, id, seq }: { readonly ns: number; readonly id: string; readonly seq: number }): void {
     if (this.#sql.anyForever.get(ns, seq) === undefined) return;
@@ -180,7 +181,7 @@ export class TreeRemovals {
     }
   }
 
-  /** The first removal of what was at a place when change number `seq` was made. */
+  /** Returns the first removal that covers a place as of change number `seq`. */
   #covering(row: Placed, seq: number, forever: boolean): Removal | undefined {
     const { ns } = row;
     if (this.#sql.any.get(ns) === undefined) return undefined;
@@ -193,7 +194,7 @@ export class TreeRemovals {
     return first;
   }
 
-  /** Whether a file or folder was still somewhere after change number `seq`. */
+  /** Returns whether a file or folder had a place after change number `seq`. */
   #livedOn(id: string, seq: number): boolean {
     return this.#sql.entriesById
       .all(id)
@@ -204,13 +205,13 @@ export class TreeRemovals {
     while (!reserve.isClosed && !this.isEmpty) await reserve.commit((transaction) => this.step(transaction));
   }
 
-  /** Looks at up to `limit` rows of a removal; how many that were, at least one. */
+  /** Examines up to `limit` rows of a removal; returns their number, at least 1. */
   #step(transaction: Transaction, removal: Removal, limit: number): number {
     const { seq, phase } = removal;
     const phases = removal.forever ? [this.#entries, this.#deletions, this.#revisions] : [this.#entries];
     const rows = phases[phase]?.call(this, transaction, removal, limit) ?? [];
     const last = rows.at(-1);
-    // In the transaction, like what was done: one that fails takes both back.
+    // In the same transaction as the work: a failure undoes both.
     if (rows.length === limit && last)
       this.#sql.goOn.run({
         seq,
@@ -264,12 +265,12 @@ export class TreeRemovals {
     return rows;
   }
 
-  /** The history of a file that lived nowhere after change number `seq`, and where there was nothing else, its deletions. */
+  /** Purges the history of a file without a place after change number `seq`, and its deletions where nothing else was. */
   #purgeFile(transaction: Transaction, id: string, seq: number): void {
     if (this.#livedOn(id, seq)) return;
     for (const left of this.#sql.entriesById.all(id)) this.settle(transaction, left);
     for (const { number } of this.#sql.revisionsOf.all(id)) this.purge.enqueue(number);
-    // Where such a file was before it was moved there is nothing to bring back either.
+    // The file's former places have nothing to restore either.
     for (const row of this.#sql.deletionsById.all(id))
       if (!row.wasFolder && !this.#hasOtherHistory(row, seq)) this.#sql.forget.run(row);
   }
@@ -279,10 +280,10 @@ type PlacedRevision = Placed & { readonly id: string; readonly number: number };
 
 type EntryPlace = Placed & { readonly id: string; readonly seq: number };
 
-/** A row that a step has looked at. */
+/** A row that a step has examined. */
 type Looked = Placed & { readonly number?: number };
 
-/** The next rows of a removal. */
+/** Returns the bounds of a removal's next rows. */
 function windowOf({ ns, key, atParent, atName, atNumber }: Removal, limit: number) {
   return { ns, to: below(ns, key).to, parent: atParent, nameKey: atName, number: atNumber, limit };
 }
@@ -292,7 +293,7 @@ function topOf({ ns, key }: Removal): Placed {
   return { ns, parent: key.slice(0, start), nameKey: key.slice(start) };
 }
 
-/** Prepared statements over removals and what they take along. */
+/** Prepared statements over removals and the rows they cover. */
 function statements(database: SqliteDatabase) {
   type Window = ReturnType<typeof windowOf>;
   type Row = Placed & { id: string; seq: number };
