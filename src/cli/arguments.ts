@@ -1,6 +1,6 @@
 import { ConfigError, OPTIONS, type Setting, type SettingName, type Settings } from '../config/settings.ts';
 
-/** The settings on a command line, `--name value` or `--name=value`. Throws `ConfigError` for anything else. */
+/** Returns the settings on a command line, `--name value` or `--name=value`. Throws `ConfigError` for anything else. */
 export function settingsOfArguments(args: readonly string[]): Settings {
   const settings = new Map<SettingName, Setting>();
   for (let index = 0; index < args.length; index++) {

@@ -2,21 +2,21 @@ import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { StateInUse } from '../state/errors.ts';
 
-/** The davgate that runs with a data directory, as asked through its control socket. */
+/** Sends commands to the davgate that uses a data directory, through its control socket. */
 export class ControlClient {
   constructor(
     private readonly socketPath: string,
     private readonly dataDirectory: string,
   ) {}
 
-  /** The value of an answer of 200 or 409; `undefined` for 404. Throws `StateInUse` when nobody answers. */
+  /** Returns the value of a 200 or 409 answer; `undefined` for 404. Throws `StateInUse` without an answer. */
   async ask(method: string, path: string): Promise<unknown> {
     const answer = await this.#open(method, path);
     const value: unknown = JSON.parse(await text(answer));
     return answer.statusCode === 404 ? undefined : value;
   }
 
-  /** The bytes of an answer of 200; `undefined` for 404. */
+  /** Returns the bytes of a 200 answer; `undefined` for 404. */
   async bytes(path: string): Promise<AsyncIterable<Uint8Array> | undefined> {
     const answer = await this.#open('GET', path);
     if (answer.statusCode === 200) return answer;
@@ -31,7 +31,7 @@ export class ControlClient {
         if ([200, 404, 409].includes(statusCode)) resolve(incoming);
         else reject(new Error(`the running davgate answered ${statusCode}; its log says why`));
       });
-      // It holds the state, but hears no commands.
+      // The other process uses the state, but has no control socket.
       outgoing.once('error', () => reject(new StateInUse(this.dataDirectory)));
       outgoing.end();
     });

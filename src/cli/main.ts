@@ -4,7 +4,7 @@ import { hashPasswordCommand } from './hash-password.ts';
 import { packageVersion } from './package.ts';
 import { isStartFailure } from './start-failure.ts';
 
-/** Exit code for a setting or a surrounding that davgate cannot start with. */
+/** Exit code for settings or an environment that davgate cannot start with. */
 const EXIT_UNUSABLE = 2;
 
 const HELP = `davgate makes cloud storage a network drive: a WebDAV server in front of a storage service.
@@ -26,18 +26,18 @@ ${optionsHelp()}
 const HELP_WORDS: ReadonlySet<string> = new Set(['help', '--help', '-h']);
 const VERSION_WORDS: ReadonlySet<string> = new Set(['version', '--version', '-V']);
 
-/** Standard output is a pipe that nobody reads, as in `davgate login | head`, or a terminal that was closed. */
-const NOBODY_READS: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
+/** Errors of a closed pipe, as in `davgate login | head`, and of a closed terminal. */
+const OUTPUT_CLOSED: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EIO']);
 
-// What is under way goes on.
+// Running work goes on without output.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (!NOBODY_READS.has(error.code)) throw error;
+  if (!OUTPUT_CLOSED.has(error.code)) throw error;
 });
 
 /** Returns the exit code. */
 async function main([command = 'serve', ...rest]: string[]): Promise<number> {
   const args = command.startsWith('-') ? [command, ...rest] : rest;
-  // Each command loads its own: serve is to run for months without the libraries of the others in memory.
+  // Each command loads its own modules, so that serve does not keep those of the others in memory for months.
   if (command === 'doctor') return (await import('./doctor/doctor.ts')).doctorCommand(rest, process.env);
   if (command === 'locks') return (await import('./locks/locks.ts')).locksCommand(rest, process.env);
   if (command === 'journal') return (await import('./journal/journal.ts')).journalCommand(rest, process.env);
@@ -56,7 +56,7 @@ async function main([command = 'serve', ...rest]: string[]): Promise<number> {
 
 try {
   const code = await main(process.argv.slice(2));
-  // Whatever still hangs about, a socket of a client that does not answer say, must not hold up the end.
+  // Open handles, such as the socket of a silent client, must not delay the exit.
   process.exit(code);
 } catch (error) {
   if (!isStartFailure(error)) throw error;

@@ -1,22 +1,22 @@
-/** Who may use the drives, as the start tells it. */
+/** Who may use the drives. */
 export type Entry =
   /** Everyone on this machine. */
   | { readonly kind: 'open' }
-  /** One user; `password` says what or where the password is. */
+  /** One user. `password` is the password, or where to find it. */
   | { readonly kind: 'user'; readonly name: string; readonly password: string }
   | { readonly kind: 'table'; readonly users: number; readonly drives: number; readonly file: string };
 
-/** What the start tells a person. */
+/** Facts for the text after the start. */
 export interface MountFacts {
   readonly url: string;
   /** Addresses of the same drive for other machines. */
   readonly otherUrls: readonly string[];
-  /** Names that the certificate is for, where `url` has none of them. */
+  /** The certificate's names, if `url` has none of them. */
   readonly certificateNames: readonly string[];
   readonly entry: Entry;
 }
 
-/** What a person needs after the start: the address, the login, and how to mount the drive here. */
+/** Returns the text that `davgate serve` prints: the address, the login, and how to mount the drive. */
 export function mountHelp({ url, otherUrls, certificateNames, entry }: MountFacts): string {
   const user = entry.kind === 'open' ? undefined : entry.kind === 'user' ? entry.name : 'USER';
   const rclone = ['rclone mount :webdav: ~/drive', `--webdav-url ${url}`, '--webdav-vendor owncloud'];
@@ -52,7 +52,7 @@ function lines(about: string, values: readonly string[]): string {
   return values.map((value) => `  ${about.padEnd(10)}${value}\n`).join('');
 }
 
-/** A client refuses a certificate that is for another name than the one it asked for. */
+/** Names the certificate's hosts: clients refuse a certificate for any other host. */
 function certificateLine(names: readonly string[]): string {
   if (names.length === 0) return '';
   return `  name      the certificate is for ${names.join(', ')}: clients have to use ${names.length === 1 ? 'that name' : 'one of these names'}\n`;

@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os';
 
 type Interfaces = ReturnType<typeof networkInterfaces>;
 
-/** The addresses of this machine at which others reach what listens on all of them at `url`. */
+/** Returns the URLs at which other machines reach a server that listens on all addresses at `url`. */
 export function urlsForOthers(
   host: string,
   url: string,
@@ -19,7 +19,7 @@ export function urlsForOthers(
     .map(({ address }) => `${protocol}//${address}${port === '' ? '' : `:${port}`}/`);
 }
 
-/** The names that a certificate (PEM) is for; none where it is for the host of `url` as well. */
+/** Returns the names of a certificate (PEM); none if it is valid for the host of `url`. */
 export function namesOfCertificate(certFile: string, url: string): readonly string[] {
   const certificate = new X509Certificate(readFileSync(certFile));
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '');

@@ -10,7 +10,7 @@ import { namesOfCertificate, urlsForOthers } from './reachable.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 import { startWarnings } from './start-warnings.ts';
 
-/** `davgate [serve]`: serves the drive until it is told to stop; resolves when all is drained. */
+/** `davgate [serve]`: serves the drive until it is told to stop. Resolves when it has drained. */
 export async function serve(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   const flags = settingsOfArguments(args);
   const read = () => {
@@ -20,7 +20,7 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
   const { config, file } = read();
   const hasStarted = endWhenAskedWhileStarting();
   const gateway = await startGateway(config, terminalLog);
-  // Listened for before anybody can read that it serves: who stops it then wants a drain too.
+  // Before the start is announced, so that whoever reads that can stop davgate in an orderly way.
   const stopped = untilAskedToStop(reloading(gateway, () => read().config));
   hasStarted();
   for (const warning of startWarnings(flags, config)) terminalLog.warn(warning);
@@ -29,7 +29,7 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
   await gateway.close();
 }
 
-/** Reads the configuration again and takes what can change; one reload after the other. */
+/** Returns a function that reloads the configuration; reloads run one after the other. */
 function reloading(gateway: Gateway, read: () => Config): () => void {
   let last = Promise.resolve();
   return () => {
@@ -37,7 +37,7 @@ function reloading(gateway: Gateway, read: () => Config): () => void {
   };
 }
 
-/** A configuration that cannot be used is no reason to end: the one before goes on. */
+/** Reloads the configuration. An unusable one is logged, and the previous one stays in force. */
 async function reload(gateway: Gateway, read: () => Config): Promise<void> {
   try {
     const waiting = await gateway.reload(read());
@@ -72,7 +72,7 @@ function entryOf({ users, drives }: Config, { madeUpPassword }: Gateway, file: s
   return { kind: 'user', name: sole.name, password: '(the one you set)' };
 }
 
-/** Shown once, and to a person alone: standard output may be the journal, or the log of a container. */
+/** Shows a new password once, on a terminal only: other standard outputs are logged. */
 function passwordText({ text, file, isNew }: MadeUpPassword): string {
   return isNew && process.stdout.isTTY ? `${text}   (kept in ${file})` : `in ${file}`;
 }

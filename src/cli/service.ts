@@ -1,5 +1,4 @@
-import { parseAddress, parseUrl } from '../config/address.ts';
-import { trustedProxiesOf } from '../config/proxies.ts';
+import { parseAddress, parseUrl, trustedProxiesOf } from '../config/address.ts';
 import { ConfigError } from '../config/settings.ts';
 import {
   FaultSettingError,

@@ -5,8 +5,8 @@ import { terminalLog } from './log.ts';
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /**
- * Ends the process at SIGTERM or SIGINT while it starts, until the function that this returns is called: nothing is
- * acknowledged yet. The system does so too, but not for the first process of a container.
+ * Ends the process at SIGTERM or SIGINT while it starts, when nothing is acknowledged yet. Calling the returned function
+ * stops that. The system would end the process too, but not the first process of a container.
  */
 export function endWhenAskedWhileStarting(): () => void {
   const end = () => {
@@ -22,10 +22,9 @@ export function endWhenAskedWhileStarting(): () => void {
 }
 
 /**
- * Resolves at the first SIGTERM or SIGINT, and when the terminal goes. A second signal ends the process at once: a
- * person who sends it does not want to wait for the drain, and all that was acknowledged is safe by then. Any other
- * SIGHUP, as service managers send it, calls `reload`, which every command that serves has; without it SIGHUP stops like
- * SIGTERM.
+ * Resolves at the first SIGTERM or SIGINT, and when the terminal is closed. A second signal ends the process at once
+ * without a drain; everything acknowledged is safe by then. Any other SIGHUP, such as a service manager's, calls `reload`;
+ * without `reload` it stops like SIGTERM.
  */
 export function untilAskedToStop(reload?: () => void): Promise<void> {
   const hadTerminal = isatty(0) || isatty(1);
@@ -46,7 +45,7 @@ export function untilAskedToStop(reload?: () => void): Promise<void> {
   });
 }
 
-/** The system tells a program with SIGHUP as well that its terminal was closed. */
+/** Whether a SIGHUP means that the terminal was closed. */
 function isTerminalGone(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'));

@@ -1,6 +1,6 @@
 /**
- * Errors that a person at the command line has to mend, by name: their message is one line that says how. They
- * come from every room, and from the service's thread without their class.
+ * Names of the errors that a person at the command line has to fix; their message is one line that says how. By name,
+ * because errors from the service's thread arrive without their class.
  */
 const START_FAILURES: ReadonlySet<string> = new Set([
   'ConfigError',

@@ -2,15 +2,15 @@ import { isLoopback } from '../config/address.ts';
 import type { Config } from '../config/configuration.ts';
 import type { Settings } from '../config/settings.ts';
 
-/** How the outside reaches davgate. */
+/** How davgate can be reached from outside. */
 type Surface = Pick<Config, 'listen' | 'tls' | 'trustedProxies'>;
 
-/** What works, but lets others read secrets: one line each for the log. */
+/** Returns a line for the log for each setting that lets others read secrets. */
 export function startWarnings(flags: Settings, config: Surface): readonly string[] {
   return [...secretsInFlags(flags), ...clearText(config)];
 }
 
-/** A command line is in the list of processes, for every user of the machine. */
+/** Warns of secrets in flags: every user of the machine can read command lines. */
 function secretsInFlags(flags: Settings): readonly string[] {
   const redis = flags.get('redis')?.text ?? '';
   const instead = [

@@ -1,9 +1,9 @@
 import { largest } from '../util/extremes.ts';
 
-/** Between two columns. */
+/** Text between two columns. */
 const GAP = '  ';
 
-/** Rows under their head, each column as wide as its widest cell. */
+/** Returns rows under a head, with each column as wide as its widest cell. */
 export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows];
   const widths = head.map((_, column) => largest(all.map((row) => row[column]?.length ?? 0)));
@@ -12,7 +12,7 @@ export function tableOf(head: readonly string[], rows: readonly (readonly string
   return all.map((row) => lineOf(row).trimEnd()).join('\n');
 }
 
-/** Names hold whatever a client sent, and a terminal obeys some characters. */
+/** Replaces control and format characters: clients choose names, and terminals obey such characters. */
 export function asPlainText(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, '�');
 }

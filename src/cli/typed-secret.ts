@@ -2,12 +2,12 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { ConfigError } from '../config/settings.ts';
 
-/** Exit code of a program that Ctrl+C ended, as shells have it. */
+/** Exit code of a program ended by Ctrl+C, as in shells. */
 const EXIT_INTERRUPTED = 130;
 
 /**
- * Returns the first line of standard input; `undefined` where there is none. A terminal does not show what is typed,
- * so it is asked for twice. Throws `ConfigError` when the second line differs.
+ * Returns the first line of standard input; `undefined` without one. A terminal hides the line and asks for it twice.
+ * Throws `ConfigError` if the two differ.
  */
 export async function readSecret(): Promise<string | undefined> {
   if (!process.stdin.isTTY) return firstLine();
@@ -27,7 +27,7 @@ async function firstLine(): Promise<string | undefined> {
   return undefined;
 }
 
-/** Lines that readline edits as usual, and whose echo nobody sees. */
+/** Reads lines from the terminal with readline's editing, without echo. */
 function hiddenLines() {
   const output = new Writable({ write: (_echo, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });

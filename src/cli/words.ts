@@ -1,10 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { ConfigError } from '../config/settings.ts';
 
-/**
- * The words after `davgate COMMAND` by the command's options. Throws `ConfigError` for a word that the command does not
- * know, and says where its options are listed.
- */
+/** Parses the words after `davgate COMMAND` by the command's options. Throws `ConfigError` for an unknown option. */
 export function wordsOf<Options extends NonNullable<ParseArgsConfig['options']>>(
   command: string,
   args: readonly string[],
@@ -14,7 +11,7 @@ export function wordsOf<Options extends NonNullable<ParseArgsConfig['options']>>
   try {
     return parseArgs({ args: [...args], options, allowPositionals });
   } catch (error) {
-    // What follows tells how to write a word that begins with a dash.
+    // Node's second sentence explains how to write a word that begins with a dash.
     const reason = error instanceof Error ? error.message.split('. ')[0] : error;
     throw new ConfigError(`${reason}; davgate ${command} --help lists the options`);
   }

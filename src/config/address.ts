@@ -1,16 +1,18 @@
+import { Networks } from '../util/networks.ts';
 import { ConfigError, type Setting } from './settings.ts';
 
+/** An address to listen on. */
 export interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** Loopback is safe without a password and without encryption. */
+/** Whether only this machine reaches `host`: it is safe without a password and without encryption. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){1,3}$/.test(host);
 }
 
-/** Throws `ConfigError`. */
+/** Parses `HOST:PORT`. Throws `ConfigError`. */
 export function parseAddress({ text, origin }: Setting): Address {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text);
   const host = match?.[1] ?? match?.[2] ?? '';
@@ -22,13 +24,26 @@ export function parseAddress({ text, origin }: Setting): Address {
   return { host, port };
 }
 
-/** An http or https address without a login, a query and slashes at its end. Throws `ConfigError`. */
+/** Parses an http or https URL without a login and a query, and removes slashes at its end. Throws `ConfigError`. */
 export function parseUrl({ text, origin }: Setting, example: string): string {
-  // Not quoted: what stands before the @ may be a password.
+  // Not quoted: the text before the @ may be a password.
   if (text.includes('@'))
     throw new ConfigError(`${origin}: an address like ${example} is wanted, without a login in it`);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
     throw new ConfigError(`${origin}: "${text}" is not an address like ${example}`);
   return text.replace(/\/+$/, '');
+}
+
+/** Parses a list of networks, separated by commas. Throws `ConfigError`. */
+export function trustedProxiesOf(setting: Setting | undefined): Networks {
+  const cidrs = setting?.text.split(',').map((cidr) => cidr.trim()) ?? [];
+  try {
+    return new Networks(cidrs);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new ConfigError(
+      `${setting?.origin}: "${error.message}" is neither a network nor an address; write for example 10.0.0.0/8 or 127.0.0.1, several with commas between`,
+    );
+  }
 }

@@ -11,18 +11,18 @@ import {
   type Settings,
 } from './settings.ts';
 
-/** Who may use which drive. */
+/** A user and their drive. */
 export interface UserConfig {
   readonly name: string;
-  /** Exactly one of the two; neither for the one user whose password davgate makes up. */
+  /** Exactly one of `password` and `passwordHash`; neither for the only user whose password davgate makes up. */
   readonly password?: string;
   readonly passwordHash?: string;
   readonly drive: string;
 }
 
-/** What a file may say beyond the settings of the command line. */
+/** The contents of a configuration file. */
 export interface ConfigFile {
-  /** For error messages. */
+  /** The file's path, for error messages. */
   readonly origin: string;
   readonly settings: Settings;
   readonly drives: readonly { readonly name: string; readonly settings: Settings }[] | undefined;
@@ -34,8 +34,8 @@ const USER_KEYS = new Set(['name', 'password', 'password-hash', 'drive']);
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a configuration file: JSON with the settings by name, and `drives` and `users`. Throws `ConfigError`
- * naming the file, the key and the mend.
+ * Reads a configuration file: JSON with the settings by name, and `drives` and `users`. Throws `ConfigError`, which names
+ * the file, the key and what to write.
  */
 export function readConfigFile(path: string): ConfigFile {
   const top = objectOf(parseFile(path), path);
@@ -59,7 +59,7 @@ function parseFile(path: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // Node quotes the text near the fault, and that may be a token.
+    // Node's message quotes the text near the error, which may be a token.
     const place = error instanceof Error ? / at position \d+.*/.exec(error.message)?.[0] : undefined;
     throw new ConfigError(`--config: ${path} is not JSON${place ?? ''}; mend it there`);
   }

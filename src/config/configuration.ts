@@ -1,35 +1,35 @@
 import { accessSync, constants } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Networks } from '../util/networks.ts';
-import { type Address, parseAddress, parseUrl } from './address.ts';
+import { type Address, parseAddress, parseUrl, trustedProxiesOf } from './address.ts';
 import type { ConfigFile, UserConfig } from './config-file.ts';
 import { type DriveConfig, driveOf, keptLogin } from './drive-config.ts';
-import { trustedProxiesOf } from './proxies.ts';
 import { ConfigError, DRIVE_SETTINGS, oneOf, type Setting, type Settings } from './settings.ts';
 import { DEFAULT_DRIVE, usersOf } from './users.ts';
 import { cacheHome, dataHome } from './xdg.ts';
 
+/** The configuration of a gateway. */
 export interface Config {
   readonly listen: Address;
-  /** Web pages of these origins may use the drive. */
+  /** Origins of web pages that may use the drive. */
   readonly crossOrigins: readonly string[];
-  /** Proxies whose word on a client's address is taken. */
+  /** Proxies that are believed about a client's address. */
   readonly trustedProxies: Networks;
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
-  /** Without a slash at the end; `undefined`: the address that is listened on. */
+  /** Without a slash at the end; `undefined`: the address that davgate listens on. */
   readonly publicUrl: string | undefined;
   readonly dataDirectory: string;
   readonly cacheDirectory: string;
-  /** When a write is acknowledged: when the service has it, or when it is in the journal in the data directory. */
+  /** Whether a write is acknowledged when the service has it, or when it is in the journal in the data directory. */
   readonly writeMode: 'through' | 'back';
-  /** Where the state is that several gateways share; `undefined` when it is in the data directory. */
+  /** The Redis with the state that several gateways share; `undefined`: the state is in the data directory. */
   readonly redisUrl: string | undefined;
   readonly drives: readonly DriveConfig[];
   /** `undefined`: everyone may use the first drive. */
   readonly users: readonly UserConfig[] | undefined;
 }
 
-/** The configuration that flags, variables and a file make together; the first of them that says a thing counts. */
+/** Combines the settings with those of a configuration file, checks them and fills in the defaults. Throws `ConfigError`. */
 export function resolveConfig(
   settings: Settings,
   file: ConfigFile | undefined,
@@ -59,12 +59,12 @@ export function resolveConfig(
   };
 }
 
-/** Where davgate keeps what must last. */
+/** Returns the directory of everything durable. */
 export function dataDirectoryOf(settings: Settings, environment: NodeJS.ProcessEnv): string {
   return resolve(settings.get('data-dir')?.text ?? join(dataHome(environment), 'davgate'));
 }
 
-/** Where the davgate that runs with a data directory hears the commands of its owner. */
+/** Returns the socket on which the davgate that uses a data directory takes commands. */
 export function controlSocketIn({ dataDirectory }: Pick<Config, 'dataDirectory'>): string {
   return join(dataDirectory, 'state', 'control.sock');
 }
@@ -83,7 +83,7 @@ function publicUrlOf(setting: Setting | undefined): string | undefined {
   return setting && parseUrl(setting, 'https://drive.example.com');
 }
 
-/** `*` is refused: any page that somebody looks at could then try to log in. */
+/** Parses origins. Refuses `*`, because any visited page could then try to log in. */
 function crossOriginsOf(setting: Setting | undefined): readonly string[] {
   const origins = setting?.text.split(',').map((text) => text.trim()) ?? [];
   for (const origin of origins)
@@ -105,7 +105,7 @@ function writeModeOf(settings: Settings): Config['writeMode'] {
   return mode;
 }
 
-/** The text is not quoted in the message: it may hold a password. */
+/** Checks the address of a Redis. Its error does not quote the text, which may contain a password. */
 function redisUrlOf(setting: Setting | undefined): string | undefined {
   if (!setting) return undefined;
   const url = URL.canParse(setting.text) ? new URL(setting.text) : undefined;
@@ -127,7 +127,7 @@ function isEncoded(text: string): boolean {
   }
 }
 
-/** A setting that says which drive, beside a file that says it for each: one of the two would be ignored. */
+/** Refuses a drive's setting beside a file with `drives`: one of the two would be ignored. */
 function refuseBesideDrives(settings: Settings, origin: string): void {
   const name = [...DRIVE_SETTINGS].find((candidate) => settings.has(candidate));
   if (name)

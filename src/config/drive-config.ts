@@ -2,49 +2,53 @@ import { parseUrl } from './address.ts';
 import { loginFile, readLogin, type StoredLogin } from './login-file.ts';
 import { ConfigError, oneOf, type Setting, type Settings } from './settings.ts';
 
+/** What DELETE does: see `--delete`. */
 export type DeletePolicy = 'auto' | 'permanent' | 'trash';
 
+/** A login at a service. */
 export type Credentials =
   | { readonly token: string }
   | { readonly appKey: string; readonly appSecret?: string; readonly refreshToken: string };
 
-/** A service at these addresses, and the login there. */
+/** A service's addresses and a login there. */
 export type RemoteService = ServiceAddresses & { readonly credentials: Credentials };
 
-/** Where a drive's files are: the service in this process, or another one. */
+/** The service that holds a drive's files: the embedded one, or another. */
 export type ServiceConfig = 'embedded' | RemoteService;
 
+/** A service's hosts, without a slash at the end. */
 export interface ServiceAddresses {
   readonly apiUrl: string;
   readonly contentUrl: string;
   readonly notifyUrl: string;
 }
 
+/** The configuration of one drive. */
 export interface DriveConfig {
   readonly name: string;
   readonly service: ServiceConfig;
-  /** Address of its account in the embedded service, where the settings name one. */
+  /** Email address of its account in the embedded service, if the settings name one. */
   readonly account?: string | undefined;
   /** The account's folder that is the drive's root; `''` for the whole account. */
   readonly root: string;
   readonly deletePolicy: DeletePolicy;
 }
 
-/** The drives whose files are in this process's own service, as far as that has to know them. */
+/** Returns what the embedded service needs to know of the drives that it holds. */
 export function embeddedDrives(drives: readonly DriveConfig[]) {
   return drives
     .filter(({ service }) => service === 'embedded')
     .map(({ name, account, root }) => ({ name, account, root }));
 }
 
-/** Where the public service answers. */
+/** Addresses of the public service. */
 export const PUBLIC_SERVICE: ServiceAddresses = {
   apiUrl: 'https://api.dropboxapi.com',
   contentUrl: 'https://content.dropboxapi.com',
   notifyUrl: 'https://notify.dropboxapi.com',
 };
 
-/** One drive, by the settings that are its own. Throws `ConfigError`. */
+/** Returns the configuration of one drive from its own settings. Throws `ConfigError`. */
 export function driveOf(name: string, settings: Settings, login: KeptLogin | undefined): DriveConfig {
   const service = login ? serviceOfLogin(settings, login) : serviceOf(settings);
   return {
@@ -78,7 +82,7 @@ function serviceOf(settings: Settings): ServiceConfig {
   return { ...addressesOf(settings), credentials };
 }
 
-/** Where the service is that the settings mean: the public one, if they do not say. Throws `ConfigError`. */
+/** Returns the service's addresses; the public service's by default. Throws `ConfigError`. */
 export function addressesOf(settings: Settings): ServiceAddresses {
   const api = urlOf(settings.get('api-url'));
   return {
@@ -88,18 +92,19 @@ export function addressesOf(settings: Settings): ServiceAddresses {
   };
 }
 
+/** A login that `davgate login` stored, and its file. */
 export interface KeptLogin extends StoredLogin {
   readonly file: string;
 }
 
-/** What `davgate login` left, unless the settings name a token themselves. */
+/** Returns the login that `davgate login` stored, unless the settings contain a token. */
 export function keptLogin(settings: Settings, dataDirectory: string): KeptLogin | undefined {
   if (settings.has('token') || settings.has('refresh-token')) return undefined;
   const login = readLogin(dataDirectory);
   return login && { ...login, file: loginFile(dataDirectory) };
 }
 
-/** Its refresh token goes to the service that gave it, and to no other. */
+/** Refuses settings for another service: a refresh token is sent only to the service that issued it. */
 function serviceOfLogin(settings: Settings, login: KeptLogin): ServiceConfig {
   const { apiUrl, appKey, refreshToken, file } = login;
   const api = settings.get('api-url');
@@ -121,7 +126,7 @@ function urlOf(setting: Setting | undefined): string | undefined {
   if (!setting) return undefined;
   const trimmed = parseUrl(setting, 'https://api.example.com');
   const { text, origin } = setting;
-  // As the documentation of the API has it, where functions are at /2/….
+  // The API's documentation writes its functions as /2/….
   if (trimmed.endsWith('/2'))
     throw new ConfigError(
       `${origin}: "${text}" ends with the API's version; leave the /2 out, davgate adds it`,
@@ -153,7 +158,7 @@ function credentialsOf(settings: Settings): Credentials | undefined {
   };
 }
 
-/** It goes into a header. Not quoted in the message. */
+/** Returns a token that a header can carry. Throws `ConfigError`, without the token. */
 function tokenIn({ text, origin }: Setting): string {
   if (/^[\x21-\x7e]+$/.test(text)) return text;
   throw new ConfigError(
@@ -169,4 +174,11 @@ function rootOf(setting: Setting | undefined): string {
       `${setting.origin}: "${setting.text}" is not a folder's path; write for example /Team/Plans`,
     );
   return text.normalize('NFC');
+}
+
+/** Returns what to do about a login that the service refuses with the error `summary`. */
+export function adviceForRefusedLogin(credentials: Credentials, summary: string | undefined): string {
+  if ('token' in credentials) return 'give a new access token (DAVGATE_TOKEN), or run davgate login';
+  if (summary === 'invalid_client') return 'check DAVGATE_APP_KEY and DAVGATE_APP_SECRET';
+  return 'log in again (davgate login --remove, then davgate login), or give a new DAVGATE_REFRESH_TOKEN';
 }

@@ -5,7 +5,7 @@ import { makeFolder } from '../util/make-folder.ts';
 import { syncDirectory, writeSecret } from '../util/secret-file.ts';
 import { ConfigError } from './settings.ts';
 
-/** An account that `davgate login` connected, and where its service is. */
+/** A login that `davgate login` stored, with the service's addresses. */
 export interface StoredLogin {
   readonly apiUrl: string;
   readonly contentUrl: string;
@@ -17,12 +17,12 @@ export interface StoredLogin {
 
 const KEYS = ['apiUrl', 'contentUrl', 'notifyUrl', 'appKey', 'refreshToken', 'accountId'] as const;
 
-/** Where the login of a data directory is kept. */
+/** Returns the path of the login in a data directory. */
 export function loginFile(dataDirectory: string): string {
   return join(dataDirectory, 'login.json');
 }
 
-/** `undefined` where nobody has logged in. Throws `ConfigError` for a file that cannot be used. */
+/** Returns the stored login; `undefined` without one. Throws `ConfigError` for a file that cannot be used. */
 export function readLogin(dataDirectory: string): StoredLogin | undefined {
   const file = loginFile(dataDirectory);
   let text: string;
@@ -38,7 +38,7 @@ export function readLogin(dataDirectory: string): StoredLogin | undefined {
   return login;
 }
 
-/** Not quoted in any message: it holds a secret. */
+/** Returns `undefined` for any other text. No message may quote it, because it contains a secret. */
 function parsedLogin(text: string): StoredLogin | undefined {
   let value: Partial<Record<string, unknown>> | null;
   try {
@@ -50,7 +50,7 @@ function parsedLogin(text: string): StoredLogin | undefined {
   return isWhole ? (value as unknown as StoredLogin) : undefined; // each key was looked at
 }
 
-/** Throws `ConfigError` where no login could be kept. */
+/** Makes the data directory. Throws `ConfigError` if no login can be stored there. */
 export async function prepareForLogin(dataDirectory: string): Promise<void> {
   try {
     makeFolder(dataDirectory);
@@ -63,7 +63,7 @@ export async function prepareForLogin(dataDirectory: string): Promise<void> {
   }
 }
 
-/** On disk, and for its owner alone, when it returns. */
+/** Stores the login, durably and readable by its owner only. */
 export async function writeLogin(dataDirectory: string, login: StoredLogin): Promise<void> {
   await writeSecret(loginFile(dataDirectory), `${JSON.stringify(login, undefined, 2)}\n`);
 }

@@ -4,22 +4,22 @@ import { join } from 'node:path';
 import { writeSecret } from '../util/secret-file.ts';
 import { ConfigError } from './settings.ts';
 
-/** 15 random bytes are 20 letters that a person can still type. */
+/** Length of a made-up password: 15 random bytes are 20 characters, which a person can still type. */
 const PASSWORD_BYTES = 15;
 
-/** A password that nobody chose. */
+/** A password that davgate made up. */
 export interface MadeUpPassword {
   readonly text: string;
-  /** Holds it, in clear. */
+  /** The file that contains it in clear text. */
   readonly file: string;
-  /** It was made just now, and nobody has seen it. */
+  /** Whether it was made just now, so that nobody has seen it. */
   readonly isNew: boolean;
 }
 
 /**
- * The password that davgate makes up when it is given none: the same at every start with this data directory,
- * so that a mount survives a restart. Kept in clear, as it has to be shown, in a file for its owner alone. Throws
- * `ConfigError` where it cannot be kept.
+ * Returns the password that davgate makes up if none is configured. It is the same at every start with this data
+ * directory, so that a mount survives a restart. It is stored in clear text, because it has to be shown, in a file that
+ * only its owner can read. Throws `ConfigError` if it cannot be stored.
  */
 export async function madeUpPassword(
   dataDirectory: string,
@@ -47,7 +47,7 @@ async function keptIn(file: string): Promise<string | undefined> {
 }
 
 async function keptNew(file: string, random: (sizeBytes: number) => Buffer): Promise<string> {
-  // A program takes a word that begins with a dash for an option: `rclone obscure` does.
+  // No dash at the start, because programs such as `rclone obscure` would take the password for an option.
   const password = random(PASSWORD_BYTES).toString('base64url').replace(/^-/, 'x');
   await writeSecret(file, `${password}\n`);
   return password;

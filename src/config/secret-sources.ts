@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, notEmpty, type Setting, type SettingName, type Settings } from './settings.ts';
 
-/** Settings that name a file with a secret, and the setting that is in the file. */
+/** Settings that name a secret's file, and the setting that the file contains. */
 const SECRET_FILES = [
   ['password-file', 'password'],
   ['token-file', 'token'],
@@ -16,7 +16,7 @@ const CREDENTIALS = {
   'davgate-refresh-token': 'refresh-token',
 } as const satisfies Readonly<Record<string, SettingName>>;
 
-/** Puts the secrets in place of the settings that name their files. Throws `ConfigError`, without the secret. */
+/** Replaces settings that name a secret's file by the secret. Throws `ConfigError`, without the secret. */
 export function withSecretFiles(settings: Settings): Settings {
   const read = new Map(settings);
   for (const [fileName, name] of SECRET_FILES) {
@@ -30,7 +30,7 @@ export function withSecretFiles(settings: Settings): Settings {
   return read;
 }
 
-/** The secrets that systemd hands to the service in `$CREDENTIALS_DIRECTORY`. Throws `ConfigError`. */
+/** Reads the secrets that systemd puts into `$CREDENTIALS_DIRECTORY`. Throws `ConfigError`. */
 export function settingsOfCredentials(environment: NodeJS.ProcessEnv): Settings {
   const settings = new Map<SettingName, Setting>();
   const directory = environment['CREDENTIALS_DIRECTORY'];
@@ -48,12 +48,12 @@ function secretIn(file: string, origin: string): Setting {
   return checked(text, `${origin} (${file})`);
 }
 
-/** An editor ends the last line with a line break, which is no part of the secret. */
+/** Removes the line break at the end, which editors add. Throws `ConfigError` for an empty secret. */
 function checked(text: string, origin: string): Setting {
   return notEmpty({ name: 'password', value: 'SECRET' }, { text: text.replace(/\r?\n$/, ''), origin });
 }
 
-/** `undefined`: there is no such file. */
+/** Returns the file's text; `undefined` if there is no such file. */
 function textOf(file: string, origin: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');

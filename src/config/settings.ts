@@ -1,4 +1,5 @@
 import { largest } from '../util/extremes.ts';
+
 /** A setting that cannot be used; `message` is one line that names it and says what to do. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -8,14 +9,14 @@ interface Option {
   /** Its flag is `--name`, its key in a configuration file `name`. */
   readonly name: string;
   readonly variable: string;
-  /** What stands for the value in `--help`; none for a switch. */
+  /** Placeholder for the value in `--help`; none for a switch. */
   readonly value?: string;
-  /** Secrets that only the environment or a file may carry have no flag: command lines are public. */
+  /** `false` for a secret, which may come only from the environment or a file: command lines are public. */
   readonly flag?: false;
   readonly help: string;
 }
 
-/** Every setting: `--help`, the variables, the file's keys and the README's table come from here. */
+/** All settings: the source of `--help`, the variables, the file's keys and the reference page. */
 export const OPTIONS = [
   {
     name: 'listen',
@@ -170,7 +171,7 @@ export const OPTIONS = [
 
 export type SettingName = (typeof OPTIONS)[number]['name'];
 
-/** What one drive of several may say for itself. */
+/** Settings that each drive of a configuration file may have. */
 export const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
   'api-url',
   'content-url',
@@ -185,7 +186,7 @@ export const DRIVE_SETTINGS: ReadonlySet<SettingName> = new Set([
   'delete',
 ]);
 
-/** A value as somebody wrote it, and where: what an error message must name. */
+/** A value as it was written, and where, for error messages. */
 export interface Setting {
   readonly text: string;
   readonly origin: string;
@@ -193,10 +194,10 @@ export interface Setting {
 
 export type Settings = ReadonlyMap<SettingName, Setting>;
 
-/** What Kubernetes tells each container of a service called `davgate`: nobody wrote it, and it is no setting. */
+/** Variables that Kubernetes sets in the containers of a service called `davgate`. They are not settings. */
 const SERVICE_LINK = /^DAVGATE_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT(_\d+_[A-Z]+(_(PROTO|PORT|ADDR))?)?)$/;
 
-/** The settings in `environment`. An unknown `DAVGATE_…` variable is refused: it is a typing error. */
+/** Returns the settings in `environment`. Throws `ConfigError` for an unknown `DAVGATE_…` variable, probably a typing error. */
 export function settingsOfEnvironment(environment: NodeJS.ProcessEnv): Settings {
   const settings = new Map<SettingName, Setting>();
   for (const [variable, text] of Object.entries(environment)) {
@@ -212,18 +213,18 @@ export function settingsOfEnvironment(environment: NodeJS.ProcessEnv): Settings 
 }
 
 /**
- * A secret that was not found must not make davgate serve something else, nor an empty directory the current one.
- * Throws `ConfigError`.
+ * Throws `ConfigError` for an empty value. A missing secret must not make davgate serve something else, and an empty
+ * directory must not mean the current one.
  */
 export function notEmpty({ name, value }: Pick<Option, 'name' | 'value'>, setting: Setting): Setting {
-  // An empty root is all of the account.
+  // An empty root is the whole account.
   if (setting.text.trim() !== '' || value === undefined || name === 'root') return setting;
   throw new ConfigError(`${setting.origin}: empty; write a value, or leave it out`);
 }
 
 /**
- * For names and passwords: no login can be made with control characters in it (RFC 7617 §2), and a line break comes
- * along from many a file. Throws `ConfigError`, without the text.
+ * Throws `ConfigError`, without the text, for a name or password with control characters: no login can contain them
+ * (RFC 7617 §2), and files often end with a line break.
  */
 export function refuseUnsayable({ text, origin }: Setting): void {
   if (/\p{Cc}/u.test(text))
@@ -232,7 +233,7 @@ export function refuseUnsayable({ text, origin }: Setting): void {
     );
 }
 
-/** The option list of `davgate --help`. */
+/** Returns the option list of `davgate --help`. */
 export function optionsHelp(): string {
   const rows = OPTIONS.map((option: Option) => {
     const flag = option.flag === false ? '' : `--${option.name}${option.value ? ` ${option.value}` : ''}`;
@@ -245,12 +246,10 @@ export function optionsHelp(): string {
   return rows.map((row) => `  ${row.flag.padEnd(width)}  ${row.help}`).join('\n');
 }
 
-/** The one of `values` that is written there; the first where nothing is. Throws `ConfigError`. */
+/** Returns the value of `setting`, or the first of `values` without a setting. Throws `ConfigError` for any other value. */
 export function oneOf<T extends string>(setting: Setting | undefined, values: readonly [T, ...T[]]): T {
   if (!setting) return values[0];
   const value = values.find((candidate) => candidate === setting.text);
   if (!value) throw new ConfigError(`${setting.origin}: "${setting.text}" is none of ${values.join(', ')}`);
   return value;
 }
-
-/** A write in one gateway's journal is not seen by the others. */

@@ -3,11 +3,11 @@ import type { ConfigFile, UserConfig } from './config-file.ts';
 import type { DriveConfig } from './drive-config.ts';
 import { ConfigError, refuseUnsayable, type Setting, type Settings } from './settings.ts';
 
-/** The drive of a configuration that names none. */
+/** The name of the only drive, if the configuration names none. */
 export const DEFAULT_DRIVE = 'default';
 const DEFAULT_USER = 'davgate';
 
-/** Who may come in; `undefined`: everyone. Throws `ConfigError`. */
+/** Returns the users; `undefined`: no login is needed. Throws `ConfigError`. */
 export function usersOf(
   settings: Settings,
   file: ConfigFile | undefined,
@@ -41,7 +41,7 @@ export function usersOf(
   return [{ name: user?.text ?? DEFAULT_USER, drive, ...(password && { password: password.text }) }];
 }
 
-/** Without a table of users all use the first drive, and another one would be of no use. */
+/** Refuses a second drive without a table of users, because nobody could use it. */
 function refuseUnusedDrives([first, second]: readonly DriveConfig[], origin: string): void {
   if (first && second)
     throw new ConfigError(

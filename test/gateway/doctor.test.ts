@@ -91,7 +91,7 @@ describe('an account in order', () => {
     const { appKey, appSecret, refreshToken } = service;
     const { isWell, lines, line } = await examined(configOf({ appKey, appSecret, refreshToken }));
     expect(lines.filter((one) => !one.startsWith('ok '))).toEqual([
-      `${lines.length - 1} ok, 0 to look at, 0 to mend`,
+      `${lines.length - 1} ok, 0 warnings, 0 failures`,
     ]);
     expect(isWell).toBe(true);
     expect(line('node')).toContain('v24.1.0 gets fixes');
@@ -106,7 +106,7 @@ describe('an account in order', () => {
   test('works below a root, and not beside it', async () => {
     await put(service, '/Team/x', 'mine');
     const { lines } = await examined(configOf({ token: service.token }, { root: '/Team' }));
-    expect(lines.at(-1)).toMatch(/0 to look at, 0 to mend$/);
+    expect(lines.at(-1)).toMatch(/0 warnings, 0 failures$/);
   });
 });
 
@@ -277,7 +277,7 @@ describe('who stops it', () => {
       expect.stringMatching(/^ok +tidying up .* is removed/),
       expect.stringMatching(/^ok +rate/),
       expect.stringMatching(/^FAIL +stopped +before all was checked/),
-      expect.stringMatching(/1 to mend$/),
+      expect.stringMatching(/1 failures$/),
     ]);
     expect(await accountState()).toEqual([[], expect.anything()]);
   });

@@ -1,7 +1,11 @@
 import { createRemote, type HttpRemote } from '../../api/client.ts';
 import type { ApiFailure } from '../../api/errors.ts';
-import { type DriveConfig, PUBLIC_SERVICE, type RemoteService } from '../../config/drive-config.ts';
-import { adviceForRefusedLogin } from '../../config/login-advice.ts';
+import {
+  adviceForRefusedLogin,
+  type DriveConfig,
+  PUBLIC_SERVICE,
+  type RemoteService,
+} from '../../config/drive-config.ts';
 import { type Clock, elapsedMs } from '../../util/clock.ts';
 import { silentLog } from '../../util/log.ts';
 import { pathOf, ROOT } from '../../util/path.ts';
@@ -9,21 +13,21 @@ import { type Advice, attempt, gigabytes, type Report } from './report.ts';
 import { checkInScratch } from './scratch.ts';
 import { Trace } from './trace.ts';
 
-/** Shorter than the gateway's: a person waits. */
+/** Time limit of a call, in ms: shorter than the gateway's, because a person waits. */
 const DEADLINE_MS = 10_000;
 
 const LATENCY_CALLS = 5;
 
-/** Above it everything that is not known already feels slow. */
+/** Above this latency, in ms, everything uncached feels slow. */
 const LATENCY_MS_MAX = 1_000;
 
-/** Answers say the time in whole seconds, and take some on their way. */
+/** Maximum difference of the clocks, in ms: answers tell whole seconds and take some time to arrive. */
 const SKEW_MS_MAX = 30_000;
 
-/** A share of the account below which people will soon be told that it is full. */
+/** Below this free share, an account will soon be full. */
 const FREE_SHARE_MIN = 0.01;
 
-/** What the service says of a root that is none. */
+/** The service's errors for an unusable root. */
 const ROOT_FAILURES: ReadonlySet<ApiFailure> = new Set(['not-found', 'not-folder', 'malformed-path']);
 
 export interface AccountNeeds {
@@ -33,12 +37,12 @@ export interface AccountNeeds {
   readonly signal: AbortSignal;
 }
 
-/** The checks of a drive's service: host, token, scopes, and all that the gateway does there. */
+/** Checks a drive's service: host, token, scopes, and every operation that the gateway uses. */
 export async function checkAccount(drive: DriveConfig, needs: AccountNeeds): Promise<void> {
   const { service, clock } = needs;
   const trace = new Trace();
   const options = { ...service, root: drive.root, clock, log: silentLog };
-  // A token that no header can carry is refused here already.
+  // Throws for a token that no header can carry.
   const opened = await attempt(needs.report, 'login', { scope: 'account_info.read' }, async () =>
     createRemote({ ...options, meter: trace.meter, deadlineMs: DEADLINE_MS }),
   );
@@ -55,13 +59,13 @@ export async function checkAccount(drive: DriveConfig, needs: AccountNeeds): Pro
   }
 }
 
-/** Whether it makes sense to go on. */
+/** Checks the login. Returns whether further checks make sense. */
 async function checkLogin(remote: HttpRemote, needs: AccountNeeds, trace: Trace): Promise<boolean> {
   const { service, report, signal } = needs;
   const advice: Advice = {
     scope: 'account_info.read',
     without: 'no free space is told to clients',
-    mend: ({ failure, details }) =>
+    fix: ({ failure, details }) =>
       failure === 'unauthorized' ? adviceForRefusedLogin(service.credentials, details.summary) : undefined,
   };
   const failuresBefore = report.failures;
@@ -86,7 +90,7 @@ function checkClock(remote: HttpRemote, report: Report): void {
   else report.ok('clock', 'agrees with the service’s');
 }
 
-/** Whether the drive's root is there and can be listed. */
+/** Checks that the drive's root can be listed. */
 async function checkRoot(
   remote: HttpRemote,
   { root }: DriveConfig,
@@ -94,7 +98,7 @@ async function checkRoot(
 ): Promise<boolean> {
   const advice: Advice = {
     scope: 'files.metadata.read',
-    mend: ({ failure }) =>
+    fix: ({ failure }) =>
       ROOT_FAILURES.has(failure)
         ? `the account has no folder ${root}: correct --root ("root" in a configuration file), or make it`
         : undefined,

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { makeFolder } from '../../util/make-folder.ts';
 import { gigabytes, type Report } from './report.ts';
 
-/** Below it the next upload or the next day's work may not fit. */
+/** Below this the next upload may not fit, in bytes. */
 const FREE_BYTES_MIN = 1e9;
 
-/** What a person may do with group and others of the system: nothing. */
+/** Permission bits of group and others, who should have none. */
 const OTHERS = 0o077;
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -23,13 +23,13 @@ const REASONS: Readonly<Record<string, string>> = {
 interface DiskNeeds {
   readonly report: Report;
   readonly about: string;
-  /** The setting that says where it is. */
+  /** The setting for its path. */
   readonly flag: string;
-  /** Whether what is kept there is nobody else's business. */
+  /** Whether other users should not read it. */
   readonly isPrivate: boolean;
 }
 
-/** A directory that davgate writes to: made, written to, read from, with room left. */
+/** Makes a directory, writes and reads a file in it, and checks its free space. Returns whether it can be used. */
 export async function checkDirectory(directory: string, needs: DiskNeeds): Promise<boolean> {
   const { report, about, flag, isPrivate } = needs;
   try {
@@ -54,7 +54,7 @@ export async function checkDirectory(directory: string, needs: DiskNeeds): Promi
   }
 }
 
-/** What was written must be what is read: a disk may say yes to everything. */
+/** Writes a file and reads it back, because a faulty disk may accept every write. */
 async function tryFile(file: string): Promise<void> {
   const text = randomBytes(64).toString('hex');
   try {
@@ -72,14 +72,14 @@ async function tryFile(file: string): Promise<void> {
   }
 }
 
-/** A file with a secret that others may read is no secret. */
+/** Warns if other users may read the secret. */
 export async function checkSecretFile(file: string, report: Report): Promise<void> {
   const found = await stat(file).catch(() => undefined);
   if (found && (found.mode & OTHERS) !== 0)
     report.warn('login file', `other users of this machine may read ${file}: chmod 600 ${file}`);
 }
 
-/** Writes that the service finally refused wait there for somebody to look at them. */
+/** Warns of lost writes, which the service refused for good. */
 export async function checkLostAndFound(directory: string, report: Report): Promise<void> {
   const names = await readdir(directory, { recursive: true }).catch(() => []);
   const count = names.filter((name) => name.endsWith('.reason.txt')).length;

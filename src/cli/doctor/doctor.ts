@@ -14,16 +14,16 @@ import { checkMachine } from './machine.ts';
 import { checkNode } from './node.ts';
 import { Report } from './report.ts';
 
-const HELP = `Tests a configuration against this machine and the live service, and says what to mend.
+const HELP = `Tests a configuration against this machine and the live service, and says how to fix what fails.
 
 Usage: davgate doctor [options of serve]
 
-It works in a folder of its own in the account, /.davgate-doctor-…, and removes it at the end, on Ctrl+C too; all else
-stays untouched. One line a check: ok, warn (it works, but look at it) or FAIL. No token is ever printed.
-Exit code 0: nothing failed; 1: something did; 2: the settings cannot be used.
+Prints one line per check: ok, warn or FAIL, and how to fix it. Works in a folder of its own in the account,
+/.davgate-doctor-…, which it removes at the end, also after Ctrl+C; everything else stays untouched. Tokens are never
+printed. Exit code 0: no check failed; 1: a check failed; 2: the settings cannot be used.
 `;
 
-/** `davgate doctor`: the exit code. */
+/** `davgate doctor`: returns the exit code. */
 export async function doctorCommand(
   args: readonly string[],
   environment: NodeJS.ProcessEnv,
@@ -41,7 +41,7 @@ export async function doctorCommand(
   return (await examine(config, needs)) ? 0 : 1;
 }
 
-/** A person does not want to wait for the rest. */
+/** The checks were stopped by a signal. */
 class Stopped extends Error {
   override readonly name = 'Stopped';
 }
@@ -49,13 +49,13 @@ class Stopped extends Error {
 export interface ExaminationNeeds {
   readonly print: (line: string) => void;
   readonly clock: Clock;
-  /** Of the Node that runs davgate, like `v24.1.0`. */
+  /** The running Node's version, like `v24.1.0`. */
   readonly nodeVersion: string;
-  /** Ends the checks; what they left in the account is removed all the same. */
+  /** Stops the checks; their folder in the account is still removed. */
   readonly signal: AbortSignal;
 }
 
-/** All checks of a configuration, each printed as it is done. Whether none failed and none was left out. */
+/** Runs all checks and prints each result. Returns whether all were run and none failed. */
 export async function examine(
   config: Config,
   { print, clock, nodeVersion, signal }: ExaminationNeeds,
@@ -98,7 +98,7 @@ async function checkDrive(drive: DriveConfig, { config, isRunning, ...needs }: D
   const embedded = await startedService(config, drive, needs.report);
   if (!embedded) return;
   try {
-    // Its root is made at the next start if it is missing.
+    // A missing root is made at the next start.
     await checkAccount({ ...drive, root: '' }, { ...needs, service: embedded.service });
   } finally {
     await embedded.close();

@@ -7,10 +7,10 @@ import { HEALTH_PATH } from '../../http/monitoring.ts';
 import { ListenError, listen } from '../../http/node-server.ts';
 import type { Report } from './report.ts';
 
-/** A davgate on this machine answers at once. */
+/** How long a davgate on this machine may take to answer a health check, in ms. */
 const HEALTH_MS = 5_000;
 
-/** Whether the address can be had, or a davgate has it, and whether it is safe to be reached there. */
+/** Checks that the address is free or used by a davgate, and that it is safe to listen on. */
 export async function checkListener(config: Config, report: Report): Promise<void> {
   const about = 'listener';
   const { host, port } = config.listen;
@@ -35,7 +35,7 @@ export async function checkListener(config: Config, report: Report): Promise<voi
   }
 }
 
-/** It is only asked for its health, and is sent nothing: its certificate need not be trusted for that. */
+/** Sends a health check without any secret, so its certificate need not be trusted. */
 function isDavgateAt({ listen: { host, port }, tls }: Config): Promise<boolean> {
   const everywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const target = { host: everywhere[host] ?? host, port, path: HEALTH_PATH, timeout: HEALTH_MS };

@@ -14,12 +14,12 @@ import { checkDirectory, checkLostAndFound, checkSecretFile } from './disk.ts';
 import { checkListener } from './listener.ts';
 import type { Report } from './report.ts';
 
-/** Long enough to get a new certificate without haste. */
+/** Warn this many days before a certificate expires. */
 const CERTIFICATE_DAYS_MIN = 14;
 
 const DAY_MS = 86_400_000;
 
-/** What is here, before any account: listener, certificate, directories, state. Whether a davgate runs on this data. */
+/** Checks certificate, directories, state and listener. Returns whether a davgate runs with this data directory. */
 export async function checkMachine(
   config: Config,
   report: Report,
@@ -65,7 +65,7 @@ function checkCertificate(tls: NonNullable<Config['tls']>, report: Report, clock
   else report.ok(about, `${tls.certFile} fits its key and is good for ${days} more days`);
 }
 
-/** Locks, properties and what else has to last. Whether another davgate holds it. */
+/** Checks the state. Returns whether a running davgate uses it. */
 async function checkState(
   { redisUrl, dataDirectory }: Config,
   report: Report,

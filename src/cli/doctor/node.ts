@@ -1,7 +1,7 @@
 import type { Clock } from '../../util/clock.ts';
 import type { Report } from './report.ts';
 
-/** When each line of Node gets its last fixes (https://github.com/nodejs/release). Odd lines live half a year. */
+/** Last day of fixes for each major version of Node (https://github.com/nodejs/release). Odd versions live half a year. */
 const LAST_FIXES: Readonly<Record<number, string>> = {
   20: '2026-04-30',
   22: '2027-04-30',
@@ -9,10 +9,10 @@ const LAST_FIXES: Readonly<Record<number, string>> = {
   26: '2029-04-30',
 };
 
-/** Older ones take `\r\n\rX` for the end of a header, by which requests can be smuggled in (CVE-2025-23167). */
+/** Oldest safe version: older ones end a header at `\r\n\rX`, which lets requests be smuggled (CVE-2025-23167). */
 const OLDEST = [20, 19, 2] as const;
 
-/** Whether `version`, like `v24.1.0`, is a Node that still gets fixes. */
+/** Checks that Node's `version`, like `v24.1.0`, still gets fixes. */
 export function checkNode(version: string, report: Report, clock: Clock): void {
   const about = 'node';
   const advice = 'install Node 24 or 22';

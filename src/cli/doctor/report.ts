@@ -2,10 +2,10 @@ import { ApiError } from '../../api/errors.ts';
 
 type Level = 'ok' | 'warn' | 'FAIL';
 
-/** What a check was about takes so many columns, that what it found stands in one line below the other. */
+/** Width of the column with a check's subject. */
 const ABOUT_WIDTH = 18;
 
-/** What the checks found: a line each, printed as it comes. */
+/** Prints a line for each result, and counts them. */
 export class Report {
   readonly #counts: Record<Level, number> = { ok: 0, warn: 0, FAIL: 0 };
 
@@ -19,7 +19,7 @@ export class Report {
     this.#add('ok', about, found);
   }
 
-  /** It works, but not all of it, or not for long. */
+  /** Reports something that works, but not completely or not for long. */
   warn(about: string, found: string): void {
     this.#add('warn', about, found);
   }
@@ -30,12 +30,12 @@ export class Report {
 
   end(): void {
     const { ok, warn, FAIL } = this.#counts;
-    this.print(`${ok} ok, ${warn} to look at, ${FAIL} to mend`);
+    this.print(`${ok} ok, ${warn} warnings, ${FAIL} failures`);
   }
 
   #add(level: Level, about: string, found: string): void {
     this.#counts[level]++;
-    // One line a check, whatever a service put into its words.
+    // One line per check, whatever characters the service's message contains.
     const line = `${level.padEnd(5)} ${about.padEnd(ABOUT_WIDTH)} ${found}`;
     this.print(line.replace(/\p{Cc}+/gu, ' '));
   }
@@ -45,17 +45,17 @@ export function gigabytes(bytes: number): string {
   return `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
-/** What could be wrong with a call, and how to mend it. */
+/** What could be wrong with a call, and how to fix it. */
 export interface Advice {
-  /** That the call needs. */
+  /** The scope that the call needs. */
   readonly scope: string;
-  /** What davgate cannot do without it; a warning then, and else a failure. */
+  /** What davgate cannot do without the scope. If given, a missing scope is only a warning. */
   readonly without?: string;
-  /** What to do about a failure that means something special here. */
-  readonly mend?: (error: ApiError) => string | undefined;
+  /** Returns how to fix a failure that has a special meaning here. */
+  readonly fix?: (error: ApiError) => string | undefined;
 }
 
-/** The result of a call of the service, or `undefined` once what went wrong is reported. */
+/** Returns the result of a call of the service; reports a failure and returns `undefined`. */
 export async function attempt<T>(
   report: Report,
   about: string,
@@ -66,8 +66,8 @@ export async function attempt<T>(
     return { result: await call() };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    const mend = advice.mend?.(error);
-    const found = `${error.message}${mend === undefined ? mendOf(error, advice) : `; ${mend}`}`;
+    const fix = advice.fix?.(error);
+    const found = `${error.message}${fix === undefined ? fixFor(error, advice) : `; ${fix}`}`;
     if (error.failure === 'not-allowed' && advice.without !== undefined)
       report.warn(about, `${found}; until then: ${advice.without}`);
     else report.fail(about, found);
@@ -75,10 +75,10 @@ export async function attempt<T>(
   }
 }
 
-/** OpenSSL's words for an answer that is no TLS: most likely plain HTTP. */
+/** OpenSSL's messages for an answer that is not TLS, most likely plain HTTP. */
 const WITHOUT_TLS = /wrong version number|packet length too long|unknown protocol/i;
 
-function mendOf({ failure, message }: ApiError, { scope }: Advice): string {
+function fixFor({ failure, message }: ApiError, { scope }: Advice): string {
   switch (failure) {
     case 'not-allowed':
       return `; choose the scope ${scope} for the app in the service's developer console, then log in again`;

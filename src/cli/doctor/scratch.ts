@@ -7,17 +7,18 @@ import { linkedSignal } from '../../util/linked-signal.ts';
 import { join, type Path, pathOf } from '../../util/path.ts';
 import { attempt, type Report } from './report.ts';
 
-/** Nobody else has a folder of this name. */
+/** Random bytes in the folder's name, which make it unique. */
 const NAME_BYTES = 12;
 
 const SMALL_BYTES = 64 * 1024;
 
-/** Parts of an upload session are multiples of 4 MiB, but for the last. */
+/** Size of an upload session's part, in bytes; only the last part may be no multiple of 4 MiB. */
 const PART_BYTES = 4 * 1024 * 1024;
 
+/** How long a change may take to be reported, in ms. */
 const FEED_WAIT_MS = 30_000;
 
-/** For removing the folder when a person does not want to wait any more. */
+/** Time limit for removing the folder, in ms: a person waits. */
 const CLEANUP_MS = 20_000;
 
 export interface ScratchNeeds {
@@ -32,8 +33,8 @@ const WRITING = { scope: 'files.content.write' };
 const READING = { scope: 'files.content.read' };
 
 /**
- * Tries writing, reading, sharing, deleting and the change feed in a folder of its own, which is removed whatever
- * happens, but for a hard kill. Nothing else is touched.
+ * Tries writing, reading, sharing, deleting and the change feed in a folder of its own. Removes it in any case, except
+ * after a hard kill. Touches nothing else.
  */
 export async function checkInScratch(needs: ScratchNeeds): Promise<void> {
   const { remote, report, signal } = needs;
@@ -41,7 +42,7 @@ export async function checkInScratch(needs: ScratchNeeds): Promise<void> {
   let isMade = true;
   try {
     const made = await attempt(report, 'folder', WRITING, () => remote.createFolder(folder, signal));
-    // Refused for sure; any other failure may have come after the deed.
+    // This failure is certain; after any other one the folder may exist.
     isMade = made !== undefined;
     if (!made) return;
     report.ok('folder', `${folder} is made`);
@@ -55,7 +56,7 @@ export async function checkInScratch(needs: ScratchNeeds): Promise<void> {
   }
 }
 
-/** The one call that a whole-drive watcher hangs on: a change made now must be told while we listen. */
+/** Makes a change during a long poll, which has to report it. */
 async function checkFeed({ remote, report, clock, signal }: ScratchNeeds, folder: Path): Promise<void> {
   const about = 'change feed';
   const told = await attempt(report, about, { scope: 'files.metadata.read' }, async () => {
@@ -82,7 +83,7 @@ async function checkFeed({ remote, report, clock, signal }: ScratchNeeds, folder
   else report.ok(about, `a change was told after ${ms} ms`);
 }
 
-/** Bytes up and down again, by one call and by an upload session. */
+/** Uploads and downloads bytes, by one call and by an upload session. */
 async function checkRoundTrips(needs: ScratchNeeds, folder: Path): Promise<FileEntry | undefined> {
   const { remote, report, signal } = needs;
   const options = { mode: { if: 'absent' } } as const;
@@ -169,7 +170,7 @@ async function checkPermanentDelete(
   }
 }
 
-/** A signal of its own: the one of the checks may be aborted already. */
+/** Removes the folder. Uses a signal of its own, because the checks' signal may be aborted. */
 async function remove({ remote, report, clock }: ScratchNeeds, folder: Path, isMade: boolean): Promise<void> {
   const late = new AbortController();
   const done = new AbortController();
@@ -189,7 +190,7 @@ async function remove({ remote, report, clock }: ScratchNeeds, folder: Path, isM
   }
 }
 
-/** For good where that is allowed: nobody wants random bytes in the trash. */
+/** Deletes permanently if that is allowed, to keep random bytes out of the trash. */
 async function removeFor(remote: Remote, folder: Path, signal: AbortSignal): Promise<void> {
   try {
     await remote.remove(folder, { permanent: true }, signal);

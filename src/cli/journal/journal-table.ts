@@ -3,10 +3,10 @@ import { asPlainText, tableOf } from '../table.ts';
 
 const HEAD = ['state', 'id', 'written', 'bytes', 'path', 'why'];
 
-/** Characters of an id in the table; more where two writes share them. */
+/** Length of an id in the table; an id is longer if two writes share its beginning. */
 const ID_LENGTH = 8;
 
-/** The writes for a person's eyes: those that wait in their order, then those that were lost. */
+/** Returns a table of the writes: the pending ones in order, then the lost ones. */
 export function journalTable(writes: readonly KeptWrite[]): string {
   if (writes.length === 0) return 'Nothing waits, and nothing was lost.';
   const hasDrives = new Set(writes.map(({ drive }) => drive)).size > 1;

@@ -3,7 +3,7 @@ import { asPlainText, tableOf } from '../table.ts';
 
 const HEAD = ['path', 'user', 'owner', 'scope', 'depth', 'runs out', 'token'];
 
-/** The locks for a person's eyes, by path. */
+/** Returns a table of the locks, sorted by path. */
 export function lockTable(locks: readonly ListedLock[], nowMs: number): string {
   if (locks.length === 0) return 'No locks.';
   const hasDrives = new Set(locks.map(({ drive }) => drive)).size > 1;
@@ -23,7 +23,7 @@ export function lockTable(locks: readonly ListedLock[], nowMs: number): string {
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
 
-/** Programs write a name, an address or a link into it, in whatever elements they like. */
+/** Returns the text of the owner element, which clients fill with any elements. */
 function ownerOf({ ownerXml }: ListedLock): string {
   const words = ownerXml
     .replace(/<[^>]*>/g, ' ')

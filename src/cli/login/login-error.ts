@@ -1,4 +1,4 @@
-/** A login that came to nothing; `message` is one line that says why and what to do. */
+/** A login or logout failed; `message` is one line that says why and what to do. */
 export class LoginError extends Error {
   override readonly name = 'LoginError';
 }

@@ -1,4 +1,4 @@
-/** The scopes that davgate uses, and what it cannot do without each. */
+/** The scopes that davgate uses, and what each one is for. */
 const USES = {
   'account_info.read': 'tell free space, and notice a change of the account',
   'files.metadata.read': 'list folders',
@@ -9,7 +9,7 @@ const USES = {
   'files.permanent_delete': 'delete for good (DELETE goes to the trash without it)',
 } as const;
 
-/** Tells which scopes a login was given, and what does not work without those that are missing. */
+/** Returns lines about the granted scopes, and about what does not work without the missing ones. */
 export function scopesText(granted: readonly string[]): string {
   const missing = Object.entries(USES).filter(([scope]) => !granted.includes(scope));
   const lines = [`Scopes granted: ${granted.join(', ')}`];
