@@ -5,12 +5,12 @@ export interface XmlAttribute {
   readonly value: string;
 }
 
-/** The namespace prefixes that are bound at an element: its own declarations, and a way to those around it. */
+/** The namespace prefixes in scope at an element: its own declarations, and a link to those around it. */
 export class NamespaceScope {
-  /** How many prefixes are bound here. */
+  /** Number of prefixes in scope. */
   readonly size: number;
 
-  /** `own`: by prefix; `''` is the default. */
+  /** `own` maps prefixes to namespaces; the prefix of the default namespace is `''`. */
   constructor(
     readonly own: ReadonlyMap<string, string>,
     readonly outer?: NamespaceScope,
@@ -19,7 +19,7 @@ export class NamespaceScope {
     this.size = (outer?.size ?? 0) + added.length;
   }
 
-  /** The namespace that `prefix` stands for; `undefined` where it is not bound. */
+  /** Returns the namespace of `prefix`; `undefined` if it is not bound. */
   get(prefix: string): string | undefined {
     return this.own.get(prefix) ?? this.outer?.get(prefix);
   }
@@ -28,13 +28,13 @@ export class NamespaceScope {
     return this.get(prefix) !== undefined;
   }
 
-  /** All that is bound here, the outermost declarations first. */
+  /** Returns all bindings in scope, the outermost first. */
   bindings(): ReadonlyMap<string, string> {
     return new Map([...(this.outer?.bindings() ?? []), ...this.own]);
   }
 }
 
-/** An element as it was sent, its names resolved; comments and processing instructions are left out. */
+/** An element as it was sent, with resolved names and without comments and processing instructions. */
 export interface XmlElement {
   readonly namespace: string;
   readonly name: string;
@@ -42,7 +42,7 @@ export interface XmlElement {
   readonly prefix: string;
   /** The same object as the parent's, unless the element declares something. */
   readonly scope: NamespaceScope;
-  /** Without namespace declarations. */
+  /** Excludes namespace declarations. */
   readonly attributes: readonly XmlAttribute[];
   readonly content: readonly (XmlElement | string)[];
 }
@@ -50,7 +50,7 @@ export interface XmlElement {
 export const DAV_NAMESPACE = 'DAV:';
 export const XML_NAMESPACE = 'http://www.w3.org/XML/1998/namespace';
 
-/** Whether `element` is called `name` in the namespace `DAV:`. */
+/** Whether `element` has the name `name` in the namespace `DAV:`. */
 export function isDav(element: XmlElement, name: string): boolean {
   return element.namespace === DAV_NAMESPACE && element.name === name;
 }
@@ -59,12 +59,12 @@ export function childrenOf(element: XmlElement): XmlElement[] {
   return element.content.filter((node) => typeof node !== 'string');
 }
 
-/** The first child called `name` in the namespace `DAV:`. */
+/** Returns the first child with the name `name` in the namespace `DAV:`. */
 export function davChild(element: XmlElement, name: string): XmlElement | undefined {
   return childrenOf(element).find((child) => isDav(child, name));
 }
 
-/** All text at and below `element`, in document order. */
+/** Returns all text in and below `element`, in document order. */
 export function textOf(element: XmlElement): string {
   return element.content.map((node) => (typeof node === 'string' ? node : textOf(node))).join('');
 }

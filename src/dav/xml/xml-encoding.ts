@@ -3,23 +3,23 @@ import { DavError } from '../errors.ts';
 
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be';
 
-/** What an XML declaration may call the encoding that the bytes turned out to have. */
+/** The names that an XML declaration may use for the detected encoding. */
 const DECLARABLE: Record<Encoding, RegExp> = {
   'utf-8': /^(utf-?8|us-ascii|ascii)$/i,
   'utf-16le': /^(utf-16(le)?|ucs-2)$/i,
   'utf-16be': /^(utf-16(be)?|ucs-2)$/i,
 };
 
-/** A body of two bytes can be told from one that starts with a byte order mark or `<` in UTF-16. */
+/** How many bytes are needed to detect a byte order mark, or `<` in UTF-16. */
 const SNIFFED_BYTES = 2;
 
-/** Bytes of an XML document to text: UTF-8 or UTF-16, by byte order mark or by its first character. */
+/** Decodes an XML document in UTF-8 or UTF-16, detected by its byte order mark or first character. */
 export class XmlTextDecoder {
   #start: Uint8Array = new Uint8Array(0);
   #encoding: Encoding = 'utf-8';
   #decoder: TextDecoder | undefined;
 
-  /** Throws `DavError` 400 for bytes that are not text in the document's encoding. */
+  /** Throws `DavError` 400 for bytes that are invalid in the document's encoding. */
   decode(chunk: Uint8Array): string {
     if (this.#decoder) return this.#run(chunk, true);
     const bytes = this.#start.length === 0 ? chunk : Buffer.concat([this.#start, chunk]);
@@ -34,10 +34,13 @@ export class XmlTextDecoder {
     return this.#decoder ? this.#run(new Uint8Array(0), false) : this.#begin(this.#start, false);
   }
 
-  /** Throws `DavError` 415 when the document declares another encoding than it has. */
+  /** Throws `DavError` 415 when the document declares another encoding than the detected one. */
   check(declared: string | undefined): void {
     if (declared === undefined || DECLARABLE[this.#encoding].test(declared)) return;
-    throw new DavError(415, `the XML declares the encoding ${declared}; send it in UTF-8`);
+    throw new DavError(
+      415,
+      `the XML declares the encoding ${declared}, which is not supported; send it in UTF-8`,
+    );
   }
 
   #begin(bytes: Uint8Array, more: boolean): string {
@@ -50,7 +53,7 @@ export class XmlTextDecoder {
     try {
       return this.#decoder?.decode(bytes, { stream: more }) ?? '';
     } catch {
-      throw new DavError(400, `the XML body is not ${this.#encoding.toUpperCase()} text`);
+      throw new DavError(400, `the XML body is not valid ${this.#encoding.toUpperCase()}`);
     }
   }
 }

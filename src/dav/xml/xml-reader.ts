@@ -1,24 +1,24 @@
-import { setImmediate as otherWork } from 'node:timers/promises';
+import { setImmediate as otherTasks } from 'node:timers/promises';
 import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
 import { DavError } from '../errors.ts';
 import { NamespaceScope, type XmlAttribute, type XmlElement } from './xml-element.ts';
 import { XmlTextDecoder } from './xml-encoding.ts';
 
 export interface XmlLimits {
-  /** Of the body; a larger one is refused as soon as it has passed this. */
+  /** Maximum size of the body. A larger one is refused as soon as it exceeds this. */
   readonly sizeBytes: number;
-  /** Elements and attributes together: bounds the tree's memory, about 200 bytes each. */
+  /** Maximum number of elements and attributes, which take about 200 bytes each. */
   readonly nodes: number;
 }
 
-/** No WebDAV client sends more. */
+/** Default limits, which no WebDAV client reaches. */
 export const XML_LIMITS: XmlLimits = { sizeBytes: 1024 * 1024, nodes: 20_000 };
-/** The parser's cost grows with the square of the depth: 50,000 nested tags would take half a minute. */
+/** Maximum depth of elements. Parsing time grows with its square: 50,000 nested tags take half a minute. */
 const DEPTH_MAX = 64;
-/** In scope at one element; real ones have under ten. */
+/** Maximum number of prefixes in scope at an element; real documents have under ten. */
 const PREFIXES_MAX = 64;
 
-/** The five of XML itself. Without a prototype: `&constructor;` would otherwise be known. */
+/** The five predefined entities. No prototype, or `&constructor;` would be an entity too. */
 const ENTITIES: Record<string, string> = Object.assign(Object.create(null), {
   amp: '&',
   gt: '>',
@@ -27,53 +27,52 @@ const ENTITIES: Record<string, string> = Object.assign(Object.create(null), {
   apos: "'",
 });
 
-/** A larger body is parsed while no other large one is, so that their trees do not pile up; in bytes. */
+/** Maximum size of a body parsed at once, in bytes. Larger ones take turns, so that few of their trees exist. */
 const SMALL_BYTES_MAX = 64 * 1024;
-/** Bytes that are parsed at a time, between which other requests get their turn. */
+/** How much of a body is parsed before other requests get a turn, in bytes. */
 const PIECE_BYTES = 64 * 1024;
 
 /** Parses the bodies of all requests. */
 export class XmlReader {
   readonly #parse: typeof parseXml;
-  /** Resolves when the large bodies before the next one have been parsed. */
-  #free: Promise<unknown> = Promise.resolve();
+  /** Resolves when all large bodies so far have been parsed. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(parse = parseXml) {
     this.#parse = parse;
   }
 
   /**
-   * The root element of a request body; `undefined` for an empty body. Names are resolved to their namespaces. Throws
-   * `DavError` 400 for what is not well-formed or has a document type, 413 beyond `limits.sizeBytes`, 415 for an
-   * encoding other than UTF-8 and UTF-16; the message says what was wrong.
+   * Parses a request body and returns its root element; `undefined` for an empty body. Throws `DavError` 400 for
+   * malformed XML and a document type, 413 above `limits.sizeBytes`, 415 for an encoding other than UTF-8 and UTF-16.
    */
   async read(
     body: AsyncIterable<Uint8Array> | Uint8Array,
     limits: XmlLimits = XML_LIMITS,
   ): Promise<XmlElement | undefined> {
-    // The whole body first: nobody waits for a client that sends slowly.
+    // Wait for the whole body first, so that a slow client delays nobody else's turn.
     const bytes = body instanceof Uint8Array ? body : await readXmlBytes(body, limits);
     if (bytes.length <= SMALL_BYTES_MAX) return this.#parse(bytes, limits);
-    const parsed = this.#free.then(() => this.#parse(bytes, limits));
-    this.#free = parsed.catch(() => {});
+    const parsed = this.#turn.then(() => this.#parse(bytes, limits));
+    this.#turn = parsed.catch(() => {});
     return parsed;
   }
 }
 
-/** As `XmlReader.read`, of a body that is there. */
+/** Parses a complete body. Throws like `XmlReader.read`. */
 async function parseXml(bytes: Uint8Array, limits: XmlLimits): Promise<XmlElement | undefined> {
   if (bytes.length === 0) return undefined;
   const tree = new TreeBuilder(limits);
   const decoder = new XmlTextDecoder();
   for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-    if (at > 0) await otherWork();
+    if (at > 0) await otherTasks();
     tree.write(decoder.decode(bytes.subarray(at, at + PIECE_BYTES)));
   }
   tree.write(decoder.end());
   return tree.end(decoder);
 }
 
-/** A whole body, not parsed yet. Throws `DavError` 413. */
+/** Reads a body without parsing it. Throws `DavError` 413 above the limit. */
 export async function readXmlBytes(
   body: AsyncIterable<Uint8Array>,
   limits: Pick<XmlLimits, 'sizeBytes'>,
@@ -83,7 +82,7 @@ export async function readXmlBytes(
   for await (const chunk of body) {
     sizeBytes += chunk.length;
     if (sizeBytes > limits.sizeBytes)
-      throw new DavError(413, `the XML body is larger than ${limits.sizeBytes} bytes`);
+      throw new DavError(413, `the XML body is larger than ${limits.sizeBytes} bytes, the maximum`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -106,7 +105,7 @@ class TreeBuilder {
       this.#declaredEncoding = encoding;
     });
     parser.on('doctype', () => {
-      throw new DavError(400, 'the XML has a document type declaration; send it without <!DOCTYPE …>');
+      throw new DavError(400, 'the XML contains a document type declaration; send it without <!DOCTYPE …>');
     });
     parser.on('opentagstart', () => {
       this.#count();
@@ -183,7 +182,7 @@ function attributeOf({ uri, local, prefix, value }: SaxesAttributeNS): XmlAttrib
   return { namespace: uri, name: local, prefix, value };
 }
 
-/** The parser throws plain errors, which say where and what. */
+/** Turns the parser's errors, which contain position and cause, into `DavError` 400. */
 function refusing(parse: () => void): void {
   try {
     parse();

@@ -1,35 +1,35 @@
 import { XML_NAMESPACE, type XmlAttribute, type XmlElement } from './xml-element.ts';
 
-/** What XML 1.0 cannot hold, however it is escaped; names of files can. */
+/** Characters that XML 1.0 cannot contain, even escaped. File names can contain them. */
 const UNWRITABLE = /[^\P{Cc}\t\n\r\x7f-\x9f]|[\p{Cs}\ufffe\uffff]/gu;
 const SPECIAL = /[&<>\r]/g;
 const SPECIAL_IN_ATTRIBUTE = /[&<>"\t\n\r]/g;
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** The common case, left as it is. */
+/** Text that needs no escaping, the common case. */
 const PLAIN = /^[\x20-\x25\x27-\x3b=\x3f-\ud7ff]*$/;
 
-/** `text` as the content of an element; characters that XML cannot hold become U+FFFD. */
+/** Escapes `text` for the content of an element. Characters that XML cannot contain become U+FFFD. */
 export function escapeText(text: string): string {
   return PLAIN.test(text) ? text : text.replace(UNWRITABLE, '\ufffd').replace(SPECIAL, escapeCharacter);
 }
 
-/** `text` between double quotes. */
+/** Escapes `text` for an attribute value in double quotes. */
 export function escapeAttribute(text: string): string {
   return text.replace(UNWRITABLE, '\ufffd').replace(SPECIAL_IN_ATTRIBUTE, escapeCharacter);
 }
 
 /**
- * `element` as XML that stands by itself: it declares every prefix that it or its values use, under the
- * prefixes that its writer chose (RFC 4918 §4.3), and has the `xml:lang` it inherited, `language`.
+ * Renders `element` as self-contained XML: it declares every prefix that it or its values use, keeps the prefixes that
+ * its author chose (RFC 4918 §4.3), and carries the inherited `xml:lang`, `language`.
  */
 export function standaloneXml(element: XmlElement, language?: string): string {
   const around = new Map([['', '']]);
   return writeElement(element, element.scope.bindings(), { around, wanted: prefixesOf(element) }, language);
 }
 
-/** The inside of `element` as XML that stands by itself. */
+/** Renders the content of `element` as self-contained XML. */
 export function standaloneContent(element: XmlElement): string {
   return element.content
     .map((node) => (typeof node === 'string' ? escapeText(node) : standaloneXml(node)))
@@ -48,15 +48,15 @@ function escapeCharacter(character: string): string {
   return ESCAPES[character] ?? `&#${character.charCodeAt(0)};`;
 }
 
-/** What an element is written into. */
+/** The context that an element is rendered in. */
 interface Surroundings {
-  /** What is declared around it, by prefix. */
+  /** The namespaces declared around it, by prefix. */
   readonly around: ReadonlyMap<string, string>;
-  /** The prefixes that are of use in the whole. */
+  /** The prefixes that the whole document uses. */
   readonly wanted: ReadonlySet<string>;
 }
 
-/** `bindings` are those that may still have to be declared. */
+/** Renders `element`. `bindings` are those that may still have to be declared. */
 function writeElement(
   element: XmlElement,
   bindings: ReadonlyMap<string, string>,
@@ -94,7 +94,7 @@ function qualified({ prefix, name }: { readonly prefix: string; readonly name: s
   return prefix === '' ? name : `${prefix}:${name}`;
 }
 
-/** Prefixes of names, and those that may be meant by a value such as `xsi:type="xs:string"`. */
+/** Returns the prefixes of names, and those that values such as `xsi:type="xs:string"` may refer to. */
 function prefixesOf(element: XmlElement, found: Set<string> = new Set()): Set<string> {
   found.add(element.prefix);
   for (const attribute of element.attributes) {
@@ -108,7 +108,7 @@ function prefixesOf(element: XmlElement, found: Set<string> = new Set()): Set<st
   return found;
 }
 
-/** A prefix before its colon; `mailto:` does not mention a prefix `o`. Looking behind keeps a long word from being tried at each of its characters. */
+/** A prefix before a colon. The lookbehind keeps `mailto:` from matching a prefix `o`, and long words from quadratic time. */
 const MENTION = /(?<![\w.\-\u0080-\uffff])([\w.\-\u0080-\uffff]+):/g;
 
 function addMentioned(text: string, element: XmlElement, found: Set<string>): void {

@@ -20,11 +20,11 @@ test.each([
   ['cadaver/0.24 neon/0.33.0', 'other'],
   ['', 'other'],
   [undefined, 'other'],
-])('%j is %s', (agent, name) => {
+])('the User-Agent %j is recognized as %s', (agent, name) => {
   expect(named(agent).name).toBe(name);
 });
 
-test('a Finder that would mount late is told no quota, and takes no 5xx for an answer', () => {
+test('new Finders get no quota properties and no 5xx', () => {
   const newer = named('WebDAVFS/3.0.0 (03008000) Darwin/24.4.0 (arm64)');
   expect(newer).toMatchObject({ reportsQuota: false, statusWhenBusy: 423, createsEmptyFirst: true });
   expect(named('WebDAVFS/3.0.0 (03008000) Darwin/24.3.0 (arm64)').reportsQuota).toBe(true);

@@ -3,7 +3,7 @@ import { FailedPuts } from '../../../src/dav/failed-puts.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { path } from '../../support/paths.ts';
 
-test('a failed PUT is remembered for its user and path, for a quarter of an hour after the last one', async () => {
+test('a failed PUT is remembered by user and path for 15 minutes after the last one', async () => {
   const clock = new ManualClock();
   const failed = new FailedPuts(clock);
   failed.add('ann', path('/a'));
@@ -17,7 +17,7 @@ test('a failed PUT is remembered for its user and path, for a quarter of an hour
   expect(failed.has('ann', path('/a'))).toBe(false);
 });
 
-test('many failures take no more memory: the oldest are forgotten', () => {
+test('FailedPuts drops the oldest failure beyond 10,000', () => {
   const failed = new FailedPuts(new ManualClock());
   for (let index = 0; index < 10_000; index++) failed.add('ann', path(`/${index}`));
   failed.add('ann', path('/0'));

@@ -31,24 +31,30 @@ const TARGETS: readonly (readonly [string, number, string])[] = [
 const METHODS = 'OPTIONS GET HEAD PUT DELETE MKCOL COPY MOVE PROPFIND PROPPATCH LOCK UNLOCK'.split(' ');
 
 describe.each(TARGETS)('the path %s', (target, status, reason) => {
-  test.each(METHODS)(`is refused for %s with ${status}, and why`, async (method) => {
-    const headers = { Destination: '/b', 'Lock-Token': '<urn:x>' };
-    const body = method === 'PUT' ? { body: 'new' } : {};
-    const answer = await dav.send(method, target, { headers, ...body });
-    expect(answer.status).toBe(status);
-    if (method !== 'HEAD') expect(answer.text).toContain(reason);
-  });
-
-  test.each(['COPY', 'MOVE'])('is refused as the destination of %s', async (method) => {
-    for (const destination of [target, `http://127.0.0.1:${dav.port}${target}`]) {
-      const answer = await dav.send(method, '/a', { headers: { Destination: destination } });
+  test.each(METHODS)(
+    `%s of the path ${target.slice(0, 40).replaceAll('%', '%%')} answers ${status} with a reason`,
+    async (method) => {
+      const headers = { Destination: '/b', 'Lock-Token': '<urn:x>' };
+      const body = method === 'PUT' ? { body: 'new' } : {};
+      const answer = await dav.send(method, target, { headers, ...body });
       expect(answer.status).toBe(status);
-      expect(answer.text).toContain(reason);
-    }
-  });
+      if (method !== 'HEAD') expect(answer.text).toContain(reason);
+    },
+  );
+
+  test.each(['COPY', 'MOVE'])(
+    `%s to the Destination ${target.slice(0, 40).replaceAll('%', '%%')} is refused`,
+    async (method) => {
+      for (const destination of [target, `http://127.0.0.1:${dav.port}${target}`]) {
+        const answer = await dav.send(method, '/a', { headers: { Destination: destination } });
+        expect(answer.status).toBe(status);
+        expect(answer.text).toContain(reason);
+      }
+    },
+  );
 });
 
-test('an absolute target of any host is a path in the drive', async () => {
+test('an absolute request target of any host is a path in the drive', async () => {
   const answer = await dav.raw(
     'GET http://evil.example/../a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
   );
@@ -57,7 +63,7 @@ test('an absolute target of any host is a path in the drive', async () => {
   expect(other).toMatch(/^HTTP\/1.1 200 [\s\S]*old$/);
 });
 
-test('an untagged If does not end the server', async () => {
+test('an untagged If header does not end the process', async () => {
   for (const method of METHODS.filter((name) => !['OPTIONS', 'UNLOCK', 'PROPFIND'].includes(name))) {
     const headers = { If: '(<urn:uuid:none>)', Destination: '/b' };
     const target = method === 'MKCOL' ? '/new' : '/a';
@@ -82,7 +88,7 @@ describe('a body that means nothing', () => {
     },
   );
 
-  test('is not taken without an end', async () => {
+  test('a meaningless body above the limit answers 413', async () => {
     const socket = dav.socket();
     const answered = new Promise<string>((resolve) => socket.once('data', (data) => resolve(String(data))));
     socket.on('error', () => {});
@@ -97,7 +103,7 @@ describe('a body that means nothing', () => {
     socket.destroy();
   });
 
-  test('keeps the memory flat while it is thrown away', async () => {
+  test('discarding a meaningless body allocates little memory', async () => {
     const before = process.memoryUsage().rss;
     const answer = await dav.send('PUT', '/none/a', { body: Buffer.alloc(100 * 1024 * 1024) });
     expect(answer.status).toBe(409);
@@ -107,12 +113,15 @@ describe('a body that means nothing', () => {
 });
 
 describe('a body of a wrong length', () => {
-  test.each(['-1', 'x', '1, 2', '1e3', '9'.repeat(30)])('Content-Length: %s', async (length) => {
-    const request = `PUT /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\nnew`;
-    expect(await dav.raw(request)).toMatch(/^HTTP\/1.1 4\d\d /);
-  });
+  test.each(['-1', 'x', '1, 2', '1e3', '9'.repeat(30)])(
+    'a request with Content-Length: %s is refused',
+    async (length) => {
+      const request = `PUT /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\nnew`;
+      expect(await dav.raw(request)).toMatch(/^HTTP\/1.1 4\d\d /);
+    },
+  );
 
-  test('two lengths, or a length and chunks, are refused', async () => {
+  test('a request with two lengths, or a length and chunks, is refused', async () => {
     for (const two of [
       'Content-Length: 3\r\nContent-Length: 4',
       'Content-Length: 3\r\nTransfer-Encoding: chunked',
@@ -122,7 +131,7 @@ describe('a body of a wrong length', () => {
     }
   });
 
-  test('a chunk that is no chunk', async () => {
+  test('a request with a malformed chunk is refused', async () => {
     const request = 'PUT /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nnew\r\n0\r\n\r\n';
     expect(await dav.raw(request)).not.toMatch(/^HTTP\/1.1 2/);
   });

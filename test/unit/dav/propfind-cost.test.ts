@@ -52,16 +52,19 @@ test.each([
   ['live properties by name', '1', LIVE, ['files.list']],
   ['a dead property by name', '1', NAMED, ['files.list', 'properties.of', 'properties.version']],
   ['the resource alone', '0', undefined, ['files.stat', 'locks.covering', 'properties.of']],
-])('%s at depth %s: the same few calls for 2 rows and for 500', async (_, depth, body, expected) => {
-  expect(await callsOf(2, depth, body)).toEqual(expected);
-  expect(await callsOf(500, depth, body)).toEqual(expected);
-});
+])(
+  'PROPFIND of %s at depth %s makes the same few calls for 2 rows and for 500',
+  async (_, depth, body, expected) => {
+    expect(await callsOf(2, depth, body)).toEqual(expected);
+    expect(await callsOf(500, depth, body)).toEqual(expected);
+  },
+);
 
 async function textOf(server: PropertyServer, body?: string, headers: Record<string, string> = {}) {
   return (await server.send('PROPFIND', '/', body, { Depth: '1', ...headers })).text;
 }
 
-test('a kept answer is the same, and is not given once anything in it has changed', async () => {
+test('a cached PROPFIND answer is identical, and unused once anything in it has changed', async () => {
   const server = await startPropertyServer();
   await server.file('/a.txt', 'abc');
   await server.file('/b.txt', 'abc');
@@ -86,7 +89,7 @@ test('a kept answer is the same, and is not given once anything in it has change
   expect(await textOf(server)).not.toContain('a.txt');
 });
 
-test('programs that ask alike and are answered differently do not get each other’s answer', async () => {
+test('clients with equal requests and different needs do not share a cached answer', async () => {
   const server = await startPropertyServer();
   await server.file('/a.txt', 'abc');
   const full = await textOf(server);
@@ -132,7 +135,7 @@ function walking(folders: number, walked: { count: number }, failAt?: number) {
   };
 }
 
-test('depth infinity goes no further than its client reads', async () => {
+test('PROPFIND with depth infinity walks only as far as its client reads', async () => {
   const walked = { count: 0 };
   const server = await startPropertyServer({ wrap: walking(20_000, walked) });
   const response = await new Promise<NodeJS.ReadableStream & { destroy(): void }>((resolve) => {
@@ -149,12 +152,12 @@ test('depth infinity goes no further than its client reads', async () => {
   response.destroy();
 });
 
-test('a walk that fails later breaks the answer: nobody takes half a tree for all of it', async () => {
+test('PROPFIND with depth infinity closes the connection when the walk fails in the middle', async () => {
   const server = await startPropertyServer({ wrap: walking(1_000, { count: 0 }, 500) });
   await expect(server.send('PROPFIND', '/', LIVE, { Depth: 'infinity' })).rejects.toThrow();
 });
 
-test('a walk that fails at once is an error, not an empty tree', async () => {
+test('PROPFIND with depth infinity answers an error when the walk fails at once', async () => {
   const server = await startPropertyServer({ wrap: walking(10, { count: 0 }, 0) });
   expect(await server.send('PROPFIND', '/', LIVE, { Depth: 'infinity' })).toMatchObject({
     status: 503,

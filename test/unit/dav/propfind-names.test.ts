@@ -17,7 +17,7 @@ const name = fc
   .map((text) => text.normalize('NFC').replace(/[/\0]/g, '_'))
   .filter((text) => text !== '.' && text !== '..' && text.isWellFormed());
 
-test('any name there can be gives well-formed XML and an href that leads back to it', async () => {
+test('every valid name gives well-formed XML and an href that leads back to it', async () => {
   const server = await startPropertyServer();
   let made = 0;
   await fc.assert(
@@ -39,7 +39,7 @@ test('any name there can be gives well-formed XML and an href that leads back to
   );
 });
 
-test('the root has a name to show', async () => {
+test('the root has a displayname', async () => {
   const server = await startPropertyServer();
   const [row] = (await server.send('PROPFIND', '/', undefined, { Depth: '0' })).rows;
   expect(row?.properties.get('{DAV:}displayname')?.text).toBe('/');

@@ -52,27 +52,27 @@ describe('depth', () => {
     return server;
   }
 
-  test('0 shows the resource alone', async () => {
+  test('PROPFIND with Depth 0 shows the resource alone', async () => {
     const server = await tree();
     expect(hrefsOf((await find(server, '/a', '0')).rows)).toEqual(['/a/']);
     expect(hrefsOf((await find(server, '/a/one.txt', '0')).rows)).toEqual(['/a/one.txt']);
   });
 
-  test('1 shows a folder and what is in it, collections with a slash', async () => {
+  test('PROPFIND with Depth 1 shows a folder and its members, with a slash after collections', async () => {
     const server = await tree();
     expect(hrefsOf((await find(server, '/a', '1')).rows)).toEqual(['/a/', '/a/one.txt', '/a/sub/']);
     expect(hrefsOf((await find(server, '/a/one.txt', '1')).rows)).toEqual(['/a/one.txt']);
     expect(hrefsOf((await find(server, '/', '1')).rows)).toEqual(['/', '/a/']);
   });
 
-  test('infinity, and no header, show all below', async () => {
+  test('PROPFIND with Depth infinity, or without Depth, shows everything below', async () => {
     const server = await tree();
     const all = ['/a/', '/a/one.txt', '/a/sub/', '/a/sub/deep/', '/a/sub/deep/two.txt'];
     expect(hrefsOf((await find(server, '/a/', 'infinity')).rows)).toEqual(all);
     expect(hrefsOf((await server.send('PROPFIND', '/a')).rows)).toEqual(all);
   });
 
-  test('another depth is refused, a missing resource is 404', async () => {
+  test('PROPFIND with another Depth answers 400, and of an unmapped URL 404', async () => {
     const server = await tree();
     expect(await find(server, '/a', '2')).toMatchObject({
       status: 400,
@@ -81,7 +81,7 @@ describe('depth', () => {
     expect((await find(server, '/nothing', '0')).status).toBe(404);
   });
 
-  test('hrefs start as the client asked, in its case and Unicode form', async () => {
+  test('hrefs of a PROPFIND repeat the letter case and Unicode form of the request', async () => {
     const server = await startPropertyServer();
     await server.file('/Äpfel & Öl/x#y?.txt');
     const nfd = `/${encodeURIComponent('Äpfel & Öl'.normalize('NFD').toUpperCase())}`;
@@ -95,7 +95,7 @@ describe('depth', () => {
 });
 
 describe('which properties', () => {
-  test('a body is not needed: allprop', async () => {
+  test('PROPFIND without a body means allprop', async () => {
     const server = await startPropertyServer();
     await server.file('/a.txt', 'abc');
     const [row] = (await find(server, '/a.txt', '0', undefined, { 'Content-Type': 'text/xml' })).rows;
@@ -122,7 +122,7 @@ describe('which properties', () => {
     expect(shown(row, 'resourcetype')?.element.content).toEqual([]);
   });
 
-  test('those named, what is missing in a 404 of its own after the 200', async () => {
+  test('PROPFIND of named properties shows missing ones in a 404 propstat after the 200', async () => {
     const server = await startPropertyServer();
     await server.file('/d/a.txt', 'abc');
     const body = propBody('<getcontentlength/><resourcetype/><unknown xmlns="urn:u"/><plain xmlns=""/>');
@@ -136,7 +136,7 @@ describe('which properties', () => {
     expect(shown(file, 'plain', '')?.status).toBe(MISSING);
   });
 
-  test('nothing missing, no 404; no whitespace; no href but the row’s', async () => {
+  test('a PROPFIND answer without missing properties has no 404 propstat, whitespace or further href', async () => {
     const server = await startPropertyServer();
     await server.file('/a.txt', 'abc');
     const { text, headers } = await find(server, '/', '1', propBody('<resourcetype/><getlastmodified/>'));
@@ -146,7 +146,7 @@ describe('which properties', () => {
     expect(Number(headers.get('content-length'))).toBe(Buffer.byteLength(text));
   });
 
-  test('an empty prop is answered, as NetDrive wants', async () => {
+  test('PROPFIND with an empty prop answers 200 (NetDrive)', async () => {
     const server = await startPropertyServer();
     const { rows } = await find(server, '/', '0', propBody(''));
     expect(rows).toMatchObject([{ href: '/', statuses: [OK] }]);
@@ -155,7 +155,7 @@ describe('which properties', () => {
   test.each([
     ['Prefer', 'respond-async, return=minimal', 'return=minimal'],
     ['Brief', 't', null],
-  ])('%s: %s leaves out what is missing', async (header, value, applied) => {
+  ])('PROPFIND with %s: %s omits missing properties', async (header, value, applied) => {
     const server = await startPropertyServer();
     const body = propBody('<getetag/><resourcetype/>');
     const answer = await find(server, '/', '0', body, { [header]: value });
@@ -165,7 +165,7 @@ describe('which properties', () => {
     expect(missing.rows[0]?.statuses).toEqual([OK]);
   });
 
-  test('propname: names without values, with the dead ones and without the shared link', async () => {
+  test('propname shows names without values, dead properties included, shared-link not', async () => {
     const server = await withDeadProperty();
     const [row] = (await find(server, '/a.txt', '0', PROPNAME)).rows;
     expect(shown(row, 'x', 'urn:x')).toMatchObject({ status: OK, text: '' });
@@ -173,7 +173,7 @@ describe('which properties', () => {
     expect([...(row?.properties.keys() ?? [])].join()).not.toMatch(/shared-link|quota/);
   });
 
-  test('allprop with include, and with dead properties', async () => {
+  test('allprop shows the properties in include and dead properties', async () => {
     const server = await withDeadProperty();
     const include =
       '<include><revision xmlns="https://davgate.dev/ns"/><x xmlns="urn:x"/><y xmlns="urn:x"/></include>';
@@ -184,7 +184,7 @@ describe('which properties', () => {
     expect(shown(row, 'displayname')?.text).toBe('a.txt');
   });
 
-  test('Explorer gets an allprop without what it does not look at', async () => {
+  test('allprop for Explorer omits the properties that it does not read', async () => {
     const server = await startPropertyServer();
     await server.file('/a.txt', 'abc');
     const explorer = { 'User-Agent': 'Microsoft-WebDAV-MiniRedir/10.0.19045' };
@@ -194,7 +194,7 @@ describe('which properties', () => {
     expect(text.length / rows.length).toBeLessThan(500);
   });
 
-  test('ownCloud’s and davgate’s own, only when named', async () => {
+  test('properties of ownCloud and davgate are shown only when named', async () => {
     const server = await startPropertyServer();
     await server.file('/a.txt', 'abc');
     const body = propBody(
@@ -223,7 +223,7 @@ describe('which properties', () => {
       propBody(Array.from({ length: 300 }, (_, i) => `<p${i}/>`).join('')),
       'names 300 properties; at most 256',
     ],
-  ])('%s is refused', async (_, body, reason) => {
+  ])('PROPFIND with %s in its body answers 400 with the reason', async (_, body, reason) => {
     const server = await startPropertyServer();
     expect(await find(server, '/', '0', body)).toMatchObject({
       status: 400,
@@ -231,7 +231,7 @@ describe('which properties', () => {
     });
   });
 
-  test('a body that is too large is refused', async () => {
+  test('PROPFIND with a body above the limit answers 413', async () => {
     const server = await startPropertyServer();
     const { status } = await find(server, '/', '0', `${propBody('')}${' '.repeat(100_000)}`);
     expect(status).toBe(413);
@@ -241,7 +241,7 @@ describe('which properties', () => {
 describe('quota', () => {
   const body = propBody('<quota-available-bytes/><quota-used-bytes/>');
 
-  test('of folders, when it is named', async () => {
+  test('quota properties of folders are shown when named', async () => {
     const server = await startPropertyServer();
     await server.file('/a.txt');
     const [folder, file] = (await find(server, '/', '1', body)).rows;
@@ -251,7 +251,7 @@ describe('quota', () => {
     expect((await find(server, '/', '0')).text).not.toContain('quota');
   });
 
-  test('is missing, never 0, when it is not known, and for a Finder that would wait', async () => {
+  test('quota properties are missing, never 0, when unknown and for new Finders', async () => {
     const server = await startPropertyServer();
     const finder = { 'User-Agent': 'WebDAVFS/3.0.0 (03008000) Darwin/24.5.0 (arm64)' };
     const [told] = (await find(server, '/', '0', body, finder)).rows;
@@ -267,7 +267,7 @@ describe('lockdiscovery', () => {
   const countsOf = (rows: readonly Row[]) =>
     rows.map((row) => [row.href, shown(row, 'lockdiscovery')?.element.content.length]);
 
-  test('shows the locks on a resource and those above it with depth infinity', async () => {
+  test('lockdiscovery shows the locks on a resource and those above it with depth infinity', async () => {
     const server = await startPropertyServer();
     await server.file('/d/a.txt');
     await server.file('/d/b.txt');
@@ -288,7 +288,7 @@ describe('lockdiscovery', () => {
     expect(countsOf((await find(server, '/d/sub/c.txt', '0', body)).rows)).toEqual([['/d/sub/c.txt', 1]]);
   });
 
-  test('a lock that has expired is not shown, whatever was answered before', async () => {
+  test('lockdiscovery omits an expired lock, also after an answer that showed it', async () => {
     const server = await startPropertyServer();
     await server.file('/d/a.txt');
     await server.state.locks.create(server.clock.now(), lockOn(server, '/d/a.txt', '0', 600));

@@ -40,7 +40,7 @@ async function stored(server: PropertyServer): Promise<string[]> {
 }
 
 describe('dead properties', () => {
-  test('several blocks work in document order, the last word counts', async () => {
+  test('PROPPATCH carries out several set and remove blocks in document order', async () => {
     const server = await withFile();
     const body = update(
       set('<x:a>1</x:a><x:b>1</x:b>') + remove('<x:a/>') + set('<x:b>2</x:b><x:c/>') + set('<x:a>3</x:a>'),
@@ -56,7 +56,7 @@ describe('dead properties', () => {
     ]);
   });
 
-  test('values stand by themselves: namespaces, language, mixed content', async () => {
+  test('stored property values keep their namespaces, language and mixed content', async () => {
     const server = await withFile();
     const value = '<x:a k="x:y">one <b xmlns="urn:b">two<!-- - --></b><![CDATA[ <3> ]]></x:a>';
     await patch(
@@ -68,7 +68,7 @@ describe('dead properties', () => {
     ]);
   });
 
-  test('removing what is not there is no error', async () => {
+  test('PROPPATCH that removes a missing property answers 200 for it', async () => {
     const server = await withFile();
     expect((await patch(server, update(remove('<x:a/><plain/>')))).of).toEqual({
       '{urn:x}a': OK,
@@ -76,14 +76,14 @@ describe('dead properties', () => {
     });
   });
 
-  test('on a folder, under the name that the client used', async () => {
+  test('PROPPATCH of a folder answers with the href that the client used', async () => {
     const server = await startPropertyServer();
     await server.file('/Folder/a.txt');
     const { rows } = await patch(server, update(set('<x:a>1</x:a>')), {}, '/folder');
     expect(rows).toMatchObject([{ href: '/folder/', statuses: [OK] }]);
   });
 
-  test('Windows’ and Apache’s are kept and shown again', async () => {
+  test('properties of Windows and Apache are stored and shown again', async () => {
     const server = await withFile();
     const values =
       '<m:Win32CreationTime>Tue, 03 Mar 2020 10:00:00 GMT</m:Win32CreationTime>' +
@@ -96,7 +96,7 @@ describe('dead properties', () => {
     expect(row?.properties.get('{http://apache.org/dav/props/}executable')?.text).toBe('T');
   });
 
-  test('more than one resource may have is 507, and nothing of it is kept', async () => {
+  test('PROPPATCH above the limit of a resource answers 507 and stores nothing', async () => {
     const server = await withFile();
     await patch(server, update(set('<x:old>1</x:old>')));
     const half = (name: string) => set(`<x:${name}>${'y'.repeat(600_000)}</x:${name}>`);
@@ -109,7 +109,7 @@ describe('dead properties', () => {
 });
 
 describe('all or nothing', () => {
-  test('a protected property is 403, the others depend on it, and nothing is written', async () => {
+  test('PROPPATCH with a protected property answers 403 for it, 424 for the others, and stores nothing', async () => {
     const server = await withFile();
     const { of, text } = await patch(
       server,
@@ -125,7 +125,7 @@ describe('all or nothing', () => {
     expect(server.files.calls.map(({ what }) => what)).toEqual(['write']);
   });
 
-  test('a service that fails undoes what was done before it', async () => {
+  test('PROPPATCH undoes its changes when the service fails', async () => {
     const server = await withFile();
     await patch(server, update(set('<x:old>1</x:old>')));
     const before = await server.files.stat(A);
@@ -159,7 +159,7 @@ describe('modification times', () => {
       '<m:Win32LastModifiedTime>Sun, 09 Sep 2001 01:46:40 GMT</m:Win32LastModifiedTime>',
       '{urn:schemas-microsoft-com:}Win32LastModifiedTime',
     ],
-  ])('%s', async (value, name) => {
+  ])('setting %s sets the modification time', async (value, name) => {
     const server = await withFile();
     expect((await patch(server, update(set(value)))).of).toEqual({ [name]: OK });
     expect(Math.floor(((await server.files.stat(A))?.modifiedMs ?? 0) / 1000)).toBe(1_000_000_000);
@@ -172,7 +172,7 @@ describe('modification times', () => {
     expect(await stored(server)).toEqual([]);
   });
 
-  test('what is no time is 409 and says so; Explorer’s 1601 means that it knows none', async () => {
+  test('setting a time to other text answers 409; Explorer’s 1601 is accepted and ignored', async () => {
     const server = await withFile();
     const before = await server.files.stat(A);
     const { of, rows } = await patch(
@@ -198,7 +198,7 @@ describe('checksums, as rclone sets them with the time', () => {
       ),
     );
 
-  test('are shown, with ownCloud’s element, only while the content is what they are of', async () => {
+  test('checksums set by PROPPATCH are shown until the content changes', async () => {
     const server = await withFile();
     expect((await patch(server, given(SHA1))).rows[0]?.statuses).toEqual([OK]);
     const find = async () => (await server.send('PROPFIND', '/a.txt', asked, { Depth: '0' })).rows[0];
@@ -214,7 +214,7 @@ describe('checksums, as rclone sets them with the time', () => {
     expect((await find())?.properties.get(name)?.text).toBe(SHA1);
   });
 
-  test('words that are none are refused', async () => {
+  test('setting checksums to other text answers 409', async () => {
     const server = await withFile();
     expect((await patch(server, given('&lt;b>hello&lt;/b>'))).of[name]).toBe('HTTP/1.1 409 Conflict');
     expect(await stored(server)).toEqual([]);
@@ -238,7 +238,7 @@ describe('locks and conditions', () => {
     return server;
   }
 
-  test('a lock asks for its token', async () => {
+  test('PROPPATCH of a locked resource answers 423 without the token', async () => {
     const server = await locked('ann');
     const body = update(set('<x:a>1</x:a>'));
     expect((await patch(server, body)).status).toBe(423);
@@ -246,7 +246,7 @@ describe('locks and conditions', () => {
     expect((await patch(server, body, { If: '(<urn:uuid:1>)' })).status).toBe(207);
   });
 
-  test('Office may set its own properties under its own lock without the token, nobody else may', async () => {
+  test('PROPPATCH of Office’s properties needs no token from the owner of the lock, but from others', async () => {
     const body = update(set('<m:Win32FileAttributes>00000020</m:Win32FileAttributes>'));
     expect((await patch(await locked('ann'), body)).status).toBe(207);
     expect((await patch(await locked('bob'), body)).status).toBe(423);
@@ -254,14 +254,14 @@ describe('locks and conditions', () => {
     expect((await patch(await locked('ann'), mixed)).status).toBe(423);
   });
 
-  test('a condition that does not hold', async () => {
+  test('PROPPATCH with an unmet condition answers 412', async () => {
     const server = await withFile();
     expect((await patch(server, update(set('<x:a/>')), { 'If-Match': '"other"' })).status).toBe(412);
     expect(await stored(server)).toEqual([]);
   });
 });
 
-describe('hostile and broken bodies: refused with a reason, nothing written, memory flat', () => {
+describe('hostile and malformed bodies', () => {
   const nested = (depth: number) => `${'<x:a>'.repeat(depth)}${'</x:a>'.repeat(depth)}`;
   const doctype = (inside: string) => `<!DOCTYPE r [${inside}]>`;
   test.each([
@@ -288,25 +288,28 @@ describe('hostile and broken bodies: refused with a reason, nothing written, mem
       400,
       'names 257 properties; send at most 256',
     ],
-  ])('%s', async (_, body, status, reason) => {
-    const server = await withFile();
-    const bytes = Buffer.from(body);
-    const before = process.memoryUsage().rss;
-    const answer = await patch(server, body === '' ? '' : body);
-    // Coarse: the client's own copies of 20 MB count here too, a tree of them would be hundreds.
-    expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024 + bytes.length);
-    expect(answer).toMatchObject({ status, text: expect.stringContaining(reason) });
-    expect(await stored(server)).toEqual([]);
-    expect(server.files.calls.map(({ what }) => what)).toEqual(['write']);
-  });
+  ])(
+    'PROPPATCH with %s is refused with a reason, stores nothing and allocates little',
+    async (_, body, status, reason) => {
+      const server = await withFile();
+      const bytes = Buffer.from(body);
+      const before = process.memoryUsage().rss;
+      const answer = await patch(server, body === '' ? '' : body);
+      // Coarse: the client's own copies of 20 MB count here too, a tree of them would be hundreds.
+      expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024 + bytes.length);
+      expect(answer).toMatchObject({ status, text: expect.stringContaining(reason) });
+      expect(await stored(server)).toEqual([]);
+      expect(server.files.calls.map(({ what }) => what)).toEqual(['write']);
+    },
+  );
 
-  test('256 properties are an ordinary request', async () => {
+  test('PROPPATCH of 256 properties answers 207', async () => {
     const server = await withFile();
     expect((await patch(server, update(set(named(200)) + remove(named(56))))).status).toBe(207);
     expect(await stored(server)).toHaveLength(144);
   });
 
-  test('two sets, which end a peer’s process, are an ordinary request', async () => {
+  test('PROPPATCH with two sets, which ends the process of webdav-server, answers 207', async () => {
     const server = await withFile();
     expect(
       (await patch(server, update(set('<x:a>1</x:a>') + set('<x:b>2</x:b>')))).rows[0]?.statuses,
@@ -314,7 +317,7 @@ describe('hostile and broken bodies: refused with a reason, nothing written, mem
     expect(await stored(server)).toHaveLength(2);
   });
 
-  test('a missing resource is 404 and stays missing', async () => {
+  test('PROPPATCH of an unmapped URL answers 404 and creates nothing', async () => {
     const server = await startPropertyServer();
     expect((await patch(server, update(set('<x:a/>')), {}, '/none')).status).toBe(404);
     expect(server.files.paths()).toEqual([]);

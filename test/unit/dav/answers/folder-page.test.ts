@@ -11,7 +11,7 @@ const file = (name: string) => ({
 });
 
 describe('the page of a folder', () => {
-  test('lists folders before files, by name', () => {
+  test('a folder page lists folders before files, each by name', () => {
     const items = [file('b'), file('a'), { kind: 'folder' as const, name: 'z', url: '/z/' }];
     const names = [...drivePage({ path: '/', items }).matchAll(/<a href="[^"]*">([^<]*)</g)].map(
       ([, name]) => name,
@@ -19,7 +19,7 @@ describe('the page of a folder', () => {
     expect(names).toEqual(['z/', 'a', 'b']);
   });
 
-  test('shows sizes and times, and for folders neither', () => {
+  test('a folder page shows sizes and times of files only', () => {
     const items = [
       { ...file('a'), sizeBytes: 1_234_567, modifiedMs: Date.UTC(2026, 0, 2, 3, 4) },
       { kind: 'folder' as const, name: 'z', url: '/z/' },
@@ -29,26 +29,26 @@ describe('the page of a folder', () => {
     expect(page).toContain('<td><a href="/z/">z/</a></td><td></td><td></td>');
   });
 
-  test('leads up from anywhere but the root', () => {
+  test('a folder page links to its parent, except at the root', () => {
     expect(drivePage({ path: '/a b/c', items: [] })).toContain('<a href="/a%20b/">Up one folder</a>');
     expect(drivePage({ path: '/a', items: [] })).toContain('<a href="/">Up one folder</a>');
     expect(drivePage({ path: '/', items: [] })).not.toContain('Up one folder');
   });
 
-  test('lets no name be markup', () => {
+  test('a folder page escapes names', () => {
     const name = '"><script>alert(1)</script>&\'';
     const page = drivePage({ path: `/${name}`, items: [file(name)] });
     expect(page).not.toContain('<script');
     expect(page).not.toContain("'");
   });
 
-  test('is styled by exactly the sheet that its policy allows', () => {
+  test('the policy of a folder page allows exactly its style sheet', () => {
     const [, style = ''] = /<style>([\s\S]*)<\/style>/.exec(drivePage({ path: '/', items: [] })) ?? [];
     const hash = createHash('sha256').update(style).digest('base64');
     expect(DRIVE_PAGE_POLICY).toContain(`style-src 'sha256-${hash}'`);
   });
 
-  test('ends after ten thousand rows, and says so; says so too when there are none', () => {
+  test('a folder page shows at most 10,000 rows and says so, and says when it is empty', () => {
     const items = Array.from({ length: 10_001 }, (_, index) => file(`f${index}`));
     const page = drivePage({ path: '/', items });
     expect(page.match(/<tr class/g)).toHaveLength(10_000);

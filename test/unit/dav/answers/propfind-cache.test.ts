@@ -14,7 +14,7 @@ const newSelection = () =>
     { client: { allprop: 'full', reportsQuota: true }, minimal: false },
   );
 
-test('a row is made once for an entry, and again for another value of it or another kind of PROPFIND', () => {
+test('a row is rendered once per entry value and selection', () => {
   const cache = new PropfindCache();
   const selection = newSelection();
   const entry = folder('a');
@@ -24,7 +24,7 @@ test('a row is made once for an entry, and again for another value of it or anot
   expect(cache.row(newSelection(), entry, () => 'fourth')).toBe('fourth');
 });
 
-test('an answer is known by listing, kind, place and version', () => {
+test('an answer is cached by listing, selection, href and version', () => {
   const cache = new PropfindCache();
   const selection = newSelection();
   const one = listing('a');
@@ -41,7 +41,7 @@ test('an answer is known by listing, kind, place and version', () => {
     expect(cache.answer(other)).toBeUndefined();
 });
 
-test('what is kept has a limit', () => {
+test('PropfindCache drops rows and answers beyond its limits', () => {
   const cache = new PropfindCache();
   const selection = newSelection();
   const first = folder('first');

@@ -36,7 +36,7 @@ async function create(target: string): Promise<{ readonly token: string; readonl
 }
 
 describe('davfs2', () => {
-  test('makes a file: LOCK that creates, PUT of the content ten seconds later, UNLOCK', async () => {
+  test('davfs2 creates a file: LOCK that creates, PUT of the content ten seconds later, UNLOCK', async () => {
     const { token, etag } = await create('/new.txt');
     await dav.clock.advance(10_000);
     const headers = { If: `<${dav.url}/new.txt> (${token})`, 'If-Match': etag };
@@ -49,7 +49,7 @@ describe('davfs2', () => {
     expect(dav.files.calls.filter(({ what }) => what === 'write')).toHaveLength(1);
   });
 
-  test('finds out that somebody was quicker', async () => {
+  test('davfs2 learns that another client created the file first', async () => {
     await dav.file('/new.txt', 'theirs');
     const locked = await send('LOCK', '/new.txt', {
       body: LOCK,
@@ -59,7 +59,7 @@ describe('davfs2', () => {
     expect(dav.content('/new.txt')).toBe('theirs');
   });
 
-  test('does not overwrite what changed while it held the file in its cache', async () => {
+  test('davfs2 does not overwrite a file that changed while it was in its cache', async () => {
     await dav.file('/a', 'old');
     const { etag = '' } = (await send('GET', '/a')).headers;
     await dav.file('/a', 'theirs');
@@ -67,7 +67,7 @@ describe('davfs2', () => {
     expect(dav.content('/a')).toBe('theirs');
   });
 
-  test('asks with both conditions, of which the tag counts', async () => {
+  test('davfs2 sends both conditions, and the entity tag takes precedence', async () => {
     await dav.file('/a', 'old');
     const { etag = '', 'last-modified': date = '' } = (await send('GET', '/a')).headers;
     const headers = { 'If-None-Match': etag, 'If-Modified-Since': date };
@@ -76,7 +76,7 @@ describe('davfs2', () => {
     expect((await send('GET', '/a', { headers })).text).toBe('new');
   });
 
-  test('tries again later when the service is busy, for which it knows only 504', async () => {
+  test('davfs2 gets 504, on which it retries, when the service is busy', async () => {
     await dav.file('/a', 'old');
     dav.files.failNext('write', new FileError('busy', 'the service is busy'));
     expect((await send('PUT', '/a', { body: 'new' })).status).toBe(504);
@@ -84,7 +84,7 @@ describe('davfs2', () => {
     expect(dav.content('/a')).toBe('new');
   });
 
-  test('renames and removes under its locks, with lists for each resource', async () => {
+  test('davfs2 renames and removes under its locks, with an If list for each resource', async () => {
     const { token } = await create('/from.txt');
     const headers = {
       Destination: `${dav.url}/to.txt`,

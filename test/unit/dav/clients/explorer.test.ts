@@ -30,7 +30,7 @@ const send = (method: string, target: string, options: DavRequest = {}) =>
 const list = (target: string, depth: string) => send('PROPFIND', target, { headers: { Depth: depth } });
 
 describe('Explorer', () => {
-  test('finds its way from the root without a redirect', async () => {
+  test('Explorer browses from the root without a redirect', async () => {
     const discovery = await dav.send('OPTIONS', '/', { agent: 'DavClnt' });
     expect(discovery.status).toBe(200);
     expect(discovery.headers).toMatchObject({ dav: '1, 2, 3', 'ms-author-via': 'DAV' });
@@ -39,7 +39,7 @@ describe('Explorer', () => {
     expect((await list('/docs/desktop.ini', '0')).status).toBe(404);
   });
 
-  test('copies a file in: empty PUT, LOCK without Depth, times, PUT, times, UNLOCK', async () => {
+  test('Explorer copies a file in: empty PUT, LOCK without Depth, times, PUT, times, UNLOCK', async () => {
     expect((await list('/docs/a.txt', '0')).status).toBe(404);
     expect((await list('/docs', '0')).status).toBe(207);
     expect((await send('PUT', '/docs/a.txt', { body: '' })).status).toBe(201);
@@ -66,14 +66,14 @@ describe('Explorer', () => {
     expect(dav.files.calls.filter(({ what }) => what === 'write')).toHaveLength(1);
   });
 
-  test('sets times while its own lock is there, without naming it', async () => {
+  test('Explorer sets times under its own lock without its token', async () => {
     await dav.file('/docs/a.txt', 'x');
     await send('LOCK', '/docs/a.txt', { body: LOCK });
     expect((await send('PROPPATCH', '/docs/a.txt', { body: TIMES })).status).toBe(207);
     expect((await send('PROPPATCH', '/docs/a.txt', { body: TIMES, user: 'ben' })).status).toBe(423);
   });
 
-  test('makes a folder and renames it, in letter case only as well', async () => {
+  test('Explorer creates a folder and renames it, also in letter case only', async () => {
     expect((await send('MKCOL', '/New%20folder')).status).toBe(201);
     expect((await send('PROPPATCH', '/New%20folder', { body: TIMES })).status).toBe(207);
     for (const [from, to, status] of [

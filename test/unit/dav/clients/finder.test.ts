@@ -35,7 +35,7 @@ async function lock(target: string): Promise<string> {
 }
 
 describe('Finder', () => {
-  test('mounts for writing', async () => {
+  test('Finder mounts the drive for writing', async () => {
     const probe = await dav.send('OPTIONS', '/', { agent: 'WebDAVLib/1.3' });
     expect(probe.status).toBe(200);
     expect(String(probe.headers['dav']).split(', ')).toContain('2');
@@ -44,7 +44,7 @@ describe('Finder', () => {
     expect(root.text).toContain('<D:collection/>');
   });
 
-  test('saves a new file: empty PUT, LOCK, PUT under the lock, UNLOCK; one write at the service', async () => {
+  test('Finder saves a new file: empty PUT, LOCK, PUT under the lock, UNLOCK; one write at the service', async () => {
     expect((await stat('/note.txt')).status).toBe(404);
     const created = await send('PUT', '/note.txt', { body: '' });
     expect(created.status).toBe(201);
@@ -67,7 +67,7 @@ describe('Finder', () => {
     expect(dav.files.isHeld(path('/note.txt'))).toBe(false);
   });
 
-  test('keeps its lock while a document is open', async () => {
+  test('Finder keeps its lock while a document is open', async () => {
     await dav.file('/note.txt', 'old');
     const token = await lock('/note.txt');
     for (let minutes = 0; minutes < 30; minutes += 5) {
@@ -80,7 +80,7 @@ describe('Finder', () => {
     expect((await dav.send('PUT', '/note.txt', { body: 'mine', user: 'ben' })).status).toBe(423);
   });
 
-  test('copies a large file in chunks and says how large it will be', async () => {
+  test('Finder copies a large file in chunks and announces its length', async () => {
     await send('PUT', '/film.mov', { body: '' });
     const token = await lock('/film.mov');
     const body = Readable.from([Buffer.alloc(70_000, 'a'), Buffer.alloc(50_000, 'b')]);
@@ -89,7 +89,7 @@ describe('Finder', () => {
     expect(dav.files.contentAt(path('/film.mov'))).toHaveLength(120_000);
   });
 
-  test('gives up a copy halfway: the empty file stays what it was', async () => {
+  test('Finder gives up a copy halfway, and the file stays empty', async () => {
     await send('PUT', '/film.mov', { body: '' });
     const token = await lock('/film.mov');
     const socket = dav.socket();
@@ -103,7 +103,7 @@ describe('Finder', () => {
     expect(dav.content('/film.mov')).toBe('');
   });
 
-  test('saves as macOS programs do: a folder aside, a file in it, moved over the old one', async () => {
+  test('Finder saves as macOS programs do: a temporary folder, a file in it, a MOVE over the old file', async () => {
     await dav.file('/Letter.txt', 'old');
     const token = await lock('/Letter.txt');
     const aside = '/Letter.txt.sb-ac6800a0-t3YBFI';
@@ -123,7 +123,7 @@ describe('Finder', () => {
     expect(dav.content('/Letter.txt')).toBe('new');
   });
 
-  test('reads on from where it was by date', async () => {
+  test('Finder resumes a read with a date in If-Range', async () => {
     await dav.file('/film.mov', '0123456789');
     const { 'last-modified': date = '' } = (await send('GET', '/film.mov')).headers;
     const rest = await send('GET', '/film.mov', { headers: { Range: 'bytes=4-', 'If-Range': date } });
@@ -131,7 +131,7 @@ describe('Finder', () => {
     expect((await send('GET', '/film.mov', { headers: { 'If-Modified-Since': date } })).status).toBe(304);
   });
 
-  test('never takes a file for gone because the service is busy', async () => {
+  test('Finder keeps a file in its cache while the service is busy', async () => {
     await dav.file('/note.txt', 'old');
     for (const [method, call] of [
       ['PROPFIND', 'stat'],

@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => dav.close());
 
-test('Joplin synchronises with its junk tags on every request', async () => {
+test('Joplin synchronises with an unreadable entity tag in every request', async () => {
   const send = (method: string, target: string, body?: string, headers: Record<string, string> = {}) =>
     dav.send(method, target, {
       agent: AGENT,

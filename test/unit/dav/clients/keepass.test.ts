@@ -20,7 +20,7 @@ const send = (method: string, target: string, body?: Uint8Array, headers: Record
   dav.send(method, target, { agent: AGENT, headers, ...(body && { body }) });
 
 describe('KeePass', () => {
-  test('finds out whether a file is there by reading a byte and leaving', async () => {
+  test('KeePass checks whether a file exists by reading one byte and disconnecting', async () => {
     const socket = dav.socket();
     socket.write(`GET /db.kdbx HTTP/1.1\r\nHost: x\r\nUser-Agent: ${AGENT}\r\n\r\n`);
     await new Promise((resolve) => socket.once('data', resolve));
@@ -31,7 +31,7 @@ describe('KeePass', () => {
     expect(dav.errors).toEqual([]);
   });
 
-  test('saves in a transaction', async () => {
+  test('KeePass saves in a transaction', async () => {
     const content = pseudoRandomBytes(30_000, 2);
     expect((await send('PUT', '/db.kdbx.tmp', content)).status).toBe(201);
     expect((await send('DELETE', '/db.kdbx')).status).toBe(204);
@@ -41,7 +41,7 @@ describe('KeePass', () => {
     expect(dav.files.contentAt(path('/db.kdbx'))?.equals(content)).toBe(true);
   });
 
-  test('has a database at every moment of a save that fails', async () => {
+  test('KeePass has a database at every moment of a failing save', async () => {
     const content = pseudoRandomBytes(30_000, 2);
     dav.files.failNext('write', new FileError('offline', 'the service cannot be reached'));
     expect((await send('PUT', '/db.kdbx.tmp', content)).status).toBe(503);

@@ -43,7 +43,7 @@ test('LibreOffice edits a document for longer than one lock lasts', async () => 
   expect(dav.content('/Brief.odt')).toBe('second draft');
 });
 
-test('LibreOffice saves under a new name: LOCK makes the file', async () => {
+test('LibreOffice saves under a new name, with a file created by LOCK', async () => {
   const send = (method: string, headers: Record<string, string>, body?: string) =>
     dav.send(method, '/New.odt', { agent: AGENT, headers, ...(body !== undefined && { body }) });
   expect((await send('PROPFIND', { Depth: '0' }, PROPFIND)).status).toBe(404);

@@ -26,13 +26,13 @@ test('gvfs copies in: HEAD, then PUT with Overwrite and the time', async () => {
   expect([put.status, put.headers['x-oc-mtime']]).toEqual([201, 'accepted']);
 });
 
-test('an older gvfs makes a file by a PUT without a length', async () => {
+test('an older gvfs creates a file with a PUT without a length', async () => {
   const answer = await dav.raw('PUT /docs/b.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   expect(answer).toMatch(/^HTTP\/1.1 201 /);
   expect(dav.content('/docs/b.txt')).toBe('');
 });
 
-test('kio sends a type with every request, and takes 201 and 204 only', async () => {
+test('kio sends a Content-Type with every request and accepts only 201 and 204', async () => {
   const headers = { 'Content-Type': 'text/xml' };
   expect((await dav.send('MKCOL', '/docs/new', { headers })).status).toBe(201);
   const move = { ...headers, Destination: `${dav.url}/docs/moved`, Overwrite: 'F', Depth: 'infinity' };
@@ -43,7 +43,7 @@ test('kio sends a type with every request, and takes 201 and 204 only', async ()
   expect((await dav.send('DELETE', '/docs/moved', { headers })).status).toBe(204);
 });
 
-test('Kodi seeks: open ranges, with a length and never in chunks', async () => {
+test('Kodi seeks with open ranges, and every answer has a length', async () => {
   for (const start of [0, 7, 3]) {
     const answer = await dav.send('GET', '/docs/a.txt', { headers: { Range: `bytes=${start}-` } });
     expect(answer.status).toBe(206);
@@ -56,7 +56,7 @@ test('Kodi seeks: open ranges, with a length and never in chunks', async () => {
   }
 });
 
-test('a scanner looks at a folder by GET, and sends chunks', async () => {
+test('a document scanner opens a folder with GET and uploads in chunks', async () => {
   expect((await dav.send('GET', '/docs')).status).toBe(200);
   expect((await dav.send('HEAD', '/docs/scan.pdf')).status).toBe(404);
   const body = Readable.from([Buffer.from('%PDF-'), Buffer.from('1.7')]);
@@ -64,7 +64,7 @@ test('a scanner looks at a folder by GET, and sends chunks', async () => {
   expect(dav.content('/docs/scan.pdf')).toBe('%PDF-1.7');
 });
 
-test('OmniPresence names a destination by its path, and replaces a folder', async () => {
+test('OmniPresence sends a path as Destination and replaces a folder', async () => {
   await dav.file('/docs/tmp/new', 'x');
   await dav.file('/docs/plan/old', 'x');
   const headers = { Destination: '/docs/plan/', Overwrite: 'T' };
@@ -72,7 +72,7 @@ test('OmniPresence names a destination by its path, and replaces a folder', asyn
   expect(dav.files.paths()).toEqual(['/docs/', '/docs/a.txt', '/docs/plan/', '/docs/plan/new']);
 });
 
-test('curl goes on with a download, and asks for leave before a large upload', async () => {
+test('curl resumes a download, and waits for 100 Continue before a large upload', async () => {
   const rest = await dav.send('GET', '/docs/a.txt', { headers: { Range: 'bytes=8-' } });
   expect([rest.status, rest.text]).toEqual([206, '89']);
   const headers = { Expect: '100-continue', 'Content-Length': 4 };

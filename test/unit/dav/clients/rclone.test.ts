@@ -23,7 +23,7 @@ const send = (method: string, target: string, options: DavRequest = {}) =>
 const stat = (target: string) => send('PROPFIND', target, { body: PROPFIND, headers: { Depth: '0' } });
 
 describe('rclone', () => {
-  test('uploads: MKCOL of the parent, PUT with time and checksum, PROPFIND of what became of it', async () => {
+  test('rclone uploads: MKCOL of the parent, PUT with time and checksum, PROPFIND of the result', async () => {
     expect((await send('MKCOL', '/a/b/')).status).toBe(409);
     expect((await send('MKCOL', '/a/')).status).toBe(201);
     expect((await send('MKCOL', '/a/b/')).status).toBe(201);
@@ -37,13 +37,13 @@ describe('rclone', () => {
     expect(found.indexOf('200 OK')).toBeGreaterThan(0);
   });
 
-  test('an empty file is one, and is at the service at once', async () => {
+  test('rclone uploads an empty file, which is at the service at once', async () => {
     expect((await send('PUT', '/empty', { body: '' })).status).toBe(201);
     expect(dav.files.isHeld(path('/empty'))).toBe(false);
     expect(dav.files.calls.at(-1)?.what).toBe('write');
   });
 
-  test('after a PUT that failed removes the file, of which the version before can be had back', async () => {
+  test('rclone deletes the file after a failed PUT, and the previous version stays recoverable', async () => {
     await dav.file('/a', 'precious');
     dav.files.failNext('write', new FileError('busy', 'the service is busy'));
     expect((await send('PUT', '/a', { body: 'new' })).status).toBe(503);
@@ -52,7 +52,7 @@ describe('rclone', () => {
     expect(dav.files.calls.at(-1)).toEqual({ what: 'remove', path: '/a', options: { recoverable: true } });
   });
 
-  test('copies and moves on the server, and learns that the time was kept', async () => {
+  test('rclone copies and moves on the server, and learns that the time was set', async () => {
     await dav.file('/a', 'content');
     const headers = { Destination: `${dav.url}/b`, Overwrite: 'T', 'X-OC-Mtime': '1600000000.5' };
     const copied = await send('COPY', '/a', { headers });
@@ -63,7 +63,7 @@ describe('rclone', () => {
     expect((await stat('/a')).status).toBe(404);
   });
 
-  test('reads a range, and checks what it is told of it', async () => {
+  test('rclone reads a range and verifies its headers', async () => {
     await dav.file('/a', '0123456789');
     const part = await send('GET', '/a', { headers: { Depth: '0', Range: 'bytes=3-5' } });
     expect([part.status, part.headers['content-range'], part.text]).toEqual([206, 'bytes 3-5/10', '345']);

@@ -26,7 +26,7 @@ const send = (method: string, target: string, options: DavRequest = {}) =>
   dav.send(method, target, { agent: AGENT, ...options });
 
 describe('Word', () => {
-  test('opens for editing and saves under its lock', async () => {
+  test('Word opens a document for editing and saves under its lock', async () => {
     const options = await send('OPTIONS', '/');
     // Without these it opens read-only.
     expect(options.headers).toMatchObject({ dav: '1, 2, 3', 'ms-author-via': 'DAV' });
@@ -62,7 +62,7 @@ describe('Word', () => {
     expect(dav.content('/Plan.docx')).toBe('second draft');
   });
 
-  test('shows somebody else who is working on it', async () => {
+  test('Word shows who else is editing the document', async () => {
     await send('LOCK', '/Plan.docx', { body: LOCK, headers: { Depth: '0' } });
     const found = await send('PROPFIND', '/Plan.docx', {
       body: PROPFIND,
@@ -75,7 +75,7 @@ describe('Word', () => {
     expect(second.text).toContain('<D:no-conflicting-lock>');
   });
 
-  test('saves on a mapped drive by renaming: original away, temporary file in its place', async () => {
+  test('Word saves on a mapped drive by renaming the original and then the temporary file', async () => {
     const MOVE = async (from: string, to: string) => {
       const headers = { Destination: `${dav.url}${to}`, Overwrite: 'F' };
       return (await send('MOVE', from, { headers })).status;

@@ -29,7 +29,7 @@ describe('the If header', () => {
     ['(<urn:1>), (<urn:2>)', ['here: token urn:1', 'here: token urn:2']],
     ['(<urn:1>), </b> (<urn:2>)', ['here: token urn:1', '/b: token urn:2']],
     ['</a>, (<urn:1>)', ['/a: token urn:1']],
-  ])('%j', (text, lists) => {
+  ])('the If header %j parses as %j', (text, lists) => {
     expect(shown(parseIfHeader(text))).toEqual(lists);
   });
 
@@ -52,17 +52,17 @@ describe('the If header', () => {
     '(<urn:1>) x',
     '(["e)',
     `(${'<urn:1>'.repeat(501)})`,
-  ])('%j is refused', (text) => {
+  ])('the malformed If header %j answers 400', (text) => {
     expect(() => parseIfHeader(text)).toThrow(DavError);
     expect(() => parseIfHeader(text)).toThrow(/\bIf\b/);
   });
 
-  test('submits each token that stands in it', () => {
+  test('an If header submits every token in it', () => {
     const header = parseIfHeader('(<urn:1> ["e"]) (Not <DAV:no-lock>) </b> (<urn:2>)');
     expect([...tokensIn(header)].sort()).toEqual(['DAV:no-lock', 'urn:1', 'urn:2']);
   });
 
-  test('is understood or refused in a moment, whatever is sent', () => {
+  test('any If header is parsed or refused quickly', () => {
     const pieces = fc.constantFrom('(', ')', '<', '>', '[', ']', '"', 'Not ', ' ', ',', 'a', '/b', 'W/');
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 40 }), (some) => {

@@ -26,7 +26,7 @@ const lock: Lock = {
   expiresMs: 600_000,
 };
 
-test('scope and owner, the owner standing by itself', async () => {
+test('parseLockInfo returns the scope, and the owner as self-contained XML', async () => {
   const owner = '<D:owner xmlns:o="urn:o"> <o:who>Ann &amp; Bo</o:who><D:href>mailto:a</D:href> </D:owner>';
   expect(await parse(lockInfo(EXCLUSIVE + WRITE + owner))).toEqual({
     scope: 'exclusive',
@@ -45,11 +45,11 @@ test.each([
   ['no type', lockInfo(EXCLUSIVE), 400, /locktype/],
   ['another type', lockInfo(`${EXCLUSIVE}<D:locktype><D:read/></D:locktype>`), 422, /DAV:write/],
   ['a huge owner', lockInfo(`${EXCLUSIVE}${WRITE}<D:owner>${'é'.repeat(513)}</D:owner>`), 400, /1024 bytes/],
-])('refuses %s', async (_, body, status, message) => {
+])('parseLockInfo refuses %s', async (_, body, status, message) => {
   await expect(parse(body)).rejects.toMatchObject({ status, message });
 });
 
-test('an active lock says all that RFC 4918 §14.1 asks, well-formed with any href', async () => {
+test('activeLockXml renders all elements of RFC 4918 §14.1, well-formed with any href', async () => {
   const xml = activeLockXml(lock, '/a&b<c');
   const root = await new XmlReader().read(
     Buffer.from(xml.replace('<D:activelock>', '<D:activelock xmlns:D="DAV:">')),
@@ -65,12 +65,12 @@ test('an active lock says all that RFC 4918 §14.1 asks, well-formed with any hr
   expect(text('owner')).toBe('http://a/?b&c');
 });
 
-test('lockdiscovery tells the time that is left', () => {
+test('lockdiscovery shows the remaining time of a lock', () => {
   const xml = lockDiscoveryXml([lock], () => '/a', 590_500);
   expect(xml).toContain('<D:timeout>Second-10</D:timeout>');
 });
 
-test('the locks of one row take at most 64 KiB, the first of them whole', () => {
+test('lockdiscovery shows at most 64 KiB of locks, each of them whole', () => {
   const locks = Array.from({ length: 96 }, (_, index) => ({
     ...lock,
     token: `urn:uuid:${index}`,

@@ -38,7 +38,7 @@ const unlock = (target: string, token: string, user = 'ann') =>
   dav.send('UNLOCK', target, { headers: { 'Lock-Token': `<${token}>` }, user });
 
 describe('LOCK', () => {
-  test('answers with the lock, its token in the header and in the body', async () => {
+  test('LOCK answers with the token in the header and the body', async () => {
     const answer = await lock('/a', { headers: { Depth: '0', Timeout: 'Second-600' } });
     const token = tokenOf(answer);
     expect(answer.status).toBe(200);
@@ -53,7 +53,7 @@ describe('LOCK', () => {
     );
   });
 
-  test('where nothing is makes an empty file, kept back for as long as the lock', async () => {
+  test('LOCK of an unmapped URL creates a placeholder that lasts as long as the lock', async () => {
     const answer = await lock('/new', { headers: { Timeout: 'Second-120' } });
     expect(answer.status).toBe(201);
     expect(answer.text).toContain(tokenOf(answer));
@@ -65,7 +65,7 @@ describe('LOCK', () => {
     expect(dav.content('/new')).toBe('');
   });
 
-  test('lets nobody hold what could not be made', async () => {
+  test('LOCK leaves no lock when it cannot create the file', async () => {
     dav.files.failNext('keepPlaceholder', new FileError('bad-name', 'the service does not take this name'));
     expect((await lock('/new')).status).toBe(403);
     expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
@@ -82,13 +82,13 @@ describe('LOCK', () => {
     ['/a', { Depth: '1' }, 400],
     ['/a', { If: '(<urn:uuid:none>)' }, 412],
     ['/a', { Timeout: 'junk' }, 200],
-  ])('%s with %j: %d (davfs2 makes new files with If-None-Match)', async (target, headers, status) => {
+  ])('LOCK %s with %j answers %d', async (target, headers, status) => {
     expect((await lock(target, { headers })).status).toBe(status);
     const locks = await dav.state.locks.all(dav.clock.now());
     expect(locks).toHaveLength(status < 300 ? 1 : 0);
   });
 
-  test('on what is locked is 423 and says by what', async () => {
+  test('LOCK of a locked resource answers 423 and names the conflicting lock', async () => {
     await lock('/f');
     const answer = await lock('/f/x', { user: 'ben' });
     expect(answer.status).toBe(423);
@@ -97,7 +97,7 @@ describe('LOCK', () => {
     expect(dav.content('/f/new')).toBeUndefined();
   });
 
-  test('makes no file in a folder that others share, but for one of them (RFC 4918 §7.4)', async () => {
+  test('LOCK creates a file in a folder with shared locks only for their owners (RFC 4918 §7.4)', async () => {
     await lock('/f', { scope: 'shared', user: 'ben' });
     expect((await lock('/f/new', { scope: 'shared' })).status).toBe(423);
     expect(dav.content('/f/new')).toBeUndefined();
@@ -107,7 +107,7 @@ describe('LOCK', () => {
     expect(dav.content('/f/new')).toBe('');
   });
 
-  test('of a tree in which something is locked is told of that (RFC 4918 §9.10.9)', async () => {
+  test('LOCK of a tree with a locked member answers 207 and names it (RFC 4918 §9.10.9)', async () => {
     await lock('/f/sub/y', { user: 'ben' });
     const answer = await lock('/f');
     expect(answer.status).toBe(207);
@@ -116,7 +116,7 @@ describe('LOCK', () => {
     expect((await lock('/f', { headers: { Depth: '0' } })).status).toBe(200);
   });
 
-  test('is shared by those who ask for that, each with a token', async () => {
+  test('shared locks are granted to several users, each with a token', async () => {
     const [ann, ben] = [
       await lock('/a', { scope: 'shared' }),
       await lock('/a', { scope: 'shared', user: 'ben' }),
@@ -138,12 +138,12 @@ describe('LOCK', () => {
     [lockInfo('some'), 400],
     [lockInfo().replace('write', 'read'), 422],
     ['<a><b></a>', 400],
-  ])('%s is refused', async (body, status) => {
+  ])('LOCK with the body %s answers %d', async (body, status) => {
     expect((await dav.send('LOCK', '/a', { body })).status).toBe(status);
     expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
   });
 
-  test('ends by itself', async () => {
+  test('a lock expires', async () => {
     await lock('/a', { headers: { Timeout: 'Second-60' } });
     expect((await dav.send('PUT', '/a', { body: 'new' })).status).toBe(423);
     await dav.clock.advance(60_000);
@@ -155,7 +155,7 @@ describe('a refresh', () => {
   const refresh = (target: string, headers: Record<string, string>, user = 'ann') =>
     dav.send('LOCK', target, { headers, user });
 
-  test('moves the end of the lock, and keeps an empty file back as long', async () => {
+  test('a refresh extends the lock and its placeholder', async () => {
     const token = tokenOf(await lock('/new', { headers: { Timeout: 'Second-60' } }));
     await dav.clock.advance(59_000);
     const answer = await refresh('/new', {
@@ -175,20 +175,20 @@ describe('a refresh', () => {
     expect((await dav.send('DELETE', '/new')).status).toBe(423);
   });
 
-  test('leaves a file that has content alone', async () => {
+  test('a refresh leaves a file with content unchanged', async () => {
     const token = tokenOf(await lock('/a'));
     expect((await refresh('/a', holding(token))).status).toBe(200);
     expect(dav.files.calls.filter(({ what }) => what === 'keepPlaceholder')).toEqual([]);
   });
 
-  test('of a folder’s lock may be asked for at something in it', async () => {
+  test('a folder’s lock can be refreshed through the URL of a member', async () => {
     const token = tokenOf(await lock('/f'));
     const answer = await refresh('/f/x', holding(token));
     expect(answer.status).toBe(200);
     expect(answer.text).toContain('<D:lockroot><D:href>/f/</D:href></D:lockroot>');
   });
 
-  test('needs the token of a lock of one’s own that has not run out', async () => {
+  test('a refresh needs the token of the user’s own unexpired lock', async () => {
     const token = tokenOf(await lock('/a', { headers: { Timeout: 'Second-60' } }));
     expect((await refresh('/a', {})).status).toBe(400);
     expect((await refresh('/a', holding('urn:uuid:none'))).status).toBe(412);
@@ -202,15 +202,18 @@ describe('a refresh', () => {
 });
 
 describe('UNLOCK', () => {
-  test.each(['<%s>', '%s', ' <%s> '])('with the token as %j frees the file', async (form) => {
-    const token = tokenOf(await lock('/a'));
-    const headers = { 'Lock-Token': form.replace('%s', token) };
-    expect((await dav.send('UNLOCK', '/a', { headers })).status).toBe(204);
-    expect((await dav.send('UNLOCK', '/a', { headers })).status).toBe(409);
-    expect((await dav.send('PUT', '/a', { body: 'new' })).status).toBe(204);
-  });
+  test.each(['<%s>', '%s', ' <%s> '])(
+    'UNLOCK with the token written as %j releases the lock',
+    async (form) => {
+      const token = tokenOf(await lock('/a'));
+      const headers = { 'Lock-Token': form.replace('%s', token) };
+      expect((await dav.send('UNLOCK', '/a', { headers })).status).toBe(204);
+      expect((await dav.send('UNLOCK', '/a', { headers })).status).toBe(409);
+      expect((await dav.send('PUT', '/a', { body: 'new' })).status).toBe(204);
+    },
+  );
 
-  test('says what is wrong with the token', async () => {
+  test('UNLOCK with a wrong token answers with the reason', async () => {
     const token = tokenOf(await lock('/a'));
     expect((await dav.send('UNLOCK', '/a')).status).toBe(400);
     expect((await dav.send('UNLOCK', '/a', { headers: { 'Lock-Token': '<>' } })).status).toBe(400);
@@ -221,7 +224,7 @@ describe('UNLOCK', () => {
     expect(await dav.state.locks.all(dav.clock.now())).toHaveLength(1);
   });
 
-  test('frees the file even if the service cannot take its empty content now', async () => {
+  test('UNLOCK releases the lock although the service cannot store the placeholder now', async () => {
     const token = tokenOf(await lock('/new'));
     dav.files.failNext('commitPlaceholder', new FileError('busy', 'the service is busy'));
     expect((await unlock('/new', token)).status).toBe(204);
@@ -230,7 +233,7 @@ describe('UNLOCK', () => {
   });
 });
 
-describe('what is locked', () => {
+describe('locked resources', () => {
   const WRITES: readonly (readonly [string, string, string, Record<string, string>])[] = [
     // lock, method, target, headers
     ['/a', 'PUT', '/a', {}],
@@ -253,28 +256,31 @@ describe('what is locked', () => {
     ['/f/sub/y', 'COPY', '/g', { Destination: '/f' }],
   ];
 
-  test.each(WRITES)('%s is kept from %s %s %j', async (locked, method, target, headers) => {
-    const token = tokenOf(await lock(locked));
-    const before = dav.files.paths();
-    const body = method === 'PUT' ? { body: 'new' } : {};
-    for (const [user, more] of [
-      ['ann', {}],
-      ['ben', {}],
-      ['ben', { If: `</${locked.slice(1)}> (<${token}>)` }],
-    ] as const) {
-      const refused = await dav.send(method, target, { headers: { ...headers, ...more }, user, ...body });
-      expect(refused.status).toBe(423);
-      expect(refused.text).toContain(
-        `<D:lock-token-submitted><D:href>${locked === '/f' ? '/f/' : locked}</D:href></D:lock-token-submitted>`,
-      );
-    }
-    expect(dav.files.paths()).toEqual(before);
-    const submitted = { ...headers, If: `<${dav.url}${locked}> (<${token}>)` };
-    const allowed = await dav.send(method, target, { headers: submitted, ...body });
-    expect([201, 204]).toContain(allowed.status);
-  });
+  test.each(WRITES)(
+    'a lock on %s answers 423 to %s %s %j without its token',
+    async (locked, method, target, headers) => {
+      const token = tokenOf(await lock(locked));
+      const before = dav.files.paths();
+      const body = method === 'PUT' ? { body: 'new' } : {};
+      for (const [user, more] of [
+        ['ann', {}],
+        ['ben', {}],
+        ['ben', { If: `</${locked.slice(1)}> (<${token}>)` }],
+      ] as const) {
+        const refused = await dav.send(method, target, { headers: { ...headers, ...more }, user, ...body });
+        expect(refused.status).toBe(423);
+        expect(refused.text).toContain(
+          `<D:lock-token-submitted><D:href>${locked === '/f' ? '/f/' : locked}</D:href></D:lock-token-submitted>`,
+        );
+      }
+      expect(dav.files.paths()).toEqual(before);
+      const submitted = { ...headers, If: `<${dav.url}${locked}> (<${token}>)` };
+      const allowed = await dav.send(method, target, { headers: submitted, ...body });
+      expect([201, 204]).toContain(allowed.status);
+    },
+  );
 
-  test('with depth 0 is a folder’s list of members, not what they are', async () => {
+  test('a depth 0 lock on a folder protects its membership, not the content of its members', async () => {
     const token = tokenOf(await lock('/f', { headers: { Depth: '0' } }));
     const status = async (method: string, target: string, headers: Record<string, string> = {}) =>
       (await dav.send(method, target, { headers, ...(method === 'PUT' && { body: 'new' }) })).status;
@@ -291,7 +297,7 @@ describe('what is locked', () => {
     expect(await status('PUT', '/f/new', { If: `</f> (<${token}>)` })).toBe(201);
   });
 
-  test('can be read and copied by everybody', async () => {
+  test('a locked resource can be read and copied by every user', async () => {
     await lock('/f');
     for (const method of ['GET', 'HEAD', 'PROPFIND', 'OPTIONS'])
       expect((await dav.send(method, '/f/x', { user: 'ben' })).status).toBeLessThan(300);
@@ -299,7 +305,7 @@ describe('what is locked', () => {
     expect((await dav.send('COPY', '/f', { headers, user: 'ben' })).status).toBe(201);
   });
 
-  test('is free again where it was moved to, and where it was', async () => {
+  test('MOVE leaves no lock at its source and destination', async () => {
     const token = tokenOf(await lock('/f/x'));
     const headers = { Destination: '/x', ...holding(token) };
     expect((await dav.send('MOVE', '/f/x', { headers })).status).toBe(201);
@@ -309,14 +315,14 @@ describe('what is locked', () => {
     expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
   });
 
-  test('stays locked when only the letters of a name above it change', async () => {
+  test('a lock stays when a name above it changes only in letter case', async () => {
     const token = tokenOf(await lock('/f/x'));
     const headers = { Destination: '/F', If: `</f/x> (<${token}>)` };
     expect((await dav.send('MOVE', '/f', { headers })).status).toBe(204);
     expect((await dav.send('PUT', '/F/x', { body: 'new', user: 'ben' })).status).toBe(423);
   });
 
-  test('stays locked when something is moved over it, and what was below it does not', async () => {
+  test('MOVE over a locked resource keeps its lock and ends the locks below it', async () => {
     const kept = tokenOf(await lock('/f', { headers: { Depth: '0' } }));
     const below = tokenOf(await lock('/f/x'));
     const If = `</f> (<${kept}>) </f/x> (<${below}>)`;
@@ -326,7 +332,7 @@ describe('what is locked', () => {
   });
 });
 
-describe('If is true of the state now, or nothing is done', () => {
+describe('If header', () => {
   test.each([
     ['(<T> ["E"])', 204],
     ['(<T>)', 204],
@@ -349,7 +355,7 @@ describe('If is true of the state now, or nothing is done', () => {
     ['(<T> [E])', 412],
     ['(<T> [*])', 412],
     ['(<T> [W/"E"])', 204],
-  ])('%s: %d', async (form, status) => {
+  ])('PUT with If: %s on a locked file answers %d', async (form, status) => {
     const token = tokenOf(await lock('/a'));
     const { etag = '' } = (await dav.send('HEAD', '/a')).headers;
     const If = form.replaceAll('<T>', `<${token}>`).replaceAll('"E"', etag);
@@ -358,7 +364,7 @@ describe('If is true of the state now, or nothing is done', () => {
     expect(dav.content('/a')).toBe(status === 204 ? 'new' : 'old');
   });
 
-  test('two lines are one header, and one of a move may be of the target (Finder)', async () => {
+  test('MOVE accepts two If lines, and an untagged list with the token of the destination (Finder)', async () => {
     const [from, to] = [tokenOf(await lock('/a')), tokenOf(await lock('/f/x'))];
     const lines = `If: (<${from}>)\r\nIf: (<${to}>)\r\n`;
     const request = `MOVE /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Test-User: ann\r\nDestination: http://x/f/x\r\n${lines}\r\n`;
@@ -370,7 +376,7 @@ describe('If is true of the state now, or nothing is done', () => {
     expect(dav.content('/f/sub/y')).toBe('of b');
   });
 
-  test('names not too many resources', async () => {
+  test('PUT with an If header that names 80 resources answers 400', async () => {
     const If = Array.from({ length: 80 }, (_, index) => `</n${index}> (["none"])`).join('');
     const answer = await dav.send('PUT', '/a', { body: 'new', headers: { If } });
     expect(answer.status).toBe(400);

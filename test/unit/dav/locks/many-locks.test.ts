@@ -24,7 +24,7 @@ const share = (owner: string, count: number) =>
   );
 const statusesOf = (answers: readonly DavAnswer[]) => answers.map(({ status }) => status).sort();
 
-test('50 shared locks with owners of 8 KB leave PROPFIND of the folder as it was', async () => {
+test('LOCK refuses owners of 8 KB, so that PROPFIND of the folder does not grow', async () => {
   for (let row = 0; row < 200; row++) await dav.file(`/f/${row}`);
   const find = () => dav.send('PROPFIND', '/f', { headers: { Depth: '1' } });
   const before = (await find()).body.length;
@@ -32,7 +32,7 @@ test('50 shared locks with owners of 8 KB leave PROPFIND of the folder as it was
   expect((await find()).body.length).toBe(before);
 });
 
-test('of 50 shared locks of a folder 32 are granted, and the others answer 507 and what to do', async () => {
+test('of 50 shared locks on a folder 32 are granted, and the others answer 507 with advice', async () => {
   const answers = await share('o'.repeat(900), 50);
   expect(statusesOf(answers)).toEqual([...Array(32).fill(200), ...Array(18).fill(507)]);
   expect(answers.find(({ status }) => status === 507)?.text).toContain('/f has 32 locks');

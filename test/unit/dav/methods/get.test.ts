@@ -17,7 +17,7 @@ const get = (headers: Record<string, string> = {}, target = '/docs/a.txt') =>
   dav.send('GET', target, { headers });
 
 describe('GET of a file', () => {
-  test('sends all of it with its length, tag, time and type', async () => {
+  test('GET sends the whole file with its length, entity tag, time and type', async () => {
     const answer = await get();
     const file = await dav.files.stat(path('/docs/a.txt'));
     const { date, ...headers } = answer.headers;
@@ -36,7 +36,7 @@ describe('GET of a file', () => {
     });
   });
 
-  test('HEAD says the same without the content', async () => {
+  test('HEAD sends the headers of GET without the content', async () => {
     const [head, whole] = [await dav.send('HEAD', '/docs/a.txt'), await get()];
     expect(head.status).toBe(200);
     expect(head.text).toBe('');
@@ -46,15 +46,18 @@ describe('GET of a file', () => {
     expect(ranged.headers['content-length']).toBe('2000');
   });
 
-  test.each([0, 1, 65_536, 65_537, 5_000_000])('of %d bytes arrives whole', async (sizeBytes) => {
-    const bytes = pseudoRandomBytes(sizeBytes, 3);
-    await dav.file('/big', bytes);
-    const answer = await get({}, '/big');
-    expect(answer.headers['content-length']).toBe(String(sizeBytes));
-    expect(answer.headers['transfer-encoding']).toBeUndefined();
-    expect(answer.body.equals(bytes)).toBe(true);
-    expect(dav.files.abandonedReads).toBe(0);
-  });
+  test.each([0, 1, 65_536, 65_537, 5_000_000])(
+    'GET of a file of %d bytes sends all of it',
+    async (sizeBytes) => {
+      const bytes = pseudoRandomBytes(sizeBytes, 3);
+      await dav.file('/big', bytes);
+      const answer = await get({}, '/big');
+      expect(answer.headers['content-length']).toBe(String(sizeBytes));
+      expect(answer.headers['transfer-encoding']).toBeUndefined();
+      expect(answer.body.equals(bytes)).toBe(true);
+      expect(dav.files.abandonedReads).toBe(0);
+    },
+  );
 
   test.each([
     ['page.html', 'text/html', 'sandbox'],
@@ -63,20 +66,20 @@ describe('GET of a file', () => {
     ['.bashrc', 'application/octet-stream', undefined],
     ['no ending', 'application/octet-stream', undefined],
     ['x.constructor', 'application/octet-stream', undefined],
-  ])('%s is %s, and can do no harm in a browser', async (name, type, policy) => {
+  ])('GET of %s answers with the type %s and the policy %s', async (name, type, policy) => {
     await dav.file(`/${name}`, '<script>');
     const { headers } = await get({}, `/${encodeURIComponent(name)}`);
     expect(headers['content-type']).toBe(type);
     expect(headers['content-security-policy']).toBe(policy);
   });
 
-  test('names that hold # and ? are found', async () => {
+  test('GET finds names that contain # and ?', async () => {
     await dav.file('/a#b?c', 'odd');
     expect((await get({}, '/a%23b%3Fc')).text).toBe('odd');
     expect((await get({}, '/a%23b')).status).toBe(404);
   });
 
-  test('of nothing is 404 and says so', async () => {
+  test('GET of an unmapped URL answers 404 with a reason', async () => {
     const answer = await get({}, '/docs/none');
     expect(answer.status).toBe(404);
     expect(answer.text).toContain('/docs/none');
@@ -90,7 +93,7 @@ describe('GET of a range', () => {
     ['bytes=1995-', 'bytes 1995-1999/2000', CONTENT.slice(1995)],
     ['bytes=-4', 'bytes 1996-1999/2000', CONTENT.slice(1996)],
     ['bytes=0-20,10-40', 'bytes 0-40/2000', CONTENT.slice(0, 41)],
-  ])('%s', async (range, contentRange, content) => {
+  ])('GET of the range %s answers 206 with Content-Range: %s', async (range, contentRange, content) => {
     const answer = await get({ Range: range });
     expect(answer.status).toBe(206);
     expect(answer.headers['content-range']).toBe(contentRange);
@@ -99,7 +102,7 @@ describe('GET of a range', () => {
     expect(answer.text).toBe(content);
   });
 
-  test('several come as parts, of exactly the announced length', async () => {
+  test('GET of several ranges answers multipart/byteranges of exactly the announced length', async () => {
     const answer = await get({ Range: 'bytes=1000-1003, 0-2, -1' });
     expect(answer.status).toBe(206);
     expect(answer.headers['content-range']).toBeUndefined();
@@ -113,7 +116,7 @@ describe('GET of a range', () => {
     expect(answer.headers['content-length']).toBe(String(answer.body.length));
   });
 
-  test('beyond the end is 416 with the size', async () => {
+  test('GET of a range beyond the end answers 416 with the size', async () => {
     const answer = await get({ Range: 'bytes=2000-' });
     expect(answer.status).toBe(416);
     expect(answer.headers['content-range']).toBe('bytes */2000');
@@ -129,7 +132,7 @@ describe('GET of a range', () => {
     },
   );
 
-  test('If-Range by tag or by date decides between the part and all', async () => {
+  test('If-Range with an entity tag or a date selects a partial or the whole answer', async () => {
     const { etag = '', 'last-modified': date = '' } = (await get()).headers;
     const statusOf = async (ifRange: string) =>
       (await get({ Range: 'bytes=0-1', 'If-Range': ifRange })).status;
@@ -168,7 +171,7 @@ describe('conditions on GET and HEAD, in the order of RFC 9110', () => {
     [{ 'If-Unmodified-Since': LATER }, 200],
     [{ If: '(["other"])' }, 412],
     [{ 'If-None-Match': TAG, Range: 'bytes=0-1' }, 304],
-  ])('%j: %d', async (conditions, status) => {
+  ])('GET and HEAD with %j answer %d', async (conditions, status) => {
     const { etag = '' } = (await get()).headers;
     const headers = Object.fromEntries(
       Object.entries(conditions).map(([name, value]) => [name, value.replace(TAG, etag)]),
@@ -185,7 +188,7 @@ describe('conditions on GET and HEAD, in the order of RFC 9110', () => {
     }
   });
 
-  test('If-Match where nothing is fails (gvfs)', async () => {
+  test('GET with If-Match on an unmapped URL answers 412 (gvfs)', async () => {
     expect((await dav.send('HEAD', '/none', { headers: { 'If-Match': '"x"' } })).status).toBe(412);
   });
 });
@@ -193,7 +196,7 @@ describe('conditions on GET and HEAD, in the order of RFC 9110', () => {
 describe('GET of a folder', () => {
   const folder = (headers: Record<string, string> = {}, target = '/docs/') => get(headers, target);
 
-  test('is a page that lists it, in both forms of its name', async () => {
+  test('GET of a folder answers a page that lists it, with and without a trailing slash', async () => {
     await dav.file('/docs/<b> & "c"#.txt', 'x');
     await dav.folder('/docs/sub');
     for (const target of ['/docs', '/docs/']) {
@@ -210,13 +213,13 @@ describe('GET of a folder', () => {
     }
   });
 
-  test('HEAD of it is 200 without content; the root has one too', async () => {
+  test('HEAD of a folder answers 200 without content, also for the root', async () => {
     const head = await dav.send('HEAD', '/docs');
     expect([head.status, head.text]).toEqual([200, '']);
     expect((await dav.send('GET', '/')).text).toContain('href="/docs/"');
   });
 
-  test('is not sent again while nothing has changed', async () => {
+  test('GET of a folder with its entity tag answers 304 until something changes', async () => {
     const { etag = '' } = (await folder()).headers;
     expect((await folder({ 'If-None-Match': etag })).status).toBe(304);
     await dav.file('/docs/b');
@@ -225,7 +228,7 @@ describe('GET of a folder', () => {
 });
 
 describe('a GET that cannot be finished', () => {
-  test('breaks the connection when the read fails midway', async () => {
+  test('GET closes the connection when the read fails in the middle', async () => {
     await dav.file('/big', pseudoRandomBytes(5_000_000, 1));
     dav.files.readCutBytes = 4_000_000;
     const text = await dav.raw('GET /big HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -234,7 +237,7 @@ describe('a GET that cannot be finished', () => {
     expect(dav.errors).toMatchObject([{ method: 'GET', fault: 'broken' }]);
   });
 
-  test('is an error when it fails before the first byte', async () => {
+  test('GET answers an error when the read fails before the first byte', async () => {
     for (const call of ['read', 'stat'] as const) {
       dav.files.failNext(call, new FileError('busy', 'the service is busy', { retryAfterMs: 4_200 }));
       const answer = await get();
@@ -245,7 +248,7 @@ describe('a GET that cannot be finished', () => {
     }
   });
 
-  test('ends the download as soon as the client is gone, and reads no faster than it', async () => {
+  test('GET reads at the client’s pace and ends the download when the client goes away', async () => {
     await dav.file('/big', pseudoRandomBytes(64_000_000, 1));
     const socket = dav.socket();
     socket.write('GET /big HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -259,7 +262,7 @@ describe('a GET that cannot be finished', () => {
   });
 });
 
-test('a request with a small body that means nothing is answered like any other', async () => {
+test('GET with a small meaningless body is answered like any other', async () => {
   const answer: DavAnswer = await dav.send('GET', '/docs/a.txt', { body: 'what is this' });
   expect(answer.status).toBe(200);
   expect((await dav.send('GET', '/docs/a.txt', { body: Buffer.alloc(3_000_000) })).status).toBe(413);

@@ -19,7 +19,7 @@ const md5 = (text: string) => createHash('md5').update(text).digest('base64');
 const sha1 = (text: string) => createHash('sha1').update(text).digest('hex');
 
 describe('PUT', () => {
-  test('makes a file and says where, and what its tag and time are', async () => {
+  test('PUT of a new file answers 201 with Location, ETag and Last-Modified', async () => {
     const answer = await dav.send('PUT', '/a%20b.txt', { body: 'hello' });
     expect(answer.status).toBe(201);
     const file = await dav.files.stat(path('/a b.txt'));
@@ -29,7 +29,7 @@ describe('PUT', () => {
     expect(dav.content('/a b.txt')).toBe('hello');
   });
 
-  test('replaces one with 204 and another tag', async () => {
+  test('PUT over a file answers 204 with a new ETag', async () => {
     const first = await dav.send('PUT', '/a', { body: 'one' });
     const second = await dav.send('PUT', '/a', { body: 'two' });
     expect(second.status).toBe(204);
@@ -39,16 +39,19 @@ describe('PUT', () => {
     expect(dav.content('/a')).toBe('two');
   });
 
-  test.each([0, 1, 65_536, 3_000_000])('takes %d bytes with a length and in chunks', async (sizeBytes) => {
-    const bytes = pseudoRandomBytes(sizeBytes, 7);
-    expect((await dav.send('PUT', '/whole', { body: bytes })).status).toBe(201);
-    const body = Readable.from(sizeBytes === 0 ? [] : [bytes]);
-    expect((await dav.send('PUT', '/chunks', { body })).status).toBe(201);
-    expect(dav.files.contentAt(path('/whole'))?.equals(bytes)).toBe(true);
-    expect(dav.files.contentAt(path('/chunks'))?.equals(bytes)).toBe(true);
-  });
+  test.each([0, 1, 65_536, 3_000_000])(
+    'PUT stores %d bytes sent with a length or in chunks',
+    async (sizeBytes) => {
+      const bytes = pseudoRandomBytes(sizeBytes, 7);
+      expect((await dav.send('PUT', '/whole', { body: bytes })).status).toBe(201);
+      const body = Readable.from(sizeBytes === 0 ? [] : [bytes]);
+      expect((await dav.send('PUT', '/chunks', { body })).status).toBe(201);
+      expect(dav.files.contentAt(path('/whole'))?.equals(bytes)).toBe(true);
+      expect(dav.files.contentAt(path('/chunks'))?.equals(bytes)).toBe(true);
+    },
+  );
 
-  test('keeps the time that X-OC-Mtime gives and says so', async () => {
+  test('PUT with X-OC-Mtime stores that time and answers X-OC-Mtime: accepted', async () => {
     const answer = await dav.send('PUT', '/a', { body: 'x', headers: { 'X-OC-Mtime': '1600000000' } });
     expect(answer.headers['x-oc-mtime']).toBe('accepted');
     expect((await dav.files.stat(path('/a')))?.modifiedMs).toBe(1_600_000_000_000);
@@ -66,8 +69,8 @@ describe('PUT', () => {
   );
 });
 
-describe('PUT is refused, and nothing is written,', () => {
-  test('on a folder', async () => {
+describe('refused PUT', () => {
+  test('PUT on a folder answers 405 and writes nothing', async () => {
     await dav.folder('/f');
     const answer = await dav.send('PUT', '/f', { body: 'x' });
     expect(answer.status).toBe(405);
@@ -75,7 +78,7 @@ describe('PUT is refused, and nothing is written,', () => {
     expect(dav.files.paths()).toEqual(['/f/']);
   });
 
-  test('without its folder, or with a file in the place of that', async () => {
+  test('PUT without a parent folder answers 409 and writes nothing', async () => {
     await dav.file('/file');
     for (const target of ['/none/a', '/file/a']) {
       const answer = await dav.send('PUT', target, { body: 'x' });
@@ -85,7 +88,7 @@ describe('PUT is refused, and nothing is written,', () => {
     expect(dav.files.paths()).toEqual(['/file']);
   });
 
-  test('when its name ends with a slash', async () => {
+  test('PUT with a trailing slash answers 409 and writes nothing', async () => {
     const answer = await dav.send('PUT', '/a/', { body: 'x' });
     expect(answer.status).toBe(409);
     expect(answer.text).toContain('slash');
@@ -96,7 +99,7 @@ describe('PUT is refused, and nothing is written,', () => {
     ['Content-Range', 'bytes 0-0/9', 400],
     ['Content-Encoding', 'gzip', 415],
     ['Content-Encoding', 'identity, GZIP', 415],
-  ])('with %s: %s', async (name, value, status) => {
+  ])('PUT with %s: %s answers %d and writes nothing', async (name, value, status) => {
     await dav.file('/a', 'old');
     const answer = await dav.send('PUT', '/a', { body: 'x', headers: { [name]: value } });
     expect(answer.status).toBe(status);
@@ -113,7 +116,7 @@ describe('PUT is refused, and nothing is written,', () => {
     ['Repr-Digest', `sha-256=:${Buffer.alloc(32).toString('base64')}:`],
     ['Content-MD5', 'not a checksum'],
     ['OC-Checksum', 'SHA1:abc'],
-  ])('with a checksum of another body in %s: %s', async (name, value) => {
+  ])('PUT with a wrong checksum in %s: %s writes nothing', async (name, value) => {
     await dav.file('/a', 'old');
     const answer = await dav.send('PUT', '/a', { body: 'hello', headers: { [name]: value } });
     expect(answer.status).toBe(400);
@@ -127,13 +130,13 @@ describe('PUT is refused, and nothing is written,', () => {
     ['OC-Checksum', 'ADLER32:062c0215'],
     ['Digest', `MD5=${md5('hello')},unixsum=30637`],
     ['Content-Digest', `sha-256=:${createHash('sha256').update('hello').digest('base64')}:`],
-  ])('but not with the right checksum in %s: %s', async (name, value) => {
+  ])('PUT with the right checksum in %s: %s stores the file', async (name, value) => {
     const answer = await dav.send('PUT', '/a', { body: 'hello', headers: { [name]: value } });
     expect(answer.status).toBe(201);
     expect(dav.content('/a')).toBe('hello');
   });
 
-  test('when Finder announces another length than its chunks have', async () => {
+  test('PUT whose X-Expected-Entity-Length differs from its chunks writes nothing', async () => {
     await dav.file('/a', 'old');
     for (const expected of ['4', '6']) {
       const headers = { 'X-Expected-Entity-Length': expected };
@@ -148,7 +151,7 @@ describe('PUT is refused, and nothing is written,', () => {
   test.each([
     ['Content-Length: 10\r\n', 'hello'],
     ['Transfer-Encoding: chunked\r\n', '5\r\nhello\r\n'],
-  ])('when the connection ends before the body does (%j)', async (header, body) => {
+  ])('PUT whose connection ends before its body (%j) writes nothing', async (header, body) => {
     await dav.file('/a', 'old');
     const socket = dav.socket();
     const writing = untilWriting(dav);
@@ -160,7 +163,7 @@ describe('PUT is refused, and nothing is written,', () => {
   });
 });
 
-describe('conditions on PUT are part of the commit', () => {
+describe('conditional PUT', () => {
   test.each([
     [{ 'If-Match': '"nothing"' }, 412],
     [{ 'If-Match': 'unquoted' }, 412],
@@ -174,7 +177,7 @@ describe('conditions on PUT are part of the commit', () => {
     [{ 'If-Modified-Since': 'Fri, 01 Jan 2100 00:00:00 GMT' }, 204],
     [{ If: '(["nothing"])' }, 412],
     [{ If: '(Not ["nothing"])' }, 204],
-  ])('%j on a file: %d', async (headers, status) => {
+  ])('PUT with %j on a file answers %d', async (headers, status) => {
     await dav.file('/a', 'old');
     expect((await dav.send('PUT', '/a', { body: 'new', headers })).status).toBe(status);
     expect(dav.content('/a')).toBe(status === 204 ? 'new' : 'old');
@@ -185,22 +188,25 @@ describe('conditions on PUT are part of the commit', () => {
     [{ 'If-Match': '"nothing"' }, 412],
     [{ 'If-None-Match': '*' }, 201],
     [{ 'If-Unmodified-Since': 'Fri, 01 Jan 2100 00:00:00 GMT' }, 412],
-  ])('%j where nothing is: %d', async (headers, status) => {
+  ])('PUT with %j on an unmapped URL answers %d', async (headers, status) => {
     expect((await dav.send('PUT', '/a', { body: 'new', headers })).status).toBe(status);
     expect(dav.content('/a')).toBe(status === 201 ? 'new' : undefined);
   });
 
-  test.each(['%s', 'W/%s', '"other", %s', '"a,b" , W/%s'])('If-Match: %s holds', async (form) => {
-    const { headers } = await dav.send('PUT', '/a', { body: 'old' });
-    const ifMatch = form.replace('%s', String(headers.etag));
-    const answer = await dav.send('PUT', '/a', { body: 'new', headers: { 'If-Match': ifMatch } });
-    expect(answer.status).toBe(204);
-  });
+  test.each(['%s', 'W/%s', '"other", %s', '"a,b" , W/%s'])(
+    'PUT with If-Match: %s matches the current entity tag',
+    async (form) => {
+      const { headers } = await dav.send('PUT', '/a', { body: 'old' });
+      const ifMatch = form.replace('%s', String(headers.etag));
+      const answer = await dav.send('PUT', '/a', { body: 'new', headers: { 'If-Match': ifMatch } });
+      expect(answer.status).toBe(204);
+    },
+  );
 
   test.each([
     ['If-Match', (tag: string) => tag],
     ['If', (tag: string) => `([${tag}])`],
-  ])('who comes second after the check of %s still loses', async (name, condition) => {
+  ])('a PUT whose %s was met before another PUT committed answers 412', async (name, condition) => {
     const { headers } = await dav.send('PUT', '/a', { body: 'old' });
     const socket = dav.socket();
     const answered = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
@@ -215,7 +221,7 @@ describe('conditions on PUT are part of the commit', () => {
     socket.destroy();
   });
 
-  test('of two who make the same new file, one is told so', async () => {
+  test('of two concurrent PUTs with If-None-Match: * only one creates the file', async () => {
     const socket = dav.socket();
     const answered = new Promise<string>((resolve) => socket.on('data', (data) => resolve(String(data))));
     socket.write('PUT /a HTTP/1.1\r\nHost: x\r\nIf-None-Match: *\r\nContent-Length: 3\r\n\r\none');
@@ -231,7 +237,7 @@ describe('Expect: 100-continue', () => {
   const ask = (target: string, more = '') =>
     `PUT ${target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n${more}\r\n`;
 
-  test('gets leave once all that can be checked is checked', async () => {
+  test('PUT with Expect: 100-continue gets 100 only after all other checks', async () => {
     const socket = dav.socket();
     const pieces: string[] = [];
     const next = () =>
@@ -248,7 +254,7 @@ describe('Expect: 100-continue', () => {
     socket.destroy();
   });
 
-  test('gets the refusal in its place, and the connection is closed', async () => {
+  test('a refused PUT with Expect: 100-continue gets no 100, and its connection is closed', async () => {
     expect(await dav.raw(ask('/none/a'))).toMatch(/^HTTP\/1.1 409 [\s\S]*Connection: close/);
     await dav.file('/a', 'old');
     expect(await dav.raw(ask('/a', 'If-None-Match: *\r\n'))).toMatch(/^HTTP\/1.1 412 /);
@@ -260,19 +266,19 @@ describe('Expect: 100-continue', () => {
 describe('a PUT that is refused before its body was read', () => {
   const SIZE_BYTES = 8 * 1024 * 1024;
 
-  test('is answered although the client sends all of a large body first', async () => {
+  test('a refused PUT is answered although the client first sends all of a large body', async () => {
     const answer = await dav.send('PUT', '/none/a', { body: Buffer.alloc(SIZE_BYTES) });
     expect(answer.status).toBe(409);
     expect(answer.headers.connection).toBe('close');
   });
 
-  test('keeps the connection when the body is small', async () => {
+  test('a refused PUT with a small unread body keeps its connection', async () => {
     const refused = 'PUT /none/a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello';
     const next = 'OPTIONS / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
     expect(await dav.raw(refused + next)).toMatch(/^HTTP\/1.1 409 [\s\S]*HTTP\/1.1 200 OK/);
   });
 
-  test('is answered when the drive fails in the middle of the body', async () => {
+  test('a PUT is answered when the drive fails in the middle of the body', async () => {
     dav.files.failNext('write', new FileError('no-space', 'the drive is full'));
     const answer = await dav.send('PUT', '/a', { body: Buffer.alloc(SIZE_BYTES) });
     expect(answer.status).toBe(507);
@@ -300,7 +306,7 @@ test.each([
   ['PUT', 'write', new StateUnwritable('/state', 'the disk is full')],
   ['MKCOL', 'createFolder', new StateUnwritable('/state', 'the disk is full')],
   ['LOCK', 'keepPlaceholder', new JournalFull('the disk is full')],
-] as const)('%s, for which this machine has no room, answers 507 (%s: %s)', async (method, call, error) => {
+] as const)('%s answers 507 when the disk is full (%s: %s)', async (method, call, error) => {
   dav.files.failNext(call, error);
   const lock =
     '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>';

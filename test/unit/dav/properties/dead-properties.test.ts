@@ -74,7 +74,7 @@ function keptOf(element: Tree | XmlElement): Kept {
   return [element.namespace, element.name, all.sort(), content];
 }
 
-test('whatever goes in as a dead property comes out as the same', async () => {
+test('any dead property is shown as it was stored', async () => {
   const server = await startPropertyServer();
   await server.file('/a.txt');
   const property = fc.tuple(tree, fc.constantFrom('', 'urn:a', 'urn:b')).map(([value, space]) => {

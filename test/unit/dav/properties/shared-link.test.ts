@@ -29,7 +29,7 @@ async function patch(server: PropertyServer, body: string) {
   return row?.properties.get(NAME);
 }
 
-test('is missing, is made by setting it, and goes by removing it', async () => {
+test('shared-link is missing at first, is created by setting it and revoked by removing it', async () => {
   const server = await withFile();
   expect((await linkOf(server))?.status).toBe('HTTP/1.1 404 Not Found');
   expect((await patch(server, set('')))?.status).toBe('HTTP/1.1 200 OK');
@@ -41,7 +41,7 @@ test('is missing, is made by setting it, and goes by removing it', async () => {
   expect((await patch(server, REMOVE))?.status).toBe('HTTP/1.1 200 OK');
 });
 
-test('is shown to nobody who did not name it, and costs no call then', async () => {
+test('shared-link is shown only when named, and costs no call otherwise', async () => {
   const server = await withFile();
   await patch(server, set(''));
   server.files.failNext('sharedLink', new FileError('broken', 'asked without need'));
@@ -57,7 +57,7 @@ test.each([
     '<g:visibility>password</g:visibility><g:password>s3cret</g:password><g:expires>2030-01-31T12:00:00Z</g:expires>',
     { visibility: 'password', password: 's3cret', expiresMs: Date.UTC(2030, 0, 31, 12) },
   ],
-])('settings: %s', async (inside, settings) => {
+])('setting shared-link to %s creates a link with these settings', async (inside, settings) => {
   const server = await withFile();
   expect((await patch(server, set(inside)))?.status).toBe('HTTP/1.1 200 OK');
   expect(server.files.calls.at(-1)).toMatchObject({ what: 'shareLink', path: '/a.txt' });
@@ -76,7 +76,7 @@ test.each([
   ['<g:expires>2025-12-31T00:00:00Z</g:expires>', /in the future/],
   ['<g:audience>all</g:audience>', /no setting audience/],
   ['<visibility>public</visibility>', /no setting visibility/],
-])('refused: %s', async (inside, reason) => {
+])('setting shared-link to %s answers 409 with a reason and without the password', async (inside, reason) => {
   const server = await withFile();
   const refused = await patch(server, set(inside));
   expect(refused).toMatchObject({ status: 'HTTP/1.1 409 Conflict', reason: expect.stringMatching(reason) });
@@ -84,7 +84,7 @@ test.each([
   expect(await server.files.sharedLink(A)).toBeUndefined();
 });
 
-test('a password is kept nowhere', async () => {
+test('the password of a shared-link is stored nowhere', async () => {
   const server = await withFile();
   await patch(server, set('<g:password>s3cret</g:password>'));
   const entry = await server.files.stat(A);
@@ -94,7 +94,7 @@ test('a password is kept nowhere', async () => {
 });
 
 describe('in a folder', () => {
-  test('each entry shows its own', async () => {
+  test('PROPFIND of a folder shows the shared-link of each entry', async () => {
     const server = await withFile();
     await server.file('/b.txt');
     await patch(server, set(''));
@@ -109,7 +109,7 @@ describe('in a folder', () => {
   test.each([
     ['one of very many entries', '1'],
     ['a whole tree', 'infinity'],
-  ])('%s is not asked about; the rest is shown', async (_, depth) => {
+  ])('shared-link of %s answers 403 without a call, and other properties are shown', async (_, depth) => {
     const server = await withFile();
     for (let index = 0; index < 120; index += 1) await server.file(`/file ${index}`);
     server.files.failNext('sharedLink', new FileError('broken', 'asked all the same'));
@@ -123,7 +123,7 @@ describe('in a folder', () => {
   });
 });
 
-test('when the service cannot say, the rest of the answer is there, and it is not taken for no link', async () => {
+test('shared-link shows the error of a failing service, and other properties are shown', async () => {
   const server = await withFile();
   server.files.failNext('sharedLink', new FileError('offline', 'the service is away'));
   const [row] = (await server.send('PROPFIND', '/a.txt', ASKED, { Depth: '0' })).rows;

@@ -16,100 +16,9 @@ afterEach(() => dav.close());
 
 const ALL = ['/a', '/f/', '/f/sub/', '/f/sub/y', '/f/x'];
 
-describe('OPTIONS', () => {
-  test.each([
-    ['/a', 'OPTIONS, LOCK, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK, PUT'],
-    ['/f', 'OPTIONS, LOCK, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK'],
-    ['/none', 'OPTIONS, LOCK, PUT, MKCOL'],
-    ['*', 'OPTIONS, LOCK, GET, HEAD, PROPFIND, PROPPATCH, COPY, MOVE, DELETE, UNLOCK'],
-  ])('%s', async (target, allow) => {
-    const { status, headers } = await dav.send('OPTIONS', target);
-    expect(status).toBe(200);
-    expect(headers).toMatchObject({
-      allow,
-      dav: '1, 2, 3',
-      'ms-author-via': 'DAV',
-      'accept-ranges': 'bytes',
-      'content-length': '0',
-    });
-  });
-
-  test('lets a client mount while the service is away', async () => {
-    dav.files.failNext('stat', new FileError('offline', 'the service cannot be reached'));
-    const { status, headers } = await dav.send('OPTIONS', '/');
-    expect(status).toBe(200);
-    expect(headers.allow).toContain('MKCOL');
-  });
-
-  test.each([
-    ['POST', 405],
-    ['PATCH', 405],
-    ['REPORT', 405],
-    ['SEARCH', 405],
-    ['TRACE', 405],
-    ['PURGE', 501],
-    ['LINK', 501],
-  ])('%s is no method of ours: %d', async (method, status) => {
-    const answer = await dav.send(method, '/a');
-    expect(answer.status).toBe(status);
-    expect(answer.headers.allow).toContain('PROPFIND');
-    expect(answer.text).toContain(method);
-  });
-});
-
-describe('MKCOL', () => {
-  test('makes a folder, with or without a slash', async () => {
-    for (const [target, location] of [
-      ['/new/', '/new/'],
-      ['/f/other%20one', '/f/other%20one/'],
-    ] as const) {
-      const answer = await dav.send('MKCOL', target, { headers: { 'If-None-Match': 'JoplinIgnore-1' } });
-      expect(answer.status).toBe(201);
-      expect(answer.headers.location).toBe(location);
-    }
-    expect(dav.files.paths()).toEqual(['/a', '/f/', '/f/other one/', '/f/sub/', '/f/sub/y', '/f/x', '/new/']);
-  });
-
-  test.each([
-    ['/f', 405, 'folder'],
-    ['/F/', 405, 'folder'],
-    ['/a', 405, 'file'],
-    ['/', 405, 'folder'],
-    ['/none/new', 409, 'no folder /none'],
-    ['/a/new', 409, 'no folder /a'],
-  ])('%s: %d', async (target, status, reason) => {
-    const answer = await dav.send('MKCOL', target);
-    expect(answer.status).toBe(status);
-    expect(answer.text).toContain(reason);
-    expect(answer.headers.allow !== undefined).toBe(status === 405);
-    expect(dav.files.paths()).toEqual(ALL);
-  });
-
-  test('somebody else was quicker: 405 with Allow', async () => {
-    dav.files.failNext('createFolder', new FileError('exists', 'there is a folder already'));
-    const answer = await dav.send('MKCOL', '/new');
-    expect(answer.status).toBe(405);
-    expect(answer.headers.allow).toBeDefined();
-  });
-
-  test('takes no body, but a type without one (kio) and no chunks', async () => {
-    const refused = await dav.send('MKCOL', '/new', {
-      body: '<x/>',
-      headers: { 'Content-Type': 'text/xml' },
-    });
-    expect(refused.status).toBe(415);
-    const chunked =
-      'MKCOL /new HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n';
-    expect(await dav.raw(`${chunked}1\r\nx\r\n0\r\n\r\n`)).toMatch(/^HTTP\/1.1 415 /);
-    expect(dav.files.paths()).toEqual(ALL);
-    expect(await dav.raw(`${chunked}0\r\n\r\n`)).toMatch(/^HTTP\/1.1 201 /);
-    expect((await dav.send('MKCOL', '/kio', { headers: { 'Content-Type': 'text/xml' } })).status).toBe(201);
-  });
-});
-
 describe('conditions of MOVE and COPY', () => {
   test.each(['MOVE', 'COPY'])(
-    '%s hands the revisions that its conditions were true of to the drive, and answers 412 when they changed',
+    '%s passes the revisions that met its conditions to the drive, and answers 412 when they have changed',
     async (method) => {
       await dav.file('/b', 'old');
       const tagOf = async (at: string) => (await dav.send('HEAD', at)).headers.etag ?? '';
@@ -165,89 +74,13 @@ describe('conditions of MOVE and COPY', () => {
   );
 });
 
-describe('DELETE', () => {
-  test('removes a file, or a folder with all below it', async () => {
-    expect((await dav.send('DELETE', '/a')).status).toBe(204);
-    expect((await dav.send('DELETE', '/f/', { headers: { Depth: 'infinity' } })).status).toBe(204);
-    expect(dav.files.paths()).toEqual([]);
-    expect((await dav.send('DELETE', '/f/')).status).toBe(404);
-  });
-
-  test('what a condition was true of is what is removed', async () => {
-    const tag = (await dav.send('HEAD', '/a')).headers.etag ?? '';
-    for (const headers of [{ 'If-Match': tag }, { If: `([${tag}])` }]) {
-      dav.files.failNext('remove', new FileError('changed', 'somebody else has written it'));
-      expect((await dav.send('DELETE', '/a', { headers })).status).toBe(412);
-      const { options } = dav.files.calls.findLast(({ what }) => what === 'remove') ?? {};
-      expect(options).toMatchObject({ rev: tag.slice(1, -1) });
-    }
-    expect((await dav.send('DELETE', '/a', { headers: { 'If-Match': '*' } })).status).toBe(204);
-    expect(dav.files.calls.at(-1)?.options).not.toHaveProperty('rev');
-  });
-
-  test.each([
-    ['/f', { Depth: '0' }, 400],
-    ['/f', { Depth: '1' }, 400],
-    ['/', {}, 403],
-    ['/none', {}, 404],
-    ['/a', { 'If-Match': '"other"' }, 412],
-    ['/a', { 'If-None-Match': '*' }, 412],
-    ['/a', { If: '(["other"])' }, 412],
-  ])('%s with %j: %d', async (target, headers, status) => {
-    expect((await dav.send('DELETE', target, { headers })).status).toBe(status);
-    expect(dav.files.paths()).toEqual(ALL);
-  });
-
-  test('is for good, unless it follows a PUT that failed', async () => {
-    const recoverable = async (target: string, user = 'ann') => {
-      await dav.send('DELETE', target, { user });
-      return dav.files.calls.at(-1)?.options;
-    };
-    const failPut = (target: string) =>
-      dav.send('PUT', target, { body: 'new', headers: { 'If-Match': '"other"' } });
-
-    await failPut('/A');
-    expect(await recoverable('/a', 'ben')).toEqual({ recoverable: false });
-    await dav.file('/a');
-    expect(await recoverable('/a')).toEqual({ recoverable: true });
-
-    await failPut('/f/x');
-    await dav.send('PUT', '/f/x', { body: 'new' });
-    expect(await recoverable('/f/x')).toEqual({ recoverable: false });
-
-    await failPut('/f/sub/y');
-    await dav.clock.advance(15 * 60_000);
-    expect(await recoverable('/f/sub/y')).toEqual({ recoverable: false });
-  });
-
-  test.each([
-    ['was cut off', 'half', 'content of a'],
-    ['was committed, but its answer did not arrive', 'whole new', 'whole new'],
-  ])('can be undone as well after a PUT that %s', async (_, body, content) => {
-    let open = () => {};
-    dav.files.commitGate = new Promise((resolve) => {
-      open = resolve;
-    });
-    const socket = dav.socket();
-    socket.write(`PUT /a HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n${body}`);
-    while (dav.files.writing === 0) await new Promise((resolve) => setImmediate(resolve));
-    socket.destroy();
-    await dav.untilAlone();
-    open();
-    while (dav.files.writing > 0) await new Promise((resolve) => setImmediate(resolve));
-    expect(dav.content('/a')).toBe(content);
-    await dav.send('DELETE', '/a');
-    expect(dav.files.calls.at(-1)).toEqual({ what: 'remove', path: '/a', options: { recoverable: true } });
-  });
-});
-
 describe.each(['COPY', 'MOVE'])('%s', (method) => {
   const to = (destination: string, headers: Record<string, string> = {}) => ({
     headers: { Destination: destination, ...headers },
   });
   const left = method === 'MOVE' ? [] : ['/a'];
 
-  test('to a new name is 201 and says where', async () => {
+  test(`${method} to a new name answers 201 with Location`, async () => {
     const answer = await dav.send(method, '/a', to(`${dav.url}/f/b%20c`));
     expect(answer.status).toBe(201);
     expect(answer.headers.location).toBe('/f/b%20c');
@@ -255,13 +88,13 @@ describe.each(['COPY', 'MOVE'])('%s', (method) => {
     expect(dav.content('/a') === undefined).toBe(method === 'MOVE');
   });
 
-  test('over something is 204, whatever kind it is', async () => {
+  test(`${method} over an existing resource answers 204, also when it is of another kind`, async () => {
     expect((await dav.send(method, '/a', to('/f', { Overwrite: 'T' }))).status).toBe(204);
     expect(dav.content('/f')).toBe('content of a');
     expect(dav.files.paths()).toEqual([...left, '/f'].sort());
   });
 
-  test('of a folder takes all below it along', async () => {
+  test(`${method} of a folder includes everything below it`, async () => {
     expect((await dav.send(method, '/f/', to('/g/'))).status).toBe(201);
     expect(dav.content('/g/sub/y')).toBe('content of y');
     expect((await dav.files.stat(path('/f'))) === undefined).toBe(method === 'MOVE');
@@ -289,26 +122,29 @@ describe.each(['COPY', 'MOVE'])('%s', (method) => {
     ['/a', '/b#c', {}, 400],
     ['/a', '/b', { 'If-Match': '"other"' }, 412],
     ['/a', '/b', { If: '(["other"])' }, 412],
-  ])('%s to %j with %j: %d, and nothing happens', async (from, destination, headers, status) => {
-    const answer = await dav.send(method, from, to(destination, headers));
-    expect(answer.status).toBe(status);
-    expect(answer.text).not.toBe('');
-    expect(dav.files.paths()).toEqual(ALL);
-  });
+  ])(
+    `${method} %s to %j with %j answers %d and changes nothing`,
+    async (from, destination, headers, status) => {
+      const answer = await dav.send(method, from, to(destination, headers));
+      expect(answer.status).toBe(status);
+      expect(answer.text).not.toBe('');
+      expect(dav.files.paths()).toEqual(ALL);
+    },
+  );
 
-  test('without a destination is told what is missing', async () => {
+  test(`${method} without Destination answers 400 and names the header`, async () => {
     const answer = await dav.send(method, '/a');
     expect(answer.status).toBe(400);
     expect(answer.text).toContain('Destination');
   });
 
-  test('somebody else was quicker: 412', async () => {
+  test(`${method} answers 412 when another client creates the destination first`, async () => {
     const call = method === 'COPY' ? 'copy' : 'move';
     dav.files.failNext(call, new FileError('exists', 'there is something at /b'));
     expect((await dav.send(method, '/a', to('/b', { Overwrite: 'F' }))).status).toBe(412);
   });
 
-  test('keeps the time that rclone sends along, and says so', async () => {
+  test(`${method} with X-OC-Mtime sets the time and answers accepted, or omits it when that fails`, async () => {
     const answer = await dav.send(method, '/a', to('/b', { 'X-OC-Mtime': '1600000000' }));
     expect(answer.headers['x-oc-mtime']).toBe('accepted');
     expect((await dav.files.stat(path('/b')))?.modifiedMs).toBe(1_600_000_000_000);
@@ -318,12 +154,12 @@ describe.each(['COPY', 'MOVE'])('%s', (method) => {
     expect(other.headers['x-oc-mtime']).toBeUndefined();
   });
 
-  test('a body, as RFC 2518 had one, is passed over', async () => {
+  test(`${method} ignores a body, which RFC 2518 allowed`, async () => {
     const body = '<propertybehavior xmlns="DAV:"><keepalive>*</keepalive></propertybehavior>';
     expect((await dav.send(method, '/a', { ...to('/b'), body })).status).toBe(201);
   });
 
-  describe('compares the host of a Destination', () => {
+  describe('host of Destination', () => {
     test.each([
       ['http://dav.example/b', { Host: 'dav.example' }, 201],
       ['https://DAV.example:443/b', { Host: 'dav.example:8080' }, 201],
@@ -337,7 +173,7 @@ describe.each(['COPY', 'MOVE'])('%s', (method) => {
       ['http://dav.example.evil/b', { Host: 'dav.example' }, 403],
       ['http://elsewhere.example/b', { Host: 'inner', 'X-Forwarded-Host': 'dav.example' }, 403],
       ['ftp://elsewhere.example/b', { Host: 'dav.example' }, 403],
-    ])('%s with %j: %d', async (destination, headers, status) => {
+    ])(`${method} to %s with %j answers %d`, async (destination, headers, status) => {
       const answer = await dav.send(method, '/a', to(destination, headers));
       expect(answer.status).toBe(status);
       if (status === 403) expect(answer.text).toContain('another server');
@@ -349,7 +185,7 @@ describe.each(['COPY', 'MOVE'])('%s', (method) => {
       ['https://dav.example/b', { Host: 'inner', Forwarded: 'for=1.2.3.4;host="dav.example:443"' }, 201],
       ['https://dav.example/b', { Host: 'inner', 'X-Forwarded-For': '192.0.2.1' }, 201],
       ['http://elsewhere.example/b', { Host: 'inner', 'X-Forwarded-Host': 'dav.example' }, 403],
-    ])('%s with %j, from a trusted proxy: %d', async (destination, headers, status) => {
+    ])(`${method} to %s with %j from a trusted proxy answers %d`, async (destination, headers, status) => {
       await dav.close();
       dav = await startDav({ trustedProxies: new Networks(['127.0.0.1']) });
       await dav.file('/a', 'text');
@@ -358,7 +194,7 @@ describe.each(['COPY', 'MOVE'])('%s', (method) => {
     });
 
     test.each(['ftp', 'file', 'smb', 'x-unknown'])(
-      'of the scheme %s: 400, whatever the host',
+      `${method} to a Destination with the scheme %s answers 400 for any host`,
       async (scheme) => {
         const answer = await dav.send(method, '/a', to(`${scheme}://dav.example/b`, { Host: 'dav.example' }));
         expect([answer.status, answer.text]).toEqual([400, expect.stringContaining('http or https')]);
@@ -366,26 +202,29 @@ describe.each(['COPY', 'MOVE'])('%s', (method) => {
       },
     );
 
-    test.each(['HTTPS', 'dav', 'davs', 'webdav', 'webdavs'])('of the scheme %s: 201', async (scheme) => {
-      const answer = await dav.send(method, '/a', to(`${scheme}://dav.example/b`, { Host: 'dav.example' }));
-      expect(answer.status).toBe(201);
-    });
+    test.each(['HTTPS', 'dav', 'davs', 'webdav', 'webdavs'])(
+      `${method} to a Destination with the scheme %s answers 201`,
+      async (scheme) => {
+        const answer = await dav.send(method, '/a', to(`${scheme}://dav.example/b`, { Host: 'dav.example' }));
+        expect(answer.status).toBe(201);
+      },
+    );
 
-    test('an nginx that speaks HTTP/1.0 and puts its own Host is let through', async () => {
+    test(`${method} from a proxy that speaks HTTP/1.0 and replaces Host answers 201`, async () => {
       const request = `${method} /a HTTP/1.0\r\nHost: inner\r\nDestination: https://dav.example/b\r\n\r\n`;
       expect(await dav.raw(request)).toMatch(/^HTTP\/1.1 201 /);
     });
   });
 });
 
-test('COPY with depth 0 makes an empty folder', async () => {
+test('COPY of a folder with depth 0 creates an empty folder', async () => {
   const headers = { Destination: '/g', Depth: '0' };
   expect((await dav.send('COPY', '/f', { headers })).status).toBe(201);
   expect(dav.files.paths()).toEqual([...ALL, '/g/'].sort());
   expect(dav.files.calls.at(-1)?.options).toEqual({ to: '/g', overwrite: true, shallow: true });
 });
 
-test('MOVE changes only the letters of a name, also when it may not overwrite', async () => {
+test('MOVE changes the letter case of a name, also with Overwrite: F', async () => {
   const headers = { Destination: '/F', Overwrite: 'F' };
   expect((await dav.send('MOVE', '/f', { headers })).status).toBe(204);
   expect(dav.files.paths()).toEqual(['/F/', '/F/sub/', '/F/sub/y', '/F/x', '/a']);
