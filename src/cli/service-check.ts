@@ -1,4 +1,4 @@
-import { type CheckProgress, checkService } from '../service/service-check.ts';
+import { type CheckProgress, checkService } from '../service/admin/check.ts';
 import { elapsedMs, systemClock } from '../util/clock.ts';
 import { serviceDirectory } from './service-directory.ts';
 import { wordsOf } from './words.ts';

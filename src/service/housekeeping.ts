@@ -3,10 +3,10 @@ import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import type { Accounts } from './accounts/accounts.ts';
 import type { Tokens } from './accounts/tokens.ts';
-import type { ItemRows } from './item-rows.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Links } from './links/links.ts';
 import type { TemporaryLinks } from './links/temporary-links.ts';
+import type { ItemRows } from './registry/item-rows.ts';
 import type { Storage } from './storage/storage.ts';
 
 /** From the end of one round to the next, ms: what is cleared away has been of no use for days. */
@@ -15,7 +15,7 @@ const PAUSE_MS = 60 * 60 * 1000;
 /** Rows that are looked at or cleared away before other calls get their turn: some milliseconds. */
 const STEP_ROWS = 200;
 
-interface Parts {
+interface HousekeepingDeps {
   readonly storage: Storage;
   readonly accounts: Accounts;
   readonly tokens: Tokens;
@@ -31,10 +31,10 @@ interface Parts {
  * Clears away in the background what is of no use any more: old upload sessions, history, links, tokens and jobs,
  * and what a crash left. A round at the start and then one an hour, until `closing`. Never rejects.
  */
-export async function keepHouse(parts: Parts, closing: AbortSignal): Promise<void> {
-  const { clock, log } = parts;
+export async function runHousekeeping(deps: HousekeepingDeps, closing: AbortSignal): Promise<void> {
+  const { clock, log } = deps;
   while (!closing.aborted) {
-    await tidy(parts, closing).catch((error: unknown) => {
+    await tidy(deps, closing).catch((error: unknown) => {
       if (!closing.aborted) log.warn('housekeeping failed', { error: String(error) });
     });
     await clock.sleep(PAUSE_MS, closing).catch(() => undefined);
@@ -42,19 +42,19 @@ export async function keepHouse(parts: Parts, closing: AbortSignal): Promise<voi
 }
 
 /** One round. */
-async function tidy(parts: Parts, closing: AbortSignal): Promise<void> {
-  const { storage, tokens, links, temporaryLinks, jobs, clock } = parts;
+async function tidy(deps: HousekeepingDeps, closing: AbortSignal): Promise<void> {
+  const { storage, tokens, links, temporaryLinks, jobs, clock } = deps;
   for (const old of [tokens, links, temporaryLinks]) {
     while (!closing.aborted && old.forgetOld(clock.now(), STEP_ROWS) === STEP_ROWS) await otherCalls();
   }
   jobs.forgetOld();
-  await clearHomes(parts, closing);
+  await clearHomes(deps, closing);
   await storage.tidy();
-  for (const rows of parts.itemRows) await dropRowsOfNothing(rows, parts, closing);
+  for (const rows of deps.itemRows) await dropRowsOfNothing(rows, deps, closing);
 }
 
 /** Deletes the files of accounts that were removed, for ever and with their history. */
-async function clearHomes({ accounts, storage, log }: Parts, closing: AbortSignal): Promise<void> {
+async function clearHomes({ accounts, storage, log }: HousekeepingDeps, closing: AbortSignal): Promise<void> {
   for (const namespace of accounts.abandonedHomes()) {
     // Also one that was never used, and so never made. Nothing more goes in.
     storage.createNamespace(namespace, 0);
@@ -76,7 +76,7 @@ async function clearHomes({ accounts, storage, log }: Parts, closing: AbortSigna
 /** Removes links, tags and the like of what neither is there nor can be brought back. */
 async function dropRowsOfNothing(
   rows: ItemRows,
-  { accounts, storage }: Parts,
+  { accounts, storage }: HousekeepingDeps,
   closing: AbortSignal,
 ): Promise<void> {
   for (let after = 0; !closing.aborted; ) {

@@ -6,7 +6,7 @@ import { startServer } from '../http/server.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Networks } from '../util/networks.ts';
-import { faultAnswer } from './answers.ts';
+import { faultAnswer } from './api/answers.ts';
 
 const LIMITS: ListenerLimits = {
   // An argument may hold a deep path with each character escaped to six bytes.

@@ -1,9 +1,10 @@
 import type { Answer } from '../http/answer.ts';
 import { ClientGone, type Exchange } from '../http/exchange.ts';
 import type { Log } from '../util/log.ts';
-import { failureAnswer, faultAnswer, text } from './answers.ts';
-import { callFunction, functionName, type Host, isFunctionPath } from './dispatch.ts';
-import { callUnderFaults } from './faults/calls.ts';
+import { failureAnswer, faultAnswer, text } from './api/answers.ts';
+import { callFunction, functionName, type Host, isFunctionPath } from './api/dispatch.ts';
+import type { ServiceDeps } from './deps.ts';
+import { callWithFaults } from './faults/calls.ts';
 import type { Faults } from './faults/faults.ts';
 import { answerEmbed, isEmbedPath } from './links/embed-site.ts';
 import { answerLink } from './links/site.ts';
@@ -11,30 +12,25 @@ import { isTemporaryPath, type TemporarySite, temporarySiteOf } from './links/te
 import { isLinkPath } from './links/url.ts';
 import { AUTHORIZE_PATH, authorizeSiteOf } from './oauth/authorize-site.ts';
 import { answerTokenRequest, isTokenPath } from './oauth/token-endpoint.ts';
-import type { Rooms } from './route.ts';
 
 /** A service on one address: it plays all the real service's hosts. */
 const ONE_HOST: Host = { role: 'all', otherUrl: () => '' };
 
-/** What answers at an address of the service: functions, tokens and shared links are told apart by path. */
-export function frontOf(
-  rooms: Rooms,
-  faults: Faults,
-  log: Log,
-): (exchange: Exchange, host?: Host) => Promise<Answer> {
-  const temporarySite = temporarySiteOf(rooms);
-  const authorizeSite = authorizeSiteOf(rooms, log);
+/** Answers a request at one of the service's addresses. Throws nothing but `ClientGone`. */
+export type Router = (exchange: Exchange, host?: Host) => Promise<Answer>;
+
+/** Returns the router of a service: by path, it tells functions, OAuth, shared links and temporary links apart. */
+export function createRouter(deps: ServiceDeps, faults: Faults, log: Log): Router {
+  const temporarySite = temporarySiteOf(deps);
+  const authorizeSite = authorizeSiteOf(deps, log);
   return async (exchange, host = ONE_HOST) => {
     try {
       if (host.role === 'content' && !isForContent(exchange)) return withSafety(notHere(host));
-      if (isEmbedPath(exchange.path)) return withSafety(await answerEmbed(exchange, rooms));
-      if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, rooms));
+      if (isEmbedPath(exchange.path)) return withSafety(await answerEmbed(exchange, deps));
+      if (isLinkPath(exchange.path)) return withSafety(await answerLink(exchange, deps));
       if (exchange.path === `/1${AUTHORIZE_PATH}`) return movedTo(`${AUTHORIZE_PATH}?${exchange.query}`);
       if (exchange.path === AUTHORIZE_PATH) return withSafety(await authorizeSite(exchange));
-      return withCors(
-        exchange,
-        withSafety(await answerApi(exchange, { rooms, faults, temporarySite, host })),
-      );
+      return withCors(exchange, withSafety(await answerApi(exchange, { deps, faults, temporarySite, host })));
     } catch (error) {
       if (error instanceof ClientGone) throw error;
       const answer = failureAnswer(error, calledAs(exchange.path), exchange.requestId);
@@ -54,7 +50,7 @@ function notHere({ otherUrl }: Host): Answer {
 }
 
 interface ApiNeeds {
-  readonly rooms: Rooms;
+  readonly deps: ServiceDeps;
   readonly faults: Faults;
   readonly temporarySite: TemporarySite;
   readonly host: Host;
@@ -62,15 +58,15 @@ interface ApiNeeds {
 
 async function answerApi(
   exchange: Exchange,
-  { rooms, faults, temporarySite, host }: ApiNeeds,
+  { deps, faults, temporarySite, host }: ApiNeeds,
 ): Promise<Answer> {
   const { path, request } = exchange;
   if (request.method === 'OPTIONS') return preflightAnswer(exchange);
   if (isTemporaryPath(path)) return temporarySite(exchange);
   if (isFunctionPath(path))
-    return callUnderFaults(faults, exchange, rooms, () => callFunction(exchange, rooms, host));
+    return callWithFaults(faults, exchange, deps, () => callFunction(exchange, deps, host));
   if (isTokenPath(path))
-    return callUnderFaults(faults, exchange, rooms, () => answerTokenRequest(exchange, rooms));
+    return callWithFaults(faults, exchange, deps, () => answerTokenRequest(exchange, deps));
   return text(
     404,
     'Nothing is here. Functions are at /2/…, consent and tokens at /oauth2/…, shared links at /scl/…, previews of them at /embed.',

@@ -10,28 +10,28 @@ import type { Account, NewAccount } from './accounts/accounts.ts';
 import { type DrivePurpose, type EmbeddedDrive, provisionDrives } from './accounts/drive-accounts.ts';
 import { homesIn, homesOfDrives } from './accounts/homes.ts';
 import { addAccount, type Credentials, provision } from './accounts/provision.ts';
-import { registryIn } from './accounts/registry.ts';
 import type { Scope } from './accounts/scopes.ts';
-import { copyReferencesIn } from './copy-references.ts';
+import type { ServiceDeps } from './deps.ts';
 import { Faults } from './faults/faults.ts';
 import type { FaultSettings } from './faults/switches.ts';
-import { roomsUnderFaults } from './faults/with-faults.ts';
-import { keepHouse } from './housekeeping.ts';
-import { itemRowsIn } from './item-rows.ts';
+import { withFaults } from './faults/with-faults.ts';
+import { runHousekeeping } from './housekeeping.ts';
 import { jobsOf } from './jobs/jobs.ts';
 import { linksIn } from './links/links.ts';
 import { linkPasswords } from './links/password.ts';
 import { temporaryLinksIn } from './links/temporary-links.ts';
 import { type Listener, startListener } from './listener.ts';
 import { Previews } from './previews/previews.ts';
-import { openDatabase } from './registry-database.ts';
-import type { Rooms } from './route.ts';
-import { frontOf } from './router.ts';
+import { copyReferencesIn } from './registry/copy-references.ts';
+import { openDatabase } from './registry/database.ts';
+import { itemRowsIn } from './registry/item-rows.ts';
+import { registryIn } from './registry/registry.ts';
+import { tagsIn } from './registry/tags.ts';
+import { createRouter, type Router } from './router.ts';
 import { WebFiles, type WebFilesOptions } from './save-url/web-files.ts';
 import { searchesOf } from './search/searches.ts';
 import { openStorage, type StorageOptions } from './storage/open.ts';
 import type { Storage } from './storage/storage.ts';
-import { tagsIn } from './tags.ts';
 
 export interface ServiceOptions {
   /** Holds all that is durable; made if missing. One service at a time. */
@@ -131,7 +131,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   const jobs = jobsOf(clock, log, closing.signal);
   let listeners: Listeners | undefined;
   const webUrl = () => publicUrl ?? listeners?.base.publicUrl ?? '';
-  const rooms: Rooms = {
+  const deps: ServiceDeps = {
     storage,
     links: linksIn(database),
     tags: tagsIn(database),
@@ -151,16 +151,16 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     closing: closing.signal,
   };
   try {
-    const front = frontOf(roomsUnderFaults(rooms, faults), faults, log);
-    listeners = await startListeners({ ...options, publicUrl, contentPublicUrl }, front);
+    const router = createRouter(withFaults(deps, faults), faults, log);
+    listeners = await startListeners({ ...options, publicUrl, contentPublicUrl }, router);
   } catch (error) {
     database.close();
     throw error;
   }
   const { base, content } = listeners;
-  const housekeeping = keepHouse(
+  const housekeeping = runHousekeeping(
     {
-      ...rooms,
+      ...deps,
       accounts,
       itemRows: (['links', 'tags', 'copy_references'] as const).map((table) => itemRowsIn(database, table)),
       log,
@@ -228,23 +228,20 @@ type ListenerOptions = Omit<ServiceOptions, 'publicUrl' | 'contentPublicUrl'> & 
 };
 
 /** Opens one port or two; none stays open when it throws. */
-async function startListeners(
-  options: ListenerOptions,
-  front: ReturnType<typeof frontOf>,
-): Promise<Listeners> {
+async function startListeners(options: ListenerOptions, router: Router): Promise<Listeners> {
   const { listen, contentListen, tls, limits, trustedProxies, clock, log } = options;
   const needs = { tls, limits, trustedProxies, clock, log };
   if (!contentListen)
-    return { base: await startListener({ ...needs, listen, answer: front }), content: undefined };
+    return { base: await startListener({ ...needs, listen, answer: router }), content: undefined };
   let other: Listener | undefined;
   const ofBase = {
     role: 'base',
     otherUrl: () => options.contentPublicUrl ?? other?.publicUrl ?? '',
   } as const;
-  const base = await startListener({ ...needs, listen, answer: (exchange) => front(exchange, ofBase) });
+  const base = await startListener({ ...needs, listen, answer: (exchange) => router(exchange, ofBase) });
   const ofContent = { role: 'content', otherUrl: () => options.publicUrl ?? base.publicUrl } as const;
   try {
-    const answer = (exchange: Exchange) => front(exchange, ofContent);
+    const answer = (exchange: Exchange) => router(exchange, ofContent);
     other = await startListener({ ...needs, listen: contentListen, answer });
     return { base, content: other };
   } catch (error) {

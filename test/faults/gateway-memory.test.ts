@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { seededRandom } from '../../src/service/faults/chance.ts';
+import { seededRandom } from '../../src/service/faults/faults.ts';
 import { effort } from '../support/effort.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { usedBytes } from '../support/memory-use.ts';

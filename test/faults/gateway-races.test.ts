@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { seededRandom } from '../../src/service/faults/chance.ts';
+import { seededRandom } from '../../src/service/faults/faults.ts';
 import type { FaultSettings } from '../../src/service/faults/switches.ts';
 import { effort } from '../support/effort.ts';
 import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { seededRandom } from '../../src/service/faults/chance.ts';
+import { seededRandom } from '../../src/service/faults/faults.ts';
 import type { FaultSettings } from '../../src/service/faults/switches.ts';
 import { effort, testSeed } from '../support/effort.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';

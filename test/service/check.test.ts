@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type CheckProgress, checkService } from '../../src/service/service-check.ts';
+import { type CheckProgress, checkService } from '../../src/service/admin/check.ts';
 import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { startTestService, type TestService } from '../support/service.ts';

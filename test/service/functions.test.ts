@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES, type Scope } from '../../src/service/accounts/scopes.ts';
-import type { Route } from '../../src/service/route.ts';
+import type { Route } from '../../src/service/api/route.ts';
 import { ROUTES } from '../../src/service/routes/table.ts';
 import { addApp, besideService } from '../support/consent.ts';
 import { startTestService, type TestService } from '../support/service.ts';

@@ -1,9 +1,9 @@
 import type { App, NewApp } from '../../src/service/accounts/apps.ts';
 import { addAccount } from '../../src/service/accounts/provision.ts';
-import { type Registry, registryIn } from '../../src/service/accounts/registry.ts';
 import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { hashOfPassword } from '../../src/service/accounts/secrets.ts';
-import { openDatabase } from '../../src/service/registry-database.ts';
+import { openDatabase } from '../../src/service/registry/database.ts';
+import { type Registry, registryIn } from '../../src/service/registry/registry.ts';
 import type { TestService } from './service.ts';
 import { type Answered, send } from './service-client.ts';
 

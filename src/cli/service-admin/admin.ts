@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '../../config/settings.ts';
-import { type Registry, registryIn } from '../../service/accounts/registry.ts';
-import { ACCOUNTS_FILE, accountsFailure, openDatabase } from '../../service/registry-database.ts';
+import { ACCOUNTS_FILE, accountsFailure, openDatabase } from '../../service/registry/database.ts';
+import { type Registry, registryIn } from '../../service/registry/registry.ts';
 import { systemClock } from '../../util/clock.ts';
 import { serviceDirectory } from '../service-directory.ts';
 import { readSecret } from '../typed-secret.ts';

@@ -1,5 +1,5 @@
 import type { ParseArgsConfig } from 'node:util';
-import type { Registry } from '../../service/accounts/registry.ts';
+import type { Registry } from '../../service/registry/registry.ts';
 import { largest } from '../../util/extremes.ts';
 import type { Values } from './values.ts';
 

@@ -1,6 +1,5 @@
 import { ConfigError } from '../../config/settings.ts';
-import { type AppStatus, LINKED_USERS_MAX } from '../../service/accounts/apps.ts';
-import { redirectUriProblem } from '../../service/accounts/redirect-uri.ts';
+import { type AppStatus, LINKED_USERS_MAX, redirectUriProblem } from '../../service/accounts/apps.ts';
 import { isScope, SCOPES, type Scope } from '../../service/accounts/scopes.ts';
 
 /** What stands behind the options of a command, by their names. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { BadCall, failure, unauthorized } from '../failures.ts';
-import type { Caller, Rooms, Route, RouteAuth } from '../route.ts';
+import { BadCall, failure, unauthorized } from '../api/failures.ts';
+import type { ApiCaller, Route, RouteAuth } from '../api/route.ts';
+import type { ServiceDeps } from '../deps.ts';
 import type { Scope } from './scopes.ts';
 
 /** The characters of a bearer token (RFC 6750 §2.1). */
@@ -8,14 +9,14 @@ const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 
 /**
  * The user that calls; `undefined` where it is an app, or no one. Throws `BadCall` (400) for no or a malformed
- * authorization and `Refusal` (401) for one that is no good here.
+ * authorization and `ApiRefusal` (401) for one that is no good here.
  */
 export function authorize(
   request: IncomingMessage,
   query: URLSearchParams,
   route: Route,
-  rooms: Rooms,
-): Caller | undefined {
+  deps: ServiceDeps,
+): ApiCaller | undefined {
   const given = authorizationIn(request, query);
   if (route.auth === 'none') {
     if (given) throw new BadCall('This function must be called without HTTP header "Authorization".');
@@ -23,8 +24,8 @@ export function authorize(
   }
   if (!given) throw new BadCall('Must provide HTTP header "Authorization" or URL parameter "authorization".');
   const scheme = given.scheme.toLowerCase();
-  if (scheme === 'basic' && route.auth !== 'user') return checkApp(given, route, rooms);
-  if (scheme === 'bearer' && route.auth !== 'app') return userOf(request, given, route, rooms);
+  if (scheme === 'basic' && route.auth !== 'user') return checkApp(given, route, deps);
+  if (scheme === 'bearer' && route.auth !== 'app') return userOf(request, given, route, deps);
   throw wrongScheme(given, route.auth);
 }
 
@@ -56,27 +57,27 @@ function wrongScheme({ place, scheme }: Given, auth: RouteAuth): BadCall {
   return new BadCall(`Invalid authorization value in ${place}: "${shown}". Expecting ${expected[auth]}.`);
 }
 
-function userOf(request: IncomingMessage, given: Given, route: Route, rooms: Rooms): Caller {
+function userOf(request: IncomingMessage, given: Given, route: Route, deps: ServiceDeps): ApiCaller {
   const token = given.credentials;
   if (token === '') throw wrongScheme(given, route.auth);
   if (!TOKEN.test(token))
     throw new BadCall(
       `Invalid authorization value in ${given.place}: The given OAuth 2 access token is malformed.`,
     );
-  const bearer = rooms.tokens.bearer(rooms.clock.now(), token);
+  const bearer = deps.tokens.bearer(deps.clock.now(), token);
   if (!bearer) throw unauthorized(failure('invalid_access_token'));
   if (bearer.expired) throw unauthorized(failure('expired_access_token'));
   checkAppScope(bearer.appScopes, route);
   if (route.scope && !bearer.scopes.includes(route.scope))
     throw unauthorized(failure('missing_scope', { required_scope: route.scope }));
   refuseTeamHeaders(request);
-  const account = rooms.accountWithId(bearer.accountId);
+  const account = deps.accountWithId(bearer.accountId);
   const owner = { namespace: account.namespace, account: account.id, app: bearer.appKey };
   return { account, token, owner };
 }
 
 /** App authentication: the key and secret (RFC 7617). */
-function checkApp({ credentials }: Given, route: Route, { apps }: Rooms): undefined {
+function checkApp({ credentials }: Given, route: Route, { apps }: ServiceDeps): undefined {
   const { key, secret } = basicCredentials(credentials);
   const app = apps.withKey(key);
   if (!app || !apps.isSecret(key, secret)) throw unauthorized(failure('invalid_access_token'));

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeSecret } from '../../util/secret-file.ts';
+import type { Registry } from '../registry/registry.ts';
 import type { Account } from './accounts.ts';
 import { addAccount, type Credentials, DEFAULT_EMAIL } from './provision.ts';
-import type { Registry } from './registry.ts';
 import { SCOPES } from './scopes.ts';
 
 /** A drive of a gateway whose files are in the service of the same process. */

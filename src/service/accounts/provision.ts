@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../util/clock.ts';
 import { writeSecret } from '../../util/secret-file.ts';
+import type { Registry } from '../registry/registry.ts';
 import { type Account, type Accounts, type NewAccount, newNamespace } from './accounts.ts';
 import type { Apps, NewApp } from './apps.ts';
-import type { Registry } from './registry.ts';
 import { SCOPES } from './scopes.ts';
 import { hashOfPassword, isPassword, newPassword } from './secrets.ts';
 

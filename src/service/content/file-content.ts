@@ -1,12 +1,11 @@
-import { failure, Refusal } from '../failures.ts';
-import type { Caller, Content, DownloadCall } from '../route.ts';
-import type { StoredFile } from '../storage/storage.ts';
-import { namesRev } from './etag.ts';
-import { singleRange } from './range.ts';
+import { ApiRefusal, failure } from '../api/failures.ts';
+import type { ApiCaller, Content, DownloadCall } from '../api/route.ts';
+import { StorageError, type Stored, type StoredDeletion, type StoredFile } from '../storage/storage.ts';
+import { namesRev, singleRange } from './requested-part.ts';
 
 /** What a download of `file` answers: all of it, the part that was asked for, or that the client has it. */
 export function fileContent(
-  { storage, range, ifNoneMatch }: DownloadCall<Caller | undefined>,
+  { storage, range, ifNoneMatch }: DownloadCall<ApiCaller | undefined>,
   file: StoredFile,
   result: object,
 ): Content {
@@ -18,9 +17,34 @@ export function fileContent(
 }
 
 /** The tag is in no published union; the official transfer helpers look for it in the summary. */
-function unsatisfiable(sizeBytes: number): Refusal {
+function unsatisfiable(sizeBytes: number): ApiRefusal {
   const told = { tags: ['range', 'not_satisfiable'], value: failure('other').value };
-  return new Refusal(416, told, { 'content-range': `bytes */${sizeBytes}` });
+  return new ApiRefusal(416, told, { 'content-range': `bytes */${sizeBytes}` });
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/**
+ * The same bytes with the first of them read already: before anything is promised, what fails at once can
+ * still be answered for. The caller must read them to the end or return the iterator.
+ */
+export async function withFirstChunk(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
+  const iterator = bytes[Symbol.asyncIterator]();
+  const read: IteratorResult<Uint8Array>[] = [await iterator.next()];
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => read.shift() ?? (await iterator.next()),
+      return: async () => {
+        await iterator.return?.();
+        return { done: true, value: undefined };
+      },
+    }),
+  };
+}
+
+/** What was looked up, if its bytes can be read. Throws `lookup/not_file` for a folder, `not_found` for what was deleted. */
+export function readableFile(item: Stored | StoredDeletion): StoredFile {
+  if (item.kind === 'folder') throw new StorageError({ kind: 'lookup', tag: 'not_file' });
+  if (item.kind === 'deleted') throw new StorageError({ kind: 'lookup', tag: 'not_found' });
+  return item;
+}

@@ -1,11 +1,11 @@
 import type { Answer } from '../../http/answer.ts';
 import { ClientGone, type Exchange } from '../../http/exchange.ts';
-import { text } from '../answers.ts';
-import { functionName } from '../dispatch.ts';
-import { tooManyRequests } from '../failures.ts';
-import type { Rooms } from '../route.ts';
+import { text } from '../api/answers.ts';
+import { functionName } from '../api/dispatch.ts';
+import { tooManyRequests } from '../api/failures.ts';
+import type { ServiceDeps } from '../deps.ts';
 import { ROUTES } from '../routes/table.ts';
-import { contentUnderFaults } from './content.ts';
+import { contentWithFaults } from './content.ts';
 import type { Faults } from './faults.ts';
 
 /** What a call is, as far as faults go. */
@@ -19,16 +19,16 @@ const ERRORS: readonly Answer[] = [
 ];
 
 /** Runs a call as the faults have it: late, refused, failed, or with an answer that is damaged or lost. */
-export async function callUnderFaults(
+export async function callWithFaults(
   faults: Faults,
   exchange: Exchange,
-  rooms: Rooms,
+  deps: ServiceDeps,
   run: () => Promise<Answer>,
 ): Promise<Answer> {
   const kind = classOf(exchange.path);
   const latencyMs = faults.value(`latency-${kind}-ms`);
   if (latencyMs > 0) await faults.clock.sleep(latencyMs, exchange.signal);
-  const overRate = rateAnswer(faults, exchange, rooms);
+  const overRate = rateAnswer(faults, exchange, deps);
   if (overRate) return overRate;
   const error = faults.happensInBursts(`error-${kind}-share`) && ERRORS[faults.random(ERRORS.length)];
   if (error) return error;
@@ -36,7 +36,7 @@ export async function callUnderFaults(
   if (answer.status >= 300) return answer;
   // There is no one to answer any more: the connection is dropped without a word.
   if (kind === 'write' && faults.happens('lost-answer-share')) throw new ClientGone('the answer gets lost');
-  return kind === 'read' ? contentUnderFaults(faults, answer, exchange.signal) : answer;
+  return kind === 'read' ? contentWithFaults(faults, answer, exchange.signal) : answer;
 }
 
 function classOf(path: string): CallClass {
@@ -47,7 +47,11 @@ function classOf(path: string): CallClass {
 }
 
 /** The refusal of a call that is one too many; a refusal in JSON is thrown. Calls without a token are not counted. */
-function rateAnswer(faults: Faults, { request }: Exchange, { tokens, clock }: Rooms): Answer | undefined {
+function rateAnswer(
+  faults: Faults,
+  { request }: Exchange,
+  { tokens, clock }: ServiceDeps,
+): Answer | undefined {
   if (!faults.isRateLimited) return undefined;
   const token = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
   const bearer = token === undefined ? undefined : tokens.bearer(clock.now(), token);

@@ -7,7 +7,7 @@ import type { Faults } from './faults.ts';
 const PACE_MS = 20;
 
 /** A download as the faults have it: slow, with a wrong byte, or cut. */
-export function contentUnderFaults(faults: Faults, answer: Answer, signal: AbortSignal): Answer {
+export function contentWithFaults(faults: Faults, answer: Answer, signal: AbortSignal): Answer {
   const { body } = answer;
   if (!isContent(body) || body.sizeBytes === 0) return answer;
   const { sizeBytes } = body;

@@ -1,6 +1,4 @@
-import type { Clock } from '../../util/clock.ts';
-import { seededRandom } from './chance.ts';
-import { RateLimit } from './rate-limit.ts';
+import { type Clock, type Instant, msBetween } from '../../util/clock.ts';
 import { checkFaults, type FaultSettings, type FaultSwitch } from './switches.ts';
 
 /** The faults of one running service, as they are set at the moment. */
@@ -60,5 +58,44 @@ export class Faults {
 
   get isRateLimited(): boolean {
     return this.#rateLimit !== undefined;
+  }
+}
+
+/** Numbers in [0, 1) that look random and are the same for the same seed (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+interface Bucket {
+  calls: number;
+  at: Instant;
+}
+
+/** A bucket of calls for each caller, refilled at a steady rate. A call that is refused takes nothing out. */
+class RateLimit {
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(
+    private readonly perSecond: number,
+    private readonly burst: number,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Takes a call out: 0, or the whole seconds after which there is one again. */
+  take(caller: string): number {
+    const now = this.clock.instant();
+    const bucket = this.#buckets.get(caller) ?? { calls: this.burst, at: now };
+    this.#buckets.set(caller, bucket);
+    bucket.calls = Math.min(this.burst, bucket.calls + (msBetween(bucket.at, now) / 1000) * this.perSecond);
+    bucket.at = now;
+    if (bucket.calls < 1) return Math.max(1, Math.ceil((1 - bucket.calls) / this.perSecond));
+    bucket.calls -= 1;
+    return 0;
   }
 }

@@ -1,7 +1,7 @@
 import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
 import type { Codes } from '../accounts/codes.ts';
 import type { Tokens } from '../accounts/tokens.ts';
-import type { Rooms } from '../route.ts';
+import type { ServiceDeps } from '../deps.ts';
 import { type Incoming, type Storage, StorageError } from '../storage/storage.ts';
 import { paced } from './content.ts';
 import type { Faults } from './faults.ts';
@@ -9,17 +9,17 @@ import type { Faults } from './faults.ts';
 /** So many of the newest tokens and sessions are known by their age. */
 const AGES_MAX = 100_000;
 
-/** The rooms as the faults have them: one commit at a time, sessions and tokens that end early, slow lines in. */
-export function roomsUnderFaults(rooms: Rooms, faults: Faults): Rooms {
+/** The deps as the faults have them: one commit at a time, sessions and tokens that end early, slow lines in. */
+export function withFaults(deps: ServiceDeps, faults: Faults): ServiceDeps {
   return {
-    ...rooms,
-    storage: storageUnderFaults(rooms.storage, faults),
-    ...tokensUnderFaults(rooms, faults),
+    ...deps,
+    storage: storageWithFaults(deps.storage, faults),
+    ...tokensWithFaults(deps, faults),
   };
 }
 
-function tokensUnderFaults(
-  { tokens, codes }: Rooms,
+function tokensWithFaults(
+  { tokens, codes }: ServiceDeps,
   faults: Faults,
 ): { readonly tokens: Tokens; readonly codes: Codes } {
   const ages = new Ages(faults.clock);
@@ -50,7 +50,7 @@ function agingTokens(tokens: Tokens, ages: Ages, faults: Faults): Tokens {
   };
 }
 
-function storageUnderFaults(storage: Storage, faults: Faults): Storage {
+function storageWithFaults(storage: Storage, faults: Faults): Storage {
   const turns = new Turns(faults);
   const ages = new Ages(faults.clock);
   const slow = (body: Incoming): Incoming => ({ ...body, bytes: paced(faults, body.bytes) });

@@ -4,7 +4,7 @@ import PQueue from 'p-queue';
 import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import type { FileMetadata } from '../../wire/files.ts';
-import { contention } from '../failures.ts';
+import { contention } from '../api/failures.ts';
 import type { CursorOwner } from '../storage/storage.ts';
 
 /** What a finished job comes to, as the function that asks for it answers: a union with its tag. */

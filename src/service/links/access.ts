@@ -1,9 +1,9 @@
 import { secondsOf } from '../accounts/guess-limits.ts';
-import { failure, refused, tooManyRequests } from '../failures.ts';
-import { absolutePath } from '../path-schemas.ts';
-import { NO_REFUSALS, type RefusalTable } from '../refusals.ts';
-import type { Call, Caller } from '../route.ts';
-import { optional, required, string } from '../schema.ts';
+import { failure, refused, tooManyRequests } from '../api/failures.ts';
+import { absolutePath } from '../api/paths.ts';
+import { NO_REFUSALS, type RefusalTable } from '../api/refusals.ts';
+import type { ApiCall, ApiCaller } from '../api/route.ts';
+import { optional, required, string } from '../api/schema.ts';
 import type { Link } from './links.ts';
 import { linkAt, type OpenLink, openLink } from './sharing.ts';
 import { linkAddressIn } from './url.ts';
@@ -31,7 +31,7 @@ export interface AccessedLink extends OpenLink {
 
 /** What a link leads to, for who has the address and, where there is one, the password. Throws SharedLinkError. */
 export async function accessLink(
-  call: Call<Caller | undefined>,
+  call: ApiCall<ApiCaller | undefined>,
   { url, path = '', link_password: password }: LinkArgument,
 ): Promise<AccessedLink> {
   const address = linkAddressIn(url);
@@ -45,7 +45,7 @@ export async function accessLink(
 }
 
 /** The link at an address, to be changed. Throws the `malformed` error, or that it is not there or not the caller's. */
-export function ownLink(call: Call<Caller>, url: string, malformed: string): Link {
+export function ownLink(call: ApiCall<ApiCaller>, url: string, malformed: string): Link {
   const address = linkAddressIn(url);
   if (!address) throw refused(failure(malformed));
   const link = linkAt(call, address);
@@ -56,14 +56,14 @@ export function ownLink(call: Call<Caller>, url: string, malformed: string): Lin
 
 /** Throws 429 for a client that guesses: by calls or on the page, its guesses at a link are counted together. */
 async function mayOpen(
-  { linkPasswords, address }: Call<Caller | undefined>,
+  { linkPasswords, address }: ApiCall<ApiCaller | undefined>,
   link: Link,
   password: string | undefined,
 ): Promise<boolean> {
   if (link.visibility === 'no_one') return false;
   if (!link.passwordHash) return true;
   if (password === undefined) return false;
-  const verdict = await linkPasswords.check(link, password, address);
-  if (typeof verdict === 'object') throw tooManyRequests(secondsOf(verdict));
-  return verdict === 'right';
+  const outcome = await linkPasswords.check(link, password, address);
+  if (typeof outcome === 'object') throw tooManyRequests(secondsOf(outcome));
+  return outcome === 'right';
 }

@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Answer } from '../../http/answer.ts';
 import { printableName } from '../content/archive-names.ts';
-import { namesRev } from '../content/etag.ts';
-import { primed } from '../content/primed.ts';
-import { singleRange } from '../content/range.ts';
-import type { Rooms } from '../route.ts';
+import { withFirstChunk } from '../content/file-content.ts';
+import { namesRev, singleRange } from '../content/requested-part.ts';
+import type { ServiceDeps } from '../deps.ts';
 import type { StoredFile } from '../storage/storage.ts';
 import { inlineType, realType } from './content-type.ts';
 
@@ -15,7 +14,7 @@ import { inlineType, realType } from './content-type.ts';
  */
 export async function linkBytes(
   request: IncomingHttpHeaders,
-  { storage }: Rooms,
+  { storage }: ServiceDeps,
   file: StoredFile,
   as: 'attachment' | 'inline' | 'typed',
 ): Promise<Answer> {
@@ -39,7 +38,7 @@ export async function linkBytes(
   const range = mayRange ? singleRange(request.range, file.sizeBytes) : undefined;
   if (range === 'unsatisfiable')
     return { status: 416, headers: { ...headers, 'content-range': `bytes */${file.sizeBytes}` }, body: '' };
-  const bytes = await primed(storage.read(file, range));
+  const bytes = await withFirstChunk(storage.read(file, range));
   if (!range) return { status: 200, headers, body: { sizeBytes: file.sizeBytes, bytes } };
   return {
     status: 206,

@@ -1,7 +1,7 @@
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
-import { text } from '../answers.ts';
-import type { Rooms } from '../route.ts';
+import { text } from '../api/answers.ts';
+import type { ServiceDeps } from '../deps.ts';
 import { StorageError } from '../storage/storage.ts';
 import { filePageOf, folderPageOf, framePageUrl, linkPageUrl, viewOptions } from './pages.ts';
 import { openLink } from './sharing.ts';
@@ -19,13 +19,13 @@ export function isEmbedPath(path: string): boolean {
 }
 
 /** Answers with the script that other sites' pages include, and with the pages in the frames it makes. */
-export async function answerEmbed(exchange: Exchange, rooms: Rooms): Promise<Answer> {
+export async function answerEmbed(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   const { method } = exchange.request;
   if (method !== 'GET' && method !== 'HEAD')
     return text(405, 'Previews are asked for with GET.', { allow: 'GET, HEAD' });
   if (exchange.path === SCRIPT_PATH) return SCRIPT_ANSWER;
   try {
-    return await frameAnswer(exchange, rooms);
+    return await frameAnswer(exchange, deps);
   } catch (error) {
     // What was there when the link was looked up may be gone when it is read.
     if (error instanceof StorageError && error.refusal.kind === 'lookup') return NOT_FOUND;
@@ -56,14 +56,14 @@ const NOT_FOUND = frame(
 const EXPIRED = frame(410, messagePage('This link has expired', 'Ask for a new one.', 'frame'));
 const CLOSED = frame(403, messagePage('This link is closed', 'Its owner lets no one in.', 'frame'));
 
-async function frameAnswer({ query, signal }: Exchange, rooms: Rooms): Promise<Answer> {
+async function frameAnswer({ query, signal }: Exchange, deps: ServiceDeps): Promise<Answer> {
   const address = linkAddressIn(query.get('link') ?? '');
-  const opened = address ? openLink(rooms, address) : 'not-found';
+  const opened = address ? openLink(deps, address) : 'not-found';
   if (opened === 'expired') return EXPIRED;
   if (opened === 'not-found' || !address) return NOT_FOUND;
   if (opened.link.visibility === 'no_one') return CLOSED;
   const options = viewOptions(query);
-  const webUrl = rooms.webUrl();
+  const webUrl = deps.webUrl();
   const base = webPath(webUrl);
   if (opened.link.passwordHash)
     return frame(403, lockedFrame(linkPageUrl(opened, base)(address.below, options.view)));
@@ -71,8 +71,8 @@ async function frameAnswer({ query, signal }: Exchange, rooms: Rooms): Promise<A
   const look = { opened, address, options, pageUrl, base, place: 'frame' } as const;
   const { item } = opened;
   return item.kind === 'folder'
-    ? frame(200, folderPage(folderPageOf(rooms, look, item)))
-    : frame(200, filePage(await filePageOf(rooms, look, item, signal)));
+    ? frame(200, folderPage(folderPageOf(deps, look, item)))
+    : frame(200, filePage(await filePageOf(deps, look, item, signal)));
 }
 
 function frame(status: number, body: string): Answer {

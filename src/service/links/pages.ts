@@ -1,13 +1,17 @@
-import type { Rooms } from '../route.ts';
-import type { StoredFile, StoredFolder } from '../storage/storage.ts';
+import { textOf } from '../content/file-text.ts';
+import type { ServiceDeps } from '../deps.ts';
+import type { Previews } from '../previews/previews.ts';
+import type { Storage, StoredFile, StoredFolder } from '../storage/storage.ts';
 import { mayHaveThumbnail } from '../thumbnails/thumbnail.ts';
+import { mediaKindOf } from './content-type.ts';
 import type { Link } from './links.ts';
-import { filePreview } from './preview.ts';
 import { itemOf, type OpenLink } from './sharing.ts';
 import { type LinkAddress, webPath } from './url.ts';
 import type { FolderView } from './web/folder.ts';
+import { plainLines } from './web/lines.ts';
 import type { Crumb, FilePage, FolderPage } from './web/pages.ts';
-import type { Frame, Zoom } from './web/preview.ts';
+import type { Frame, Preview, Zoom } from './web/preview.ts';
+import type { RenderedText } from './web/text.ts';
 
 /** One page of a folder; whoever has more to show makes smaller folders. */
 const FOLDER_PAGE_MAX_ITEMS = 2000;
@@ -46,7 +50,7 @@ export interface Look {
 
 /** What the page of a linked file shows. Throws `signal`'s reason when the visitor leaves. */
 export async function filePageOf(
-  rooms: Rooms,
+  deps: ServiceDeps,
   look: Look,
   file: StoredFile,
   signal: AbortSignal,
@@ -56,9 +60,9 @@ export async function filePageOf(
     name: file.name,
     sizeBytes: file.sizeBytes,
     modifiedMs: file.clientModifiedMs,
-    preview: await filePreview(rooms, file, signal),
+    preview: await filePreview(deps, file, signal),
     zoom: options.zoom,
-    above: crumbs(rooms, look),
+    above: crumbs(deps, look),
     ...frameOf(look),
     showUrl: bytesUrl(look, 'raw'),
     ...(opened.link.allowDownload && { downloadUrl: bytesUrl(look, 'dl') }),
@@ -66,12 +70,12 @@ export async function filePageOf(
 }
 
 /** What the page of a linked folder shows. */
-export function folderPageOf(rooms: Rooms, look: Look, folder: StoredFolder): FolderPage {
+export function folderPageOf(deps: ServiceDeps, look: Look, folder: StoredFolder): FolderPage {
   const { opened, address, options, pageUrl, base } = look;
   const { link, account } = opened;
   const owner = { namespace: account.namespace, account: account.id, app: '' };
   const scope = { path: folder.pathDisplay, recursive: false, includeDeleted: false };
-  const { entries, hasMore } = rooms.storage.list(owner, scope, FOLDER_PAGE_MAX_ITEMS);
+  const { entries, hasMore } = deps.storage.list(owner, scope, FOLDER_PAGE_MAX_ITEMS);
   const items = entries.flatMap((entry) => {
     if (entry.kind === 'deleted') return [];
     const { kind, name } = entry;
@@ -89,7 +93,7 @@ export function folderPageOf(rooms: Rooms, look: Look, folder: StoredFolder): Fo
     isCut: hasMore,
     view: options.view,
     viewUrls: { list: pageUrl(address.below, 'list'), grid: pageUrl(address.below, 'grid') },
-    above: crumbs(rooms, look),
+    above: crumbs(deps, look),
     ...frameOf(look),
     ...(link.allowDownload && { downloadUrl: bytesUrl(look, 'dl') }),
   };
@@ -102,9 +106,9 @@ function frameOf({ place, opened, address, options, base }: Look): { readonly fr
 }
 
 /** The linked folder and those below it that lead to the item. */
-function crumbs(rooms: Rooms, { opened, address, options, pageUrl }: Look): Crumb[] {
+function crumbs(deps: ServiceDeps, { opened, address, options, pageUrl }: Look): Crumb[] {
   const { below } = address;
-  const linked = below.length > 0 ? itemOf(rooms, opened.account, opened.link.itemId) : undefined;
+  const linked = below.length > 0 ? itemOf(deps, opened.account, opened.link.itemId) : undefined;
   if (!linked) return [];
   return [linked.name, ...below.slice(0, -1)].map((name, depth) => ({
     name,
@@ -134,4 +138,38 @@ function bytesUrl({ address, opened: { link }, base }: Look, as: 'dl' | 'raw'): 
 function placeOf({ itemKind, token }: Link, below: readonly string[]): string {
   if (itemKind === 'file') return `/scl/fi/${token}`;
   return `/scl/fo/${[token, 'h', ...below.map(encodeURIComponent)].join('/')}`;
+}
+
+/** How much of a text file a page shows, in bytes. */
+const TEXT_MAX_BYTES = 64 * 1024;
+
+interface Sources {
+  readonly storage: Storage;
+  readonly previews: Previews;
+}
+
+/** How a page can show a file: by its name's ending, or by its beginning where that is text. Throws `signal`'s reason. */
+export async function filePreview(
+  { storage, previews }: Sources,
+  file: StoredFile,
+  signal: AbortSignal,
+): Promise<Preview> {
+  const { name, sizeBytes } = file;
+  if (sizeBytes === 0) return { kind: 'empty' };
+  const media = mediaKindOf(name);
+  if (media) return { kind: media };
+  const beginning = await textOf(storage, file, TEXT_MAX_BYTES);
+  if (!beginning) return { kind: 'none' };
+  const { text, isCut } = beginning;
+  const rendered = await previews.text.of(`${file.rev} ${name}`, async () => ({ name, text }), signal);
+  return {
+    kind: 'text',
+    text: typeof rendered === 'string' ? plainText(text) : rendered,
+    cutAtBytes: isCut ? TEXT_MAX_BYTES : undefined,
+  };
+}
+
+/** Text that could not be rendered, or not soon. */
+function plainText(text: string): RenderedText {
+  return { form: 'plain', ...plainLines(text) };
 }

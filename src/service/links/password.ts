@@ -12,11 +12,11 @@ const KEY_BYTES = 32;
 const OPENED_MAX = 10_000;
 
 /** An object: the client has guessed too often. */
-type PasswordVerdict = 'right' | 'wrong' | { readonly retryAfterMs: number };
+type PasswordOutcome = 'right' | 'wrong' | { readonly retryAfterMs: number };
 
 /** Lets people into links that have a password, and keeps programs from trying many. */
 export interface LinkPasswords {
-  check(link: Link, password: string, address: string): Promise<PasswordVerdict>;
+  check(link: Link, password: string, address: string): Promise<PasswordOutcome>;
   /** What a browser shows later to say that it has given the password. Ends with the password itself. */
   pass(link: Link): string;
   isPass(link: Link, pass: string): boolean;
@@ -27,7 +27,7 @@ export function linkPasswords(clock: Clock, log: Log, closing: AbortSignal): Lin
   /** Digests by token: who has the password is held up neither by those who guess nor, call after call, by its hash. */
   const opened = new Map<string, Buffer>();
   /** By digest and client. A program that has the password makes many calls at once, which are one guess and not as many. */
-  const underWay = new SingleFlight<string, PasswordVerdict>();
+  const underWay = new SingleFlight<string, PasswordOutcome>();
   const key = randomBytes(KEY_BYTES);
 
   /** With the link's present password in it: another makes another. */
@@ -46,14 +46,14 @@ export function linkPasswords(clock: Clock, log: Log, closing: AbortSignal): Lin
     link: Link,
     password: string,
     { address, shown }: { readonly address: string; readonly shown: Buffer },
-  ): Promise<PasswordVerdict> {
+  ): Promise<PasswordOutcome> {
     const { token, accountId: account, passwordHash } = link;
-    const verdict = await gate.check(
+    const outcome = await gate.check(
       { name: token, address, exists: true },
       async () => passwordHash !== undefined && (await isPassword(password, passwordHash)),
     );
-    if (typeof verdict === 'object') return verdict;
-    if (!verdict) {
+    if (typeof outcome === 'object') return outcome;
+    if (!outcome) {
       log.warn('wrong password for a shared link', { address, account });
       return 'wrong';
     }

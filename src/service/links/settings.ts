@@ -1,5 +1,5 @@
-import { failure, nested, type Refusal, refused } from '../failures.ts';
-import { boolean, optional, string, struct, timestamp, union } from '../schema.ts';
+import { type ApiRefusal, failure, nested, refused } from '../api/failures.ts';
+import { boolean, optional, string, struct, timestamp, union } from '../api/schema.ts';
 import type { Link, LinkVisibility } from './links.ts';
 
 const PASSWORD_MAX_CHARACTERS = 1024;
@@ -104,6 +104,6 @@ function refuseTeams({ audience, requested_visibility: visibility, access }: Lin
     throw refused(nested('settings_error', failure('not_authorized')));
 }
 
-function invalid(): Refusal {
+function invalid(): ApiRefusal {
   return refused(nested('settings_error', failure('invalid_settings')));
 }

@@ -1,10 +1,9 @@
 import type { ListFolderResult, Metadata } from '../../wire/files.ts';
 import type { Account } from '../accounts/accounts.ts';
-import { BadArgument, failure, nested, Refusal, refused } from '../failures.ts';
-import { askedIn, withAsked } from '../listing-cursor.ts';
-import { type AskedFields, metadata } from '../metadata.ts';
-import type { Call, Caller } from '../route.ts';
-import { optional, required, string, struct } from '../schema.ts';
+import { ApiRefusal, BadArgument, failure, nested, refused } from '../api/failures.ts';
+import { type AskedFields, askedIn, metadata, withAsked } from '../api/metadata.ts';
+import type { ApiCall, ApiCaller } from '../api/route.ts';
+import { optional, required, string, struct } from '../api/schema.ts';
 import { type CursorOwner, type ListingScope, StorageError, type StoredPage } from '../storage/storage.ts';
 import { accessLink } from './access.ts';
 import type { Link } from './links.ts';
@@ -13,7 +12,7 @@ import { isExpired, itemOf, type OpenLink } from './sharing.ts';
 /** SharedLink of ListFolderArg. */
 export const sharedLink = struct({ url: required(string()), password: optional(string()) });
 
-type Someone = Call<Caller | undefined>;
+type Someone = ApiCall<ApiCaller | undefined>;
 
 /** A listing inside a link, whose `path` starts at the linked folder. */
 export interface LinkListing {
@@ -108,7 +107,7 @@ async function open(call: Someone, argument: Parameters<typeof accessLink>[1]): 
   try {
     return await accessLink(call, argument);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof ApiRefusal)) throw error;
     const isDenied = error.failure.tags[0] === 'shared_link_access_denied';
     throw refused(nested('path', failure(isDenied ? 'restricted_content' : 'not_found')));
   }

@@ -1,8 +1,10 @@
 import type { LinkPermissions, SharedLinkMetadata } from '../../wire/account.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { isSameSecret } from '../accounts/secrets.ts';
-import { fileMetadata, wireTime } from '../metadata.ts';
-import type { Rooms } from '../route.ts';
+import { fileMetadata, wireTime } from '../api/metadata.ts';
+import { exceptRoot } from '../api/paths.ts';
+import type { ApiCaller } from '../api/route.ts';
+import type { ServiceDeps } from '../deps.ts';
 import { StorageError, type Stored } from '../storage/storage.ts';
 import type { Link } from './links.ts';
 import { type LinkAddress, linkUrl } from './url.ts';
@@ -17,18 +19,18 @@ export interface OpenLink {
 export type ClosedLink = 'not-found' | 'expired';
 
 /** The link at this address, with its item as it is now; says nothing of whether the asker may see it. */
-export function openLink(rooms: Rooms, address: LinkAddress): OpenLink | ClosedLink {
-  const link = linkAt(rooms, address);
+export function openLink(deps: ServiceDeps, address: LinkAddress): OpenLink | ClosedLink {
+  const link = linkAt(deps, address);
   if (!link) return 'not-found';
-  if (isExpired(link, rooms.clock.now())) return 'expired';
-  const account = rooms.accountWithId(link.accountId);
-  const linked = itemOf(rooms, account, link.itemId);
-  const item = linked && address.below.length > 0 ? below(rooms, account, linked, address.below) : linked;
+  if (isExpired(link, deps.clock.now())) return 'expired';
+  const account = deps.accountWithId(link.accountId);
+  const linked = itemOf(deps, account, link.itemId);
+  const item = linked && address.below.length > 0 ? below(deps, account, linked, address.below) : linked;
   return item ? { link, account, item } : 'not-found';
 }
 
 /** The link that both halves of the address name. */
-export function linkAt({ links }: Rooms, { token, rlkey }: LinkAddress): Link | undefined {
+export function linkAt({ links }: ServiceDeps, { token, rlkey }: LinkAddress): Link | undefined {
   const link = links.withToken(token);
   return link && isSameSecret(rlkey, link.rlkey) ? link : undefined;
 }
@@ -38,7 +40,7 @@ export function isExpired(link: Link, nowMs: number): boolean {
 }
 
 /** What an id or a path names; `undefined` if it names nothing (any more). */
-export function itemOf({ storage }: Rooms, account: Account, address: string): Stored | undefined {
+export function itemOf({ storage }: ServiceDeps, account: Account, address: string): Stored | undefined {
   try {
     const item = storage.stat(account.namespace, address, false);
     return item.kind === 'deleted' ? undefined : item;
@@ -48,17 +50,26 @@ export function itemOf({ storage }: Rooms, account: Account, address: string): S
   }
 }
 
-function below(rooms: Rooms, account: Account, folder: Stored, names: readonly string[]): Stored | undefined {
+function below(
+  deps: ServiceDeps,
+  account: Account,
+  folder: Stored,
+  names: readonly string[],
+): Stored | undefined {
   // Whoever holds a folder's link sees what is in the folder, and nothing beside it.
   const leadsOut = names.some((name) => name === '' || name === '.' || name === '..' || name.includes('/'));
   if (leadsOut || folder.kind !== 'folder') return undefined;
-  return itemOf(rooms, account, `${folder.pathDisplay}/${names.join('/')}`);
+  return itemOf(deps, account, `${folder.pathDisplay}/${names.join('/')}`);
 }
 
 /** SharedLinkMetadata. Only the owner is told where the item lies. */
-export function linkMetadata(rooms: Rooms, { link, item }: OpenLink, isOwner: boolean): SharedLinkMetadata {
+export function linkMetadata(
+  deps: ServiceDeps,
+  { link, item }: OpenLink,
+  isOwner: boolean,
+): SharedLinkMetadata {
   const common = {
-    url: linkUrl(rooms.webUrl(), link, item.name),
+    url: linkUrl(deps.webUrl(), link, item.name),
     id: item.id,
     name: item.name,
     ...(link.expiresMs !== undefined && { expires: wireTime(link.expiresMs) }),
@@ -97,4 +108,21 @@ function permissions(link: Link, isOwner: boolean): LinkPermissions {
     allow_comments: false,
     team_restricts_comments: false,
   };
+}
+
+/** The caller's item that a link to `path` leads to: what is there now. A path that names an old revision means the file as it is today: that is what a link shows. */
+export function itemAt(deps: ServiceDeps, { account }: ApiCaller, path: string): Stored {
+  const named = deps.storage.stat(account.namespace, exceptRoot(path, account.namespace), false);
+  const item = named.kind === 'deleted' ? undefined : itemOf(deps, account, named.id);
+  if (!item) throw new StorageError({ kind: 'lookup', tag: 'not_found' });
+  return item;
+}
+
+/** The folders that hold the item, the nearest first. */
+export function foldersAbove(deps: ServiceDeps, { account }: ApiCaller, item: Stored): Stored[] {
+  const names = item.pathLower.split('/').slice(1, -1);
+  return names.flatMap((_, index) => {
+    const path = `/${names.slice(0, names.length - index).join('/')}`;
+    return itemOf(deps, account, path) ?? [];
+  });
 }

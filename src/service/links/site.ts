@@ -1,14 +1,15 @@
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import { secondsOf, waitInWords } from '../accounts/guess-limits.ts';
+import { text } from '../api/answers.ts';
+import { cookiesNamed, formOf, setCookie } from '../api/forms.ts';
 import { folderZip } from '../content/folder-zip.ts';
+import { namesRev } from '../content/requested-part.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
-import { cookiesNamed, setCookie } from '../cookies.ts';
-import { formOf } from '../form.ts';
-import type { Rooms } from '../route.ts';
-import { StorageError, type StoredFolder } from '../storage/storage.ts';
+import type { ServiceDeps } from '../deps.ts';
+import { StorageError, type StoredFile, type StoredFolder } from '../storage/storage.ts';
+import { thumbnailOf } from '../thumbnails/thumbnail.ts';
 import { fileNameOf, linkBytes } from './bytes.ts';
-import { linkThumbnail } from './link-thumbnail.ts';
 import type { Link } from './links.ts';
 import { filePageOf, folderPageOf, linkPageUrl, viewOptions } from './pages.ts';
 import type { LinkPasswords } from './password.ts';
@@ -21,9 +22,9 @@ import { LINK_PAGE_POLICY } from './web/shell.ts';
 const FORM_MAX_BYTES = 16 * 1024;
 
 /** Answers the address of a shared link: a page with `dl=0`, the bytes with `dl=1` and `raw=1`. */
-export async function answerLink(exchange: Exchange, rooms: Rooms): Promise<Answer> {
+export async function answerLink(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   try {
-    return await answerOpen(exchange, rooms);
+    return await answerOpen(exchange, deps);
   } catch (error) {
     // What was there when the link was looked up may be gone when it is read.
     if (error instanceof StorageError && error.refusal.kind === 'lookup') return page(404, NOT_FOUND);
@@ -31,22 +32,22 @@ export async function answerLink(exchange: Exchange, rooms: Rooms): Promise<Answ
   }
 }
 
-async function answerOpen(exchange: Exchange, rooms: Rooms): Promise<Answer> {
+async function answerOpen(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   const address = parseLinkAddress(exchange.path, exchange.query);
-  const opened = address ? openLink(rooms, address) : 'not-found';
+  const opened = address ? openLink(deps, address) : 'not-found';
   if (opened === 'expired') return page(410, messagePage('This link has expired', 'Ask for a new one.'));
   if (opened === 'not-found' || !address) return page(404, NOT_FOUND);
   if (opened.link.visibility === 'no_one')
     return page(403, messagePage('This link is closed', 'Its owner lets no one in.'));
   const { method } = exchange.request;
-  if (opened.link.passwordHash && !hasPass(exchange, opened.link, rooms.linkPasswords))
-    return method === 'POST' ? await tryPassword(exchange, opened.link, rooms) : page(403, passwordPage());
+  if (opened.link.passwordHash && !hasPass(exchange, opened.link, deps.linkPasswords))
+    return method === 'POST' ? await tryPassword(exchange, opened.link, deps) : page(403, passwordPage());
   if (method === 'POST') return seeOther(exchange);
   if (method !== 'GET' && method !== 'HEAD')
     return page(405, messagePage('Not like this', 'Links are opened with GET.'), {
       allow: 'GET, HEAD, POST',
     });
-  return await show(exchange, rooms, address, opened);
+  return await show(exchange, deps, address, opened);
 }
 
 const NOT_FOUND = messagePage(
@@ -56,14 +57,14 @@ const NOT_FOUND = messagePage(
 
 async function show(
   exchange: Exchange,
-  rooms: Rooms,
+  deps: ServiceDeps,
   address: LinkAddress,
   opened: OpenLink,
 ): Promise<Answer> {
   const { link, item } = opened;
   const wantsDownload = exchange.query.get('dl') === '1';
   const wantsBytes = wantsDownload || exchange.query.get('raw') === '1';
-  const base = webPath(rooms.webUrl());
+  const base = webPath(deps.webUrl());
   const look = {
     opened,
     address,
@@ -73,21 +74,21 @@ async function show(
     place: 'page',
   } as const;
   if (item.kind === 'folder') {
-    if (!wantsBytes) return page(200, folderPage(folderPageOf(rooms, look, item)));
+    if (!wantsBytes) return page(200, folderPage(folderPageOf(deps, look, item)));
     if (!wantsDownload)
       return page(400, messagePage('A folder is not one file', 'Open the link with dl=0 and choose a file.'));
-    return link.allowDownload ? zipAnswer(rooms, opened, item) : page(403, NO_DOWNLOADS);
+    return link.allowDownload ? zipAnswer(deps, opened, item) : page(403, NO_DOWNLOADS);
   }
-  if (exchange.query.get('thumb') === '1') return linkThumbnail(exchange, rooms, item);
-  if (!wantsBytes) return page(200, filePage(await filePageOf(rooms, look, item, exchange.signal)));
+  if (exchange.query.get('thumb') === '1') return linkThumbnail(exchange, deps, item);
+  if (!wantsBytes) return page(200, filePage(await filePageOf(deps, look, item, exchange.signal)));
   if (wantsDownload && !link.allowDownload) return page(403, NO_DOWNLOADS);
-  return linkBytes(exchange.request.headers, rooms, item, wantsDownload ? 'attachment' : 'inline');
+  return linkBytes(exchange.request.headers, deps, item, wantsDownload ? 'attachment' : 'inline');
 }
 
 const NO_DOWNLOADS = messagePage('No downloads', 'The owner of this link does not allow them.');
 
 /** The folder and all below it. */
-function zipAnswer({ storage, clock }: Rooms, { account }: OpenLink, folder: StoredFolder): Answer {
+function zipAnswer({ storage, clock }: ServiceDeps, { account }: OpenLink, folder: StoredFolder): Answer {
   const zip = folderZip(storage, account.namespace, folder, clock.now());
   if (typeof zip === 'string') {
     const what = zip === 'too_large' ? 'too many bytes' : 'too many files';
@@ -108,23 +109,23 @@ function hasPass(exchange: Exchange, link: Link, passwords: LinkPasswords): bool
   return cookiesNamed(exchange, cookieName(link)).some((pass) => passwords.isPass(link, pass));
 }
 
-async function tryPassword(exchange: Exchange, link: Link, rooms: Rooms): Promise<Answer> {
-  const { linkPasswords: passwords } = rooms;
+async function tryPassword(exchange: Exchange, link: Link, deps: ServiceDeps): Promise<Answer> {
+  const { linkPasswords: passwords } = deps;
   const form = await formOf(exchange, FORM_MAX_BYTES);
   const password = form?.get('password');
   if (!password) return page(400, passwordPage('Type the password.'));
-  const verdict = await passwords.check(link, password, exchange.address);
-  if (typeof verdict === 'object')
-    return page(429, passwordPage(`Too many wrong passwords. Try again in ${waitInWords(verdict)}.`), {
-      'retry-after': String(secondsOf(verdict)),
+  const outcome = await passwords.check(link, password, exchange.address);
+  if (typeof outcome === 'object')
+    return page(429, passwordPage(`Too many wrong passwords. Try again in ${waitInWords(outcome)}.`), {
+      'retry-after': String(secondsOf(outcome)),
     });
-  if (verdict === 'wrong') return page(403, passwordPage('That is not the password.'));
+  if (outcome === 'wrong') return page(403, passwordPage('That is not the password.'));
   const pass = {
     name: cookieName(link),
     value: passwords.pass(link),
-    path: `${webPath(rooms.webUrl())}/scl/`,
+    path: `${webPath(deps.webUrl())}/scl/`,
   };
-  return seeOther(exchange, setCookie(rooms, pass));
+  return seeOther(exchange, setCookie(deps, pass));
 }
 
 function cookieName(link: Link): string {
@@ -152,4 +153,41 @@ function page(status: number, body: string, headers: Readonly<Record<string, str
     },
     body,
   };
+}
+
+/** When to come back while too many images are being made, in seconds. */
+const RETRY_SECONDS = 5;
+
+/** Twice as many pixels as the largest place for one, for screens that have them. */
+const WANTED = { format: 'webp', mode: 'strict', box: { width: 320, height: 240 } } as const;
+
+/** The small picture of a linked file that a folder's page shows; 404 for a file that is no image. */
+async function linkThumbnail(
+  { request, signal }: Exchange,
+  deps: ServiceDeps,
+  file: StoredFile,
+): Promise<Answer> {
+  const etag = `"${file.rev}"`;
+  const headers = { 'cache-control': 'private, no-cache', 'referrer-policy': 'no-referrer', etag };
+  if (namesRev(request.headers['if-none-match'], file.rev)) return { status: 304, headers, body: undefined };
+  const made = await thumbnailOf(deps, file, WANTED, signal);
+  if (made === 'busy')
+    return text(503, 'Too many thumbnails are being made: try again in a few seconds.', {
+      'retry-after': String(RETRY_SECONDS),
+    });
+  if (typeof made === 'string') return text(404, `There is no thumbnail of this file: ${made}.`);
+  return {
+    status: 200,
+    headers: {
+      ...headers,
+      'content-type': 'image/webp',
+      'content-security-policy': "sandbox; default-src 'none'",
+      'cross-origin-resource-policy': 'cross-origin',
+    },
+    body: { sizeBytes: made.length, bytes: bytesOf(made) },
+  };
+}
+
+async function* bytesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }

@@ -1,6 +1,6 @@
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { hashOfSecret, newSecret } from '../accounts/secrets.ts';
-import type { CommitInfo } from '../commit.ts';
+import type { CommitInfo } from '../api/commit.ts';
 
 /** What a temporary link lets its holder do: read one revision of a file, or put a file in place once. */
 export type TemporaryTarget =

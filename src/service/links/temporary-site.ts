@@ -1,10 +1,10 @@
 import type { Answer } from '../../http/answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
-import { json, text } from '../answers.ts';
-import { commitOf } from '../commit.ts';
-import { BadCall } from '../failures.ts';
-import { incomingOf } from '../incoming.ts';
-import type { Rooms } from '../route.ts';
+import { json, text } from '../api/answers.ts';
+import { uploadBody } from '../api/argument.ts';
+import { commitOf } from '../api/commit.ts';
+import { BadCall } from '../api/failures.ts';
+import type { ServiceDeps } from '../deps.ts';
 import { StorageError } from '../storage/storage.ts';
 import { linkBytes } from './bytes.ts';
 import type { TemporaryTarget } from './temporary-links.ts';
@@ -32,7 +32,7 @@ export function isTemporaryPath(path: string): boolean {
   return path.startsWith(DOWNLOAD.prefix) || path.startsWith(UPLOAD_PREFIX);
 }
 
-export function temporarySiteOf(rooms: Rooms): TemporarySite {
+export function temporarySiteOf(deps: ServiceDeps): TemporarySite {
   /** Upload links that someone is just using. */
   const busy = new Set<string>();
   return async (exchange) => {
@@ -41,14 +41,14 @@ export function temporarySiteOf(rooms: Rooms): TemporarySite {
     if (!allowed.includes(exchange.request.method ?? ''))
       return text(405, `This link is for ${allowed.join(' and ')}.`, { allow: allowed.join(', ') });
     const secret = secretIn(exchange.path);
-    const target = rooms.temporaryLinks.find(secret, rooms.clock.now());
+    const target = deps.temporaryLinks.find(secret, deps.clock.now());
     if (target === 'over') return text(410, 'This link has expired, or was used already. Ask for a new one.');
-    if (target?.kind === 'download' && !isUpload) return await download(exchange, rooms, target);
+    if (target?.kind === 'download' && !isUpload) return await download(exchange, deps, target);
     if (target?.kind !== 'upload' || !isUpload) return text(isUpload ? 409 : 404, 'There is no such link.');
     if (busy.has(secret)) return text(409, 'Someone is just using this link, and it is good for one upload.');
     busy.add(secret);
     try {
-      return await upload(exchange, rooms, secret, target);
+      return await upload(exchange, deps, secret, target);
     } finally {
       busy.delete(secret);
     }
@@ -60,11 +60,11 @@ function secretIn(path: string): string {
   return path.endsWith(DOWNLOAD.suffix) ? path.slice(DOWNLOAD.prefix.length, -DOWNLOAD.suffix.length) : '';
 }
 
-async function download(exchange: Exchange, rooms: Rooms, target: Target<'download'>): Promise<Answer> {
-  const { namespace } = rooms.accountWithId(target.accountId);
+async function download(exchange: Exchange, deps: ServiceDeps, target: Target<'download'>): Promise<Answer> {
+  const { namespace } = deps.accountWithId(target.accountId);
   try {
-    const file = rooms.storage.stat(namespace, `rev:${target.rev}`, false);
-    if (file.kind === 'file') return await linkBytes(exchange.request.headers, rooms, file, 'typed');
+    const file = deps.storage.stat(namespace, `rev:${target.rev}`, false);
+    if (file.kind === 'file') return await linkBytes(exchange.request.headers, deps, file, 'typed');
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
   }
@@ -76,7 +76,7 @@ const UPLOAD_TYPES = /^(application\/octet-stream|text\/plain)\b/i;
 /** The commit that was asked for with the link, of whatever comes now. An upload that fails does not use it up. */
 async function upload(
   exchange: Exchange,
-  { storage, temporaryLinks, accountWithId }: Rooms,
+  { storage, temporaryLinks, accountWithId }: ServiceDeps,
   secret: string,
   target: Target<'upload'>,
 ): Promise<Answer> {
@@ -85,7 +85,7 @@ async function upload(
   const { namespace } = accountWithId(target.accountId);
   try {
     const commit = commitOf(target.commit, namespace);
-    const file = await storage.upload(namespace, commit, incomingOf(exchange, undefined), {
+    const file = await storage.upload(namespace, commit, uploadBody(exchange, undefined), {
       refusedBytes: 'dropped',
     });
     temporaryLinks.markUsed(secret);

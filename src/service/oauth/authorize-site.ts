@@ -5,9 +5,8 @@ import type { Account } from '../accounts/accounts.ts';
 import { secondsOf, waitInWords } from '../accounts/guess-limits.ts';
 import { scopeInWords } from '../accounts/scopes.ts';
 import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';
-import { setCookie } from '../cookies.ts';
-import { formOf } from '../form.ts';
-import type { Rooms } from '../route.ts';
+import { formOf, setCookie } from '../api/forms.ts';
+import type { ServiceDeps } from '../deps.ts';
 import {
   AUTHORIZE_PAGE_POLICY,
   codePage,
@@ -32,26 +31,26 @@ export const AUTHORIZE_PATH = '/oauth2/authorize';
 const FORM_MAX_BYTES = 16 * 1024;
 
 /** Answers `/oauth2/authorize`: asks who is there and whether the app may have what it wants, and sends the answer back. */
-export function authorizeSiteOf(rooms: Rooms, log: Log): (exchange: Exchange) => Promise<Answer> {
-  const visits = new Visits(rooms.accounts, rooms.clock);
-  const signIn = signInTo({ ...rooms, log });
+export function authorizeSiteOf(deps: ServiceDeps, log: Log): (exchange: Exchange) => Promise<Answer> {
+  const visits = new Visits(deps.accounts, deps.clock);
+  const signIn = signInTo({ ...deps, log });
   return async (exchange) => {
     const { method } = exchange.request;
     if (method !== 'GET' && method !== 'HEAD' && method !== 'POST')
       return page(405, noticePage('Not like this', 'This page is opened with GET.'), {
         allow: 'GET, HEAD, POST',
       });
-    const request = parseAuthorization(exchange.query, rooms.apps);
+    const request = parseAuthorization(exchange.query, deps.apps);
     if ('refusal' in request) return refusedAnswer(request, method);
     const visit = visits.of(exchange);
-    const call = { rooms, exchange, visits, signIn, request, visit, query: exchange.query.toString() };
+    const call = { deps, exchange, visits, signIn, request, visit, query: exchange.query.toString() };
     return method === 'POST' ? await answerForm(call) : show(call);
   };
 }
 
 /** One request for authorization and the browser it comes from. */
-interface Call {
-  readonly rooms: Rooms;
+interface AuthorizeCall {
+  readonly deps: ServiceDeps;
   readonly exchange: Exchange;
   readonly visits: Visits;
   readonly signIn: SignIn;
@@ -62,17 +61,17 @@ interface Call {
 }
 
 /** The page that comes next for this visitor, or the way back where there is nothing to ask. */
-function show(call: Call): Answer {
-  const { request, rooms } = call;
+function show(call: AuthorizeCall): Answer {
+  const { request, deps } = call;
   const account = signedIn(call);
   if (!account) return signInAnswer(call, 200);
-  if (!rooms.grants.mayLink(rooms.clock.now(), request.app, account.id)) return fullAnswer(request);
-  if (isApproved(request, account, rooms)) return allow(call, account);
+  if (!deps.grants.mayLink(deps.clock.now(), request.app, account.id)) return fullAnswer(request);
+  if (isApproved(request, account, deps)) return allow(call, account);
   return consentAnswer(call, account, 200);
 }
 
 /** Who has signed in, for this very request if it wants that. */
-function signedIn({ request, visit, query }: Call): Account | undefined {
+function signedIn({ request, visit, query }: AuthorizeCall): Account | undefined {
   return request.mustSignIn && visit.signedInFor !== query ? undefined : visit.account;
 }
 
@@ -83,13 +82,13 @@ function signedIn({ request, visit, query }: Call): Account | undefined {
 function isApproved(
   { app, redirectUri, mustReapprove, isOffline }: AuthorizationRequest,
   { id }: Account,
-  rooms: Rooms,
+  deps: ServiceDeps,
 ) {
   if (mustReapprove || !redirectUri?.startsWith('https:')) return false;
-  return rooms.grants.isGiven({ accountId: id, appKey: app.key, scopes: app.scopes }, isOffline);
+  return deps.grants.isGiven({ accountId: id, appKey: app.key, scopes: app.scopes }, isOffline);
 }
 
-async function answerForm(call: Call): Promise<Answer> {
+async function answerForm(call: AuthorizeCall): Promise<Answer> {
   const { exchange, visits, visit, query, request } = call;
   // Its browser brought no cookie along, and a new one would take the place of the one it has: a sign-out.
   if (exchange.request.headers['sec-fetch-site'] === 'cross-site')
@@ -112,13 +111,13 @@ async function answerForm(call: Call): Promise<Answer> {
 }
 
 /** A form of another site, of before a restart, or from a browser that keeps no cookies. */
-function staleAnswer(call: Call): Answer {
+function staleAnswer(call: AuthorizeCall): Answer {
   const problem = 'This page was open for too long, or your browser keeps no cookies. Try again.';
   const account = signedIn(call);
   return account ? consentAnswer(call, account, 403, problem) : signInAnswer(call, 403, { problem });
 }
 
-async function trySignIn(call: Call, email: string, password: string): Promise<Answer> {
+async function trySignIn(call: AuthorizeCall, email: string, password: string): Promise<Answer> {
   const { exchange, visits, visit, query, signIn } = call;
   const account = await signIn.check(email, password, exchange.address);
   if (account === 'wrong')
@@ -134,7 +133,7 @@ async function trySignIn(call: Call, email: string, password: string): Promise<A
 }
 
 function signInAnswer(
-  call: Call,
+  call: AuthorizeCall,
   status: number,
   said: { readonly email?: string; readonly problem?: string } = {},
   headers: Readonly<Record<string, string>> = {},
@@ -145,7 +144,7 @@ function signInAnswer(
   return page(status, body, { ...cookieOf(call, visit), ...headers });
 }
 
-function consentAnswer(call: Call, account: Account, status: number, problem?: string): Answer {
+function consentAnswer(call: AuthorizeCall, account: Account, status: number, problem?: string): Answer {
   const { visits, visit, query, request } = call;
   const { app, redirectUri, isOffline } = request;
   const body = consentPage({
@@ -165,12 +164,12 @@ function consentAnswer(call: Call, account: Account, status: number, problem?: s
 }
 
 /** The consent: a code on its way to the app, or before its owner's eyes; or the token itself. */
-function allow(call: Call, { id: accountId }: Account): Answer {
-  const { rooms, request, visits, visit } = call;
+function allow(call: AuthorizeCall, { id: accountId }: Account): Answer {
+  const { deps, request, visits, visit } = call;
   const { app, redirectUri, challenge, isOffline } = request;
   visits.spend(visit);
-  const nowMs = rooms.clock.now();
-  const code = rooms.codes.issue(nowMs, app, {
+  const nowMs = deps.clock.now();
+  const code = deps.codes.issue(nowMs, app, {
     accountId,
     appKey: app.key,
     scopes: app.scopes,
@@ -182,7 +181,7 @@ function allow(call: Call, { id: accountId }: Account): Answer {
   if (redirectUri === undefined) return page(200, codePage(app.name, code));
   const returnTo = returnAddressOf(request, redirectUri);
   if (request.responseType === 'code') return sendBack(returnTo, { code });
-  const exchanged = rooms.codes.exchange(nowMs, { code, appKey: app.key, hasSecret: true, redirectUri });
+  const exchanged = deps.codes.exchange(nowMs, { code, appKey: app.key, hasSecret: true, redirectUri });
   if (typeof exchanged === 'string') throw new Error('a code was no good at the moment it was made');
   return sendBack(returnTo, {
     access_token: exchanged.token,
@@ -190,7 +189,7 @@ function allow(call: Call, { id: accountId }: Account): Answer {
     expires_in: String(ACCESS_TOKEN_LIFETIME_SECONDS),
     scope: exchanged.scopes.join(' '),
     account_id: accountId,
-    uid: rooms.accounts.withId(accountId).namespace,
+    uid: deps.accounts.withId(accountId).namespace,
   });
 }
 
@@ -239,8 +238,8 @@ function again({ path, query }: Exchange, headers: Readonly<Record<string, strin
   return { status: 303, headers: { ...HEADERS, ...headers, location: `${path}?${query}` }, body: '' };
 }
 
-function cookieOf({ rooms }: Call, { id }: Visit): Readonly<Record<string, string>> {
-  return setCookie(rooms, { name: VISIT_COOKIE, value: id, path: AUTHORIZE_PATH });
+function cookieOf({ deps }: AuthorizeCall, { id }: Visit): Readonly<Record<string, string>> {
+  return setCookie(deps, { name: VISIT_COOKIE, value: id, path: AUTHORIZE_PATH });
 }
 
 /** As much of an address as tells its owner where they are going. */

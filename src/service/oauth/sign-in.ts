@@ -17,7 +17,7 @@ export interface SignIn {
   ): Promise<Account | 'wrong' | { readonly retryAfterMs: number }>;
 }
 
-export interface SignInParts {
+export interface SignInDeps {
   readonly accounts: Accounts;
   readonly clock: Clock;
   readonly log: Log;
@@ -25,7 +25,7 @@ export interface SignInParts {
   readonly closing: AbortSignal;
 }
 
-export function signInTo({ accounts, clock, log, closing }: SignInParts): SignIn {
+export function signInTo({ accounts, clock, log, closing }: SignInDeps): SignIn {
   const gate = passwordGate(clock, closing);
   // Compared where there is no account or no password, so that the time taken does not tell which there are.
   let decoy: Promise<Uint8Array> | undefined;
@@ -41,9 +41,9 @@ export function signInTo({ accounts, clock, log, closing }: SignInParts): SignIn
       const email = typed.trim();
       const account = accounts.withEmail(email);
       const attempt = { name: email.toLowerCase(), address, exists: account !== undefined };
-      const verdict = await gate.check(attempt, () => isRight(account, password));
-      if (typeof verdict === 'object') return verdict;
-      if (verdict && account) {
+      const outcome = await gate.check(attempt, () => isRight(account, password));
+      if (typeof outcome === 'object') return outcome;
+      if (outcome && account) {
         log.info('signed in', { address, email: account.email, account: account.id });
         return account;
       }

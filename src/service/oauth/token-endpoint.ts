@@ -3,10 +3,10 @@ import type { Exchange } from '../../http/exchange.ts';
 import { basicCredentials } from '../accounts/authorization.ts';
 import type { Exchanged } from '../accounts/codes.ts';
 import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';
-import { json } from '../answers.ts';
-import { WrongMethod } from '../failures.ts';
-import { formOf } from '../form.ts';
-import type { Rooms } from '../route.ts';
+import { json } from '../api/answers.ts';
+import { WrongMethod } from '../api/failures.ts';
+import { formOf } from '../api/forms.ts';
+import type { ServiceDeps } from '../deps.ts';
 import { OAuthRefusal, refuseUnknown, required, withoutRepeats } from './parameters.ts';
 
 /** The second is the first version's, which still answers: the Go SDK (rclone 1.60) asks there. */
@@ -20,13 +20,13 @@ export function isTokenPath(path: string): boolean {
 const BODY_MAX_BYTES = 64 * 1024;
 
 /** `POST /oauth2/token`: tokens for an authorization code or a refresh token. */
-export async function answerTokenRequest(exchange: Exchange, rooms: Rooms): Promise<Answer> {
+export async function answerTokenRequest(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   if (exchange.request.method !== 'POST')
     throw new WrongMethod('Only POST is a method of /oauth2/token.', ['POST']);
   // RFC 6749 §5.1: no cache may keep a token.
   const headers = { 'cache-control': 'no-store', pragma: 'no-cache' };
   try {
-    return json(200, await tokenFor(exchange, rooms), headers);
+    return json(200, await tokenFor(exchange, deps), headers);
   } catch (error) {
     if (!(error instanceof OAuthRefusal)) throw error;
     return json(400, { error: error.error, error_description: error.message }, headers);
@@ -36,19 +36,19 @@ export async function answerTokenRequest(exchange: Exchange, rooms: Rooms): Prom
 type Parameters = ReadonlyMap<string, string>;
 
 /** An app that asks for tokens. */
-interface Client {
+interface OAuthClient {
   readonly key: string;
   /** One that cannot keep a secret shows none. */
   readonly hasSecret: boolean;
 }
 
-async function tokenFor(exchange: Exchange, rooms: Rooms): Promise<object> {
+async function tokenFor(exchange: Exchange, deps: ServiceDeps): Promise<object> {
   const given = await parametersOf(exchange);
   switch (required(given, 'grant_type')) {
     case 'authorization_code':
-      return tokenForCode(exchange, given, rooms);
+      return tokenForCode(exchange, given, deps);
     case 'refresh_token':
-      return tokenForRefresh(exchange, given, rooms);
+      return tokenForRefresh(exchange, given, deps);
     default:
       throw new OAuthRefusal(
         'unsupported_grant_type',
@@ -71,14 +71,14 @@ const OF_CODE = [
   'locale',
 ];
 
-function tokenForCode(exchange: Exchange, given: Parameters, rooms: Rooms): object {
+function tokenForCode(exchange: Exchange, given: Parameters, deps: ServiceDeps): object {
   refuseUnknown(given, OF_CODE);
   const code = required(given, 'code');
-  const client = clientOf(exchange, given, rooms);
+  const client = clientOf(exchange, given, deps);
   const verifier = given.get('code_verifier');
   if (!client.hasSecret && verifier === undefined) throw wrongClient();
   const redirectUri = given.get('redirect_uri');
-  const exchanged = rooms.codes.exchange(rooms.clock.now(), {
+  const exchanged = deps.codes.exchange(deps.clock.now(), {
     code,
     appKey: client.key,
     hasSecret: client.hasSecret,
@@ -86,7 +86,7 @@ function tokenForCode(exchange: Exchange, given: Parameters, rooms: Rooms): obje
     ...(verifier !== undefined && { verifier }),
   });
   if (typeof exchanged === 'string') throw new OAuthRefusal('invalid_grant', CODE_PROBLEMS[exchanged]);
-  return { ...tokenAnswer(exchanged), ...ownerOf(exchanged, rooms) };
+  return { ...tokenAnswer(exchanged), ...ownerOf(exchanged, deps) };
 }
 
 const CODE_PROBLEMS = {
@@ -95,7 +95,7 @@ const CODE_PROBLEMS = {
   verifier: 'invalid code verifier',
 } as const;
 
-function ownerOf({ accountId, refreshToken }: Exchanged, { accounts }: Rooms): object {
+function ownerOf({ accountId, refreshToken }: Exchanged, { accounts }: ServiceDeps): object {
   const { namespace } = accounts.withId(accountId);
   return {
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),
@@ -110,15 +110,15 @@ const REFRESH_TOKEN = /^[\w-]+$/;
 
 const OF_REFRESH = ['grant_type', 'refresh_token', 'client_id', 'client_secret', 'scope'];
 
-function tokenForRefresh(exchange: Exchange, given: Parameters, rooms: Rooms): object {
+function tokenForRefresh(exchange: Exchange, given: Parameters, deps: ServiceDeps): object {
   refuseUnknown(given, OF_REFRESH);
   const refreshToken = required(given, 'refresh_token');
   if (!REFRESH_TOKEN.test(refreshToken))
     throw new OAuthRefusal('invalid_grant', 'refresh token is malformed');
-  const { key: appKey, hasSecret } = clientOf(exchange, given, rooms);
+  const { key: appKey, hasSecret } = clientOf(exchange, given, deps);
   const scopes = given.get('scope')?.split(' ').filter(Boolean);
   const request = { refreshToken, appKey, hasSecret, ...(scopes && { scopes }) };
-  const issued = rooms.tokens.refresh(rooms.clock.now(), request);
+  const issued = deps.tokens.refresh(deps.clock.now(), request);
   if (issued === undefined) throw new OAuthRefusal('invalid_grant', 'refresh token is invalid or revoked');
   if (issued === 'secret') throw wrongClient();
   if (issued === 'scope') throw new OAuthRefusal('invalid_scope', 'scope is more than was granted');
@@ -139,7 +139,7 @@ function wrongClient(): OAuthRefusal {
 }
 
 /** The app, by its key and, where it gives one, its secret. A secret that is given must be right. */
-function clientOf(exchange: Exchange, given: Parameters, { apps }: Rooms): Client {
+function clientOf(exchange: Exchange, given: Parameters, { apps }: ServiceDeps): OAuthClient {
   const { key, secret } = clientCredentials(exchange, given);
   const isKnown = secret === '' ? apps.withKey(key) !== undefined : apps.isSecret(key, secret);
   if (!isKnown) throw wrongClient();

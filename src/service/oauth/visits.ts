@@ -3,7 +3,7 @@ import type { Exchange } from '../../http/exchange.ts';
 import { ageMs, type Clock, type Moment, momentNow } from '../../util/clock.ts';
 import type { Account, Accounts } from '../accounts/accounts.ts';
 import { isSameSecret, newSecret } from '../accounts/secrets.ts';
-import { cookiesNamed } from '../cookies.ts';
+import { cookiesNamed } from '../api/forms.ts';
 
 /** The name of the cookie that holds a visit's id. */
 export const VISIT_COOKIE = 'davgate-visit';

@@ -1,12 +1,10 @@
-import { destination } from '../addresses.ts';
-import { failure, nested, refused } from '../failures.ts';
-import { itemAt } from '../links/linkable.ts';
-import { itemOf } from '../links/sharing.ts';
-import { metadata, wireTime } from '../metadata.ts';
-import { absolutePath, readPath } from '../path-schemas.ts';
-import { CREATE, LOOKUP, type RefusalTable } from '../refusals.ts';
-import { type Route, rpc } from '../route.ts';
-import { required, string } from '../schema.ts';
+import { failure, nested, refused } from '../api/failures.ts';
+import { metadata, wireTime } from '../api/metadata.ts';
+import { absolutePath, destination, readPath } from '../api/paths.ts';
+import { CREATE, LOOKUP, type RefusalTable } from '../api/refusals.ts';
+import { type Route, rpc } from '../api/route.ts';
+import { required, string } from '../api/schema.ts';
+import { itemAt, itemOf } from '../links/sharing.ts';
 
 const get = rpc({
   name: 'files/copy_reference/get',

@@ -1,14 +1,12 @@
-import { exceptRoot } from '../addresses.ts';
-import { fileContent } from '../content/file-content.ts';
+import { failure, refused } from '../api/failures.ts';
+import { fileMetadata, folderMetadata } from '../api/metadata.ts';
+import { exceptRoot, readPath, rev } from '../api/paths.ts';
+import { LOOKUP } from '../api/refusals.ts';
+import { download, type Route } from '../api/route.ts';
+import { optional, required } from '../api/schema.ts';
+import { fileContent, readableFile } from '../content/file-content.ts';
 import { folderZip } from '../content/folder-zip.ts';
-import { readableFile } from '../content/readable-file.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
-import { failure, refused } from '../failures.ts';
-import { fileMetadata, folderMetadata } from '../metadata.ts';
-import { readPath, rev } from '../path-schemas.ts';
-import { LOOKUP } from '../refusals.ts';
-import { download, type Route } from '../route.ts';
-import { optional, required } from '../schema.ts';
 import { StorageError } from '../storage/storage.ts';
 
 /** The bytes of the revision that was current, or named, when the call came: a later write does not mix in. */

@@ -1,7 +1,12 @@
 import { linkedSignal } from '../../util/linked-signal.ts';
 import type { ListFolderResult, Metadata } from '../../wire/files.ts';
-import { addressOf, exceptRoot } from '../addresses.ts';
-import { BadArgument, BadCall, refused } from '../failures.ts';
+import { BadArgument, BadCall, refused } from '../api/failures.ts';
+import { type AskedFields, askedIn, metadata, withAsked } from '../api/metadata.ts';
+import { addressOf, exceptRoot, pathOrRoot, readPath } from '../api/paths.ts';
+import { noSuchGroup, templateError, templateFilter, templateIds } from '../api/property-groups.ts';
+import { LISTING, LOOKUP, NO_REFUSALS } from '../api/refusals.ts';
+import { type ApiCall, type ApiCaller, openRpc, type Route, rpc } from '../api/route.ts';
+import { boolean, integer, optional, required, type StructOf, string, withDefault } from '../api/schema.ts';
 import {
   linkContinue,
   linkCursor,
@@ -11,13 +16,6 @@ import {
   storageCursor,
 } from '../links/shared-folder-listing.ts';
 import type { OpenLink } from '../links/sharing.ts';
-import { askedIn, withAsked } from '../listing-cursor.ts';
-import { type AskedFields, metadata } from '../metadata.ts';
-import { pathOrRoot, readPath } from '../path-schemas.ts';
-import { noSuchGroup, templateError, templateFilter, templateIds } from '../properties.ts';
-import { LISTING, LOOKUP, NO_REFUSALS } from '../refusals.ts';
-import { type Call, type Caller, openRpc, type Route, rpc } from '../route.ts';
-import { boolean, integer, optional, required, type StructOf, string, withDefault } from '../schema.ts';
 import type { CursorOwner, ListingScope, StoredPage } from '../storage/storage.ts';
 
 const metadataArgument = {
@@ -51,7 +49,7 @@ const alphaGetMetadata = rpc({
 });
 
 function metadataAt(
-  { caller, storage }: Call<Caller>,
+  { caller, storage }: ApiCall<ApiCaller>,
   argument: StructOf<typeof metadataArgument>,
 ): Metadata {
   const { namespace } = caller.account;
@@ -173,7 +171,7 @@ export const METADATA_ROUTES: readonly Route[] = [
 
 /** What is to be listed: a folder of the user's, or one that is shared by a link, which is `opened` then. */
 async function listed(
-  call: Call<Caller | undefined>,
+  call: ApiCall<ApiCaller | undefined>,
   argument: ListArgument,
 ): Promise<{ readonly owner: CursorOwner; readonly scope: ListingScope; readonly opened?: OpenLink }> {
   if (argument.include_property_groups) throw refused(templateError(argument.include_property_groups));
@@ -204,7 +202,7 @@ function askedBy(argument: ListArgument): AskedFields {
 }
 
 /** An app alone has no files. */
-function userIn({ caller }: Call<Caller | undefined>): Caller {
+function userIn({ caller }: ApiCall<ApiCaller | undefined>): ApiCaller {
   if (!caller)
     throw new BadCall('Only with shared_link may this function be called by an app without a user.');
   return caller;

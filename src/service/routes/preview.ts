@@ -1,12 +1,11 @@
-import { exceptRoot } from '../addresses.ts';
+import { failure, refused } from '../api/failures.ts';
+import { fileMetadata } from '../api/metadata.ts';
+import { exceptRoot, readPath, rev } from '../api/paths.ts';
+import { LOOKUP } from '../api/refusals.ts';
+import { type ApiCall, type ApiCaller, download, type MadeContent, type Route } from '../api/route.ts';
+import { optional, required } from '../api/schema.ts';
+import { readableFile } from '../content/file-content.ts';
 import { textOf } from '../content/file-text.ts';
-import { readableFile } from '../content/readable-file.ts';
-import { failure, refused } from '../failures.ts';
-import { fileMetadata } from '../metadata.ts';
-import { readPath, rev } from '../path-schemas.ts';
-import { LOOKUP } from '../refusals.ts';
-import { type Call, type Caller, download, type MadeContent, type Route } from '../route.ts';
-import { optional, required } from '../schema.ts';
 import type { StoredFile } from '../storage/storage.ts';
 
 /** How much of a table is read, in bytes. */
@@ -38,11 +37,11 @@ const preview = download({
 export const PREVIEW_ROUTES: readonly Route[] = [preview];
 
 const RENDERERS: Readonly<
-  Record<string, ((call: Call<Caller>, file: StoredFile) => Promise<Rendition>) | undefined>
+  Record<string, ((call: ApiCall<ApiCaller>, file: StoredFile) => Promise<Rendition>) | undefined>
 > = { ai: pdfInside, csv: tablePage };
 
 /** Adobe Illustrator saves a PDF, with its own data in addition; only files of the last century are PostScript. */
-async function pdfInside({ storage }: Call<Caller>, file: StoredFile): Promise<Rendition> {
+async function pdfInside({ storage }: ApiCall<ApiCaller>, file: StoredFile): Promise<Rendition> {
   const mark = '%PDF-';
   const beginning: Uint8Array[] = [];
   for await (const chunk of storage.read(file, { start: 0, end: mark.length })) beginning.push(chunk);
@@ -51,7 +50,10 @@ async function pdfInside({ storage }: Call<Caller>, file: StoredFile): Promise<R
   return { type: 'application/pdf', sizeBytes: file.sizeBytes, bytes };
 }
 
-async function tablePage({ storage, previews, signal }: Call<Caller>, file: StoredFile): Promise<Rendition> {
+async function tablePage(
+  { storage, previews, signal }: ApiCall<ApiCaller>,
+  file: StoredFile,
+): Promise<Rendition> {
   const beginning = await textOf(storage, file, TABLE_MAX_BYTES);
   if (!beginning) throw refused(failure('unsupported_content'));
   const { name } = file;

@@ -1,14 +1,13 @@
-import { destination } from '../addresses.ts';
-import { failure, nested, refused, type WireFailure } from '../failures.ts';
-import { checkRoute, launch } from '../jobs/job-routes.ts';
+import { failure, nested, refused, type WireFailure } from '../api/failures.ts';
+import { fileMetadata } from '../api/metadata.ts';
+import { absolutePath, destination } from '../api/paths.ts';
+import { CREATE, failureOf, type RefusalTable } from '../api/refusals.ts';
+import { type ApiCall, type ApiCaller, type Route, rpc } from '../api/route.ts';
+import { required, string } from '../api/schema.ts';
 import type { JobResult } from '../jobs/jobs.ts';
-import { fileMetadata } from '../metadata.ts';
-import { absolutePath } from '../path-schemas.ts';
-import { CREATE, failureOf, type RefusalTable } from '../refusals.ts';
-import { type Call, type Caller, type Route, rpc } from '../route.ts';
 import { DownloadFailed, webUrl } from '../save-url/web-files.ts';
-import { required, string } from '../schema.ts';
 import { type Commit, StorageError } from '../storage/storage.ts';
+import { checkRoute, launch } from './jobs.ts';
 
 /** Maximum size of a file, in bytes. The real service's is not published; 15 minutes bring no more over most lines. */
 const FILE_MAX_BYTES = 10 * 1024 ** 3;
@@ -41,7 +40,12 @@ export const SAVE_URL_ROUTES: readonly Route[] = [
   checkRoute(`${SAVE_URL}/check_job_status`, SAVE_URL),
 ];
 
-async function saved(call: Call<Caller>, url: URL, path: string, closing: AbortSignal): Promise<JobResult> {
+async function saved(
+  call: ApiCall<ApiCaller>,
+  url: URL,
+  path: string,
+  closing: AbortSignal,
+): Promise<JobResult> {
   const { caller, storage, webFiles } = call;
   const commit: Commit = { path, mode: { tag: 'add' }, autorename: true, strictConflict: true };
   try {
@@ -66,7 +70,7 @@ function failureFor(error: unknown): WireFailure | undefined {
 }
 
 /** How many bytes the file may have: a host that sends for ever must not fill the disk before the quota is looked at. */
-async function roomOf({ caller, storage, freeBytes }: Call<Caller>): Promise<number> {
+async function roomOf({ caller, storage, freeBytes }: ApiCall<ApiCaller>): Promise<number> {
   const { limitBytes, usedBytes } = storage.usage(caller.account.namespace);
   return Math.max(0, Math.min(FILE_MAX_BYTES, limitBytes - usedBytes, await freeBytes()));
 }

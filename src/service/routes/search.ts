@@ -1,10 +1,19 @@
-import { addressOf } from '../addresses.ts';
-import { BadArgument, failure, refused } from '../failures.ts';
-import { metadata } from '../metadata.ts';
-import { pathOrRoot } from '../path-schemas.ts';
-import { LISTING } from '../refusals.ts';
-import { type Call, type Caller, type Route, rpc } from '../route.ts';
-import { boolean, integer, list, optional, required, string, struct, union, withDefault } from '../schema.ts';
+import { BadArgument, failure, refused } from '../api/failures.ts';
+import { metadata } from '../api/metadata.ts';
+import { addressOf, pathOrRoot } from '../api/paths.ts';
+import { LISTING } from '../api/refusals.ts';
+import { type ApiCall, type ApiCaller, type Route, rpc } from '../api/route.ts';
+import {
+  boolean,
+  integer,
+  list,
+  optional,
+  required,
+  string,
+  struct,
+  union,
+  withDefault,
+} from '../api/schema.ts';
 import type { CATEGORIES } from '../search/category.ts';
 import { highlightsOf, type Match, matchesOf, type Search } from '../search/search.ts';
 
@@ -110,7 +119,7 @@ const searchV1 = rpc({
 export const SEARCH_ROUTES: readonly Route[] = [search, searchContinue, searchV1];
 
 async function page(
-  call: Call<Caller>,
+  call: ApiCall<ApiCaller>,
   argument: SearchArgument,
   start: number,
   kept: string | undefined,
@@ -131,7 +140,7 @@ async function page(
 }
 
 async function foundBy(
-  { storage, caller, signal }: Call<Caller>,
+  { storage, caller, signal }: ApiCall<ApiCaller>,
   argument: SearchArgument,
 ): Promise<readonly Match[]> {
   if (argument.query.trim() === '') throw refused(failure('invalid_argument', invalidArgument));
@@ -143,7 +152,7 @@ async function foundBy(
 
 const invalidArgument = { invalid_argument: 'query must not be empty' };
 
-function searchOf({ query, options: given }: SearchArgument, { account }: Caller): Search {
+function searchOf({ query, options: given }: SearchArgument, { account }: ApiCaller): Search {
   return {
     query,
     path: given.path === '/' ? '' : addressOf(given.path, account.namespace),

@@ -1,12 +1,12 @@
-import { failure, refused } from '../failures.ts';
-import { foldersAbove, itemAt } from '../links/linkable.ts';
+import { failure, refused } from '../api/failures.ts';
+import { wireTime } from '../api/metadata.ts';
+import { readPath } from '../api/paths.ts';
+import { LOOKUP, NO_REFUSALS } from '../api/refusals.ts';
+import { type ApiCall, type ApiCaller, type Route, rpc } from '../api/route.ts';
+import { boolean, optional, required, string, union, withDefault } from '../api/schema.ts';
+import type { ServiceDeps } from '../deps.ts';
 import type { Link } from '../links/links.ts';
-import { isExpired, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
-import { wireTime } from '../metadata.ts';
-import { readPath } from '../path-schemas.ts';
-import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
-import { type Call, type Caller, type Rooms, type Route, rpc } from '../route.ts';
-import { boolean, optional, required, string, union, withDefault } from '../schema.ts';
+import { foldersAbove, isExpired, itemAt, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
 import { StorageError, type Stored } from '../storage/storage.ts';
 
 /** The first version: a link that is there already is the answer, and no refusal. */
@@ -62,7 +62,7 @@ const getLinks = rpc({
 export const SHARING_V1_ROUTES: readonly Route[] = [createLink, getLinks];
 
 /** The item at `path` and the folders above it; none if nothing is there. GetSharedLinksError knows no other refusal. */
-function linkedItems(call: Call<Caller>, path: string): readonly Stored[] {
+function linkedItems(call: ApiCall<ApiCaller>, path: string): readonly Stored[] {
   try {
     const item = itemAt(call, call.caller, path);
     return [item, ...foldersAbove(call, call.caller, item)];
@@ -73,17 +73,17 @@ function linkedItems(call: Call<Caller>, path: string): readonly Stored[] {
   }
 }
 
-function openPathLink(call: Call<Caller>, link: Link): object[] {
+function openPathLink(call: ApiCall<ApiCaller>, link: Link): object[] {
   const { account } = call.caller;
   const item = isExpired(link, call.clock.now()) ? undefined : itemOf(call, account, link.itemId);
   return item ? [{ '.tag': 'path', ...pathLink(call, { link, account, item }) }] : [];
 }
 
 /** PathLinkMetadata. Its Visibility has no member for a link that lets no one in. */
-function pathLink(rooms: Rooms, opened: OpenLink): object {
+function pathLink(deps: ServiceDeps, opened: OpenLink): object {
   const { link, item } = opened;
   return {
-    url: linkMetadata(rooms, opened, true).url,
+    url: linkMetadata(deps, opened, true).url,
     visibility: { '.tag': link.visibility === 'no_one' ? 'other' : link.visibility },
     ...(link.expiresMs !== undefined && { expires: wireTime(link.expiresMs) }),
     path: item.pathDisplay,

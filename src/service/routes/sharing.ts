@@ -1,16 +1,16 @@
 import type { ListSharedLinksResult } from '../../wire/account.ts';
 import { hashOfPassword } from '../accounts/secrets.ts';
+import { type ApiRefusal, failure, refused } from '../api/failures.ts';
+import { readPath } from '../api/paths.ts';
+import { LOOKUP, NO_REFUSALS } from '../api/refusals.ts';
+import { type ApiCaller, openDownload, openRpc, type Route, rpc } from '../api/route.ts';
+import { boolean, integer, list, optional, required, string, union, withDefault } from '../api/schema.ts';
 import { fileContent } from '../content/file-content.ts';
-import { failure, type Refusal, refused } from '../failures.ts';
+import type { ServiceDeps } from '../deps.ts';
 import { accessLink, LINK_REFUSALS, linkFields, ownLink } from '../links/access.ts';
-import { foldersAbove, itemAt } from '../links/linkable.ts';
 import type { Link } from '../links/links.ts';
 import { linkSettings, modifiedLink, type WantedLink, wantedLink } from '../links/settings.ts';
-import { isExpired, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
-import { readPath } from '../path-schemas.ts';
-import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
-import { type Caller, openDownload, openRpc, type Rooms, type Route, rpc } from '../route.ts';
-import { boolean, integer, list, optional, required, string, union, withDefault } from '../schema.ts';
+import { foldersAbove, isExpired, itemAt, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
 
 /** An item has one link; asking for a second is an error that brings the first along. */
 const createLink = rpc({
@@ -174,27 +174,31 @@ export const SHARING_ROUTES: readonly Route[] = [
 ];
 
 /** The links that still lead somewhere. */
-function alive(rooms: Rooms, { account }: Caller, links: readonly Link[]): ListSharedLinksResult['links'] {
-  const nowMs = rooms.clock.now();
+function alive(
+  deps: ServiceDeps,
+  { account }: ApiCaller,
+  links: readonly Link[],
+): ListSharedLinksResult['links'] {
+  const nowMs = deps.clock.now();
   return links.flatMap((link) => {
-    const item = isExpired(link, nowMs) ? undefined : itemOf(rooms, account, link.itemId);
-    return item ? [linkMetadata(rooms, { link, account, item }, true)] : [];
+    const item = isExpired(link, nowMs) ? undefined : itemOf(deps, account, link.itemId);
+    return item ? [linkMetadata(deps, { link, account, item }, true)] : [];
   });
 }
 
-function allLinks(rooms: Rooms, caller: Caller, cursor: string | undefined): ListSharedLinksResult {
+function allLinks(deps: ServiceDeps, caller: ApiCaller, cursor: string | undefined): ListSharedLinksResult {
   if (cursor !== undefined && !/^\d{1,15}$/.test(cursor)) throw refused(failure('reset'));
-  const links = rooms.links.ofAccount(caller.account.id, Number(cursor ?? 0), LINKS_PER_PAGE);
+  const links = deps.links.ofAccount(caller.account.id, Number(cursor ?? 0), LINKS_PER_PAGE);
   const last = links.at(-1);
   return {
-    links: alive(rooms, caller, links),
+    links: alive(deps, caller, links),
     has_more: links.length === LINKS_PER_PAGE,
     ...(last && links.length === LINKS_PER_PAGE && { cursor: String(last.sequence) }),
   };
 }
 
 /** With the link, unless other settings were asked for than it has: then it is no answer to the call. */
-function alreadyExists(rooms: Rooms, existing: OpenLink, wanted: WantedLink): Refusal {
+function alreadyExists(deps: ServiceDeps, existing: OpenLink, wanted: WantedLink): ApiRefusal {
   const { link } = existing;
   const isAsWanted =
     wanted.visibility === link.visibility &&
@@ -203,6 +207,6 @@ function alreadyExists(rooms: Rooms, existing: OpenLink, wanted: WantedLink): Re
     wanted.allowDownload === link.allowDownload;
   const tag = 'shared_link_already_exists';
   if (!isAsWanted) return refused(failure(tag));
-  const metadata = { '.tag': 'metadata', metadata: linkMetadata(rooms, existing, true) };
+  const metadata = { '.tag': 'metadata', metadata: linkMetadata(deps, existing, true) };
   return refused({ tags: [tag, 'metadata'], value: { '.tag': tag, [tag]: metadata } });
 }

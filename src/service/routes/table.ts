@@ -1,4 +1,4 @@
-import type { Route } from '../route.ts';
+import type { Route } from '../api/route.ts';
 import { COPY_REFERENCE_ROUTES } from './copy-references.ts';
 import { DOWNLOAD_ROUTES } from './download.ts';
 import { METADATA_ROUTES } from './metadata.ts';

@@ -1,12 +1,11 @@
-import { itemAddress } from '../addresses.ts';
-import { failure, refused } from '../failures.ts';
-import { itemAt } from '../links/linkable.ts';
-import { absolutePath } from '../path-schemas.ts';
-import { LOOKUP } from '../refusals.ts';
-import { type Call, type Caller, type Route, rpc } from '../route.ts';
-import { list, required, type Schema, string } from '../schema.ts';
+import { failure, refused } from '../api/failures.ts';
+import { absolutePath, itemAddress } from '../api/paths.ts';
+import { LOOKUP } from '../api/refusals.ts';
+import { type ApiCall, type ApiCaller, type Route, rpc } from '../api/route.ts';
+import { list, required, type Schema, string } from '../api/schema.ts';
+import { itemAt } from '../links/sharing.ts';
+import type { Tags } from '../registry/tags.ts';
 import type { Stored } from '../storage/storage.ts';
-import type { Tags } from '../tags.ts';
 
 /** TagText, which the service keeps in lower case. */
 const tagText: Schema<string> = (value) =>
@@ -66,6 +65,6 @@ const get = rpc({
 
 export const TAG_ROUTES: readonly Route[] = [add, remove, get];
 
-function tagged(call: Call<Caller>, path: string): Stored {
+function tagged(call: ApiCall<ApiCaller>, path: string): Stored {
   return itemAt(call, call.caller, itemAddress(path, call.caller.account.namespace));
 }

@@ -1,12 +1,11 @@
-import { exceptRoot } from '../addresses.ts';
-import { commitFields } from '../commit.ts';
-import { readableFile } from '../content/readable-file.ts';
+import { commitFields } from '../api/commit.ts';
+import { fileMetadata } from '../api/metadata.ts';
+import { exceptRoot, readPath, writePathOrId } from '../api/paths.ts';
+import { LOOKUP, NO_REFUSALS } from '../api/refusals.ts';
+import { type Route, rpc } from '../api/route.ts';
+import { number, optional, required, struct, unsupported, withDefault } from '../api/schema.ts';
+import { readableFile } from '../content/file-content.ts';
 import { downloadUrl, uploadUrl } from '../links/temporary-site.ts';
-import { fileMetadata } from '../metadata.ts';
-import { readPath, writePathOrId } from '../path-schemas.ts';
-import { LOOKUP, NO_REFUSALS } from '../refusals.ts';
-import { type Route, rpc } from '../route.ts';
-import { number, optional, required, struct, unsupported, withDefault } from '../schema.ts';
 
 /** Of a download link, and at most of an upload link: four hours. */
 const LINK_SECONDS = 14_400;

@@ -1,12 +1,8 @@
-import { exceptRoot } from '../addresses.ts';
-import { readableFile } from '../content/readable-file.ts';
-import { BadCall, failure, Refusal, refused, tooManyRequests, type WireFailure } from '../failures.ts';
-import { accessLink } from '../links/access.ts';
-import { linkMetadata } from '../links/sharing.ts';
-import { fileMetadata } from '../metadata.ts';
-import { readPath } from '../path-schemas.ts';
-import { failureOf, LOOKUP } from '../refusals.ts';
-import { type Call, type Caller, download, openDownload, type Rooms, type Route, rpc } from '../route.ts';
+import { ApiRefusal, BadCall, failure, refused, tooManyRequests, type WireFailure } from '../api/failures.ts';
+import { fileMetadata } from '../api/metadata.ts';
+import { exceptRoot, readPath } from '../api/paths.ts';
+import { failureOf, LOOKUP } from '../api/refusals.ts';
+import { type ApiCall, type ApiCaller, download, openDownload, type Route, rpc } from '../api/route.ts';
 import {
   boolean,
   list,
@@ -18,7 +14,11 @@ import {
   struct,
   union,
   withDefault,
-} from '../schema.ts';
+} from '../api/schema.ts';
+import { readableFile } from '../content/file-content.ts';
+import type { ServiceDeps } from '../deps.ts';
+import { accessLink } from '../links/access.ts';
+import { linkMetadata } from '../links/sharing.ts';
 import { StorageError, type StoredFile } from '../storage/storage.ts';
 import type { Wanted } from '../thumbnails/render.ts';
 import { thumbnailOf } from '../thumbnails/thumbnail.ts';
@@ -131,14 +131,14 @@ interface BatchThumbnail {
 }
 
 async function batchThumbnail(
-  call: Call<Caller>,
+  call: ApiCall<ApiCaller>,
   entry: StructOf<typeof imageFields> & { readonly path: string },
 ): Promise<BatchThumbnail | WireFailure> {
   try {
     const { file } = ownFile(call, call.caller, entry.path);
     return { file, image: await imageOf(call, file, wantedOf(entry)) };
   } catch (error) {
-    if (error instanceof Refusal && error.status === 409) return error.failure;
+    if (error instanceof ApiRefusal && error.status === 409) return error.failure;
     const known = error instanceof StorageError ? failureOf(error, LOOKUP) : undefined;
     if (!known) throw error;
     return known;
@@ -156,7 +156,7 @@ function batchResult(made: BatchThumbnail | WireFailure): object {
 const RETRY_SECONDS = 5;
 
 /** Throws ThumbnailError's members, and 429. */
-async function imageOf(call: Call<unknown>, file: StoredFile, wanted: Wanted): Promise<Uint8Array> {
+async function imageOf(call: ApiCall<unknown>, file: StoredFile, wanted: Wanted): Promise<Uint8Array> {
   const made = await thumbnailOf(call, file, wanted, call.signal);
   if (made === 'busy') throw tooManyRequests(RETRY_SECONDS);
   if (typeof made === 'string') throw refused(failure(made));
@@ -169,14 +169,14 @@ interface Source {
   readonly result: object;
 }
 
-function ownFile({ storage }: Rooms, { account }: Caller, path: string): Source {
+function ownFile({ storage }: ServiceDeps, { account }: ApiCaller, path: string): Source {
   const file = readableFile(storage.stat(account.namespace, exceptRoot(path, account.namespace), false));
   return { file, result: { file_metadata: fileMetadata(file) } };
 }
 
 /** Of ThumbnailV2Error's members, `path` is for the caller's own files. */
 async function linkedFile(
-  call: Call<Caller | undefined>,
+  call: ApiCall<ApiCaller | undefined>,
   { url, path, password }: LinkResource,
 ): Promise<Source> {
   try {
@@ -186,7 +186,7 @@ async function linkedFile(
     return { file, result: { link_metadata: { url: fileUrl, id, path: path_lower, rev: file.rev } } };
   } catch (error) {
     if (error instanceof StorageError) throw refused(failure('not_found'));
-    const tag = error instanceof Refusal ? error.failure.tags[0] : undefined;
+    const tag = error instanceof ApiRefusal ? error.failure.tags[0] : undefined;
     if (tag === 'shared_link_access_denied') throw refused(failure('access_denied'));
     if (tag === 'shared_link_not_found') throw refused(failure('not_found'));
     throw error;
@@ -194,7 +194,7 @@ async function linkedFile(
 }
 
 /** An app alone has no files. */
-function userIn({ caller }: Call<Caller | undefined>): Caller {
+function userIn({ caller }: ApiCall<ApiCaller | undefined>): ApiCaller {
   if (!caller) throw new BadCall('Only of a link may an app ask for a thumbnail without a user.');
   return caller;
 }

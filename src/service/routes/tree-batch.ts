@@ -1,14 +1,13 @@
 import { foldName } from '../../util/path.ts';
-import { destination, itemAddress } from '../addresses.ts';
-import { failure, nested, type WireFailure } from '../failures.ts';
+import { failure, nested, type WireFailure } from '../api/failures.ts';
+import { folderMetadata, metadata } from '../api/metadata.ts';
+import { destination, itemAddress, rev, writePath, writePathOrId } from '../api/paths.ts';
+import { CREATE, DELETE, failureOf, NO_REFUSALS, RELOCATE, type RefusalTable } from '../api/refusals.ts';
+import { type Route, rpc } from '../api/route.ts';
+import { boolean, list, optional, required, struct, withDefault } from '../api/schema.ts';
 import { inChunks } from '../jobs/batch.ts';
-import { checkRoute, complete, launch } from '../jobs/job-routes.ts';
-import { folderMetadata, metadata } from '../metadata.ts';
-import { rev, writePath, writePathOrId } from '../path-schemas.ts';
-import { CREATE, DELETE, failureOf, NO_REFUSALS, RELOCATE, type RefusalTable } from '../refusals.ts';
-import { type Route, rpc } from '../route.ts';
-import { boolean, list, optional, required, struct, withDefault } from '../schema.ts';
 import { type Outcome, StorageError, type StoredFolder } from '../storage/storage.ts';
+import { checkRoute, complete, launch } from './jobs.ts';
 
 /** As many as the real service takes. */
 const BATCH_MAX_ENTRIES = 1000;

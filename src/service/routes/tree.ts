@@ -1,10 +1,9 @@
-import { destination, itemAddress } from '../addresses.ts';
-import { BadCall, failure, refused } from '../failures.ts';
-import { fileMetadata, folderMetadata, metadata, wireTime } from '../metadata.ts';
-import { pathOrId, rev, writePath, writePathOrId } from '../path-schemas.ts';
-import { CREATE, DELETE, RELOCATE, RESTORE, REVISIONS } from '../refusals.ts';
-import { type Route, rpc } from '../route.ts';
-import { boolean, integer, optional, required, union, withDefault } from '../schema.ts';
+import { BadCall, failure, refused } from '../api/failures.ts';
+import { fileMetadata, folderMetadata, metadata, wireTime } from '../api/metadata.ts';
+import { destination, itemAddress, pathOrId, rev, writePath, writePathOrId } from '../api/paths.ts';
+import { CREATE, DELETE, RELOCATE, RESTORE, REVISIONS } from '../api/refusals.ts';
+import { type Route, rpc } from '../api/route.ts';
+import { boolean, integer, optional, required, union, withDefault } from '../api/schema.ts';
 
 /** How a version of a function answers with metadata: in a struct, or, in the first versions, with nothing around it. */
 type Form = (metadata: object) => object;

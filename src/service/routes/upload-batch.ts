@@ -1,13 +1,11 @@
-import { type CommitInfo, commitFields, commitOf } from '../commit.ts';
+import { type CommitInfo, commitFields, commitOf } from '../api/commit.ts';
+import { fileMetadata } from '../api/metadata.ts';
+import { contentHash } from '../api/paths.ts';
+import { propertiesError } from '../api/property-groups.ts';
+import { FINISH, failureOf, SESSION } from '../api/refusals.ts';
+import { type Route, rpc, upload } from '../api/route.ts';
+import { boolean, integer, list, optional, required, struct, union, withDefault } from '../api/schema.ts';
 import { inChunks, outcomesOf } from '../jobs/batch.ts';
-import { checkRoute, complete, launch } from '../jobs/job-routes.ts';
-import { fileMetadata } from '../metadata.ts';
-import { contentHash } from '../path-schemas.ts';
-import { propertiesError } from '../properties.ts';
-import { FINISH, failureOf, SESSION } from '../refusals.ts';
-import { type Route, rpc, upload } from '../route.ts';
-import { boolean, integer, list, optional, required, struct, union, withDefault } from '../schema.ts';
-import { sessionAt, sessionCursor } from '../session-cursor.ts';
 import {
   type Commit,
   type Incoming,
@@ -16,6 +14,8 @@ import {
   StorageError,
   type StoredFile,
 } from '../storage/storage.ts';
+import { checkRoute, complete, launch } from './jobs.ts';
+import { sessionAt, sessionCursor } from './upload.ts';
 
 /** As many as the real service takes. */
 const BATCH_MAX_ENTRIES = 1000;

@@ -1,14 +1,29 @@
 import type { FileMetadata } from '../../wire/files.ts';
-import { type CommitInfo, commitFields, commitOf } from '../commit.ts';
-import { failure, refused } from '../failures.ts';
-import { fileMetadata } from '../metadata.ts';
-import { contentHash } from '../path-schemas.ts';
-import { propertiesError } from '../properties.ts';
-import { FINISH, SESSION, UPLOAD } from '../refusals.ts';
-import { type Route, upload } from '../route.ts';
-import { boolean, optional, required, struct, union, withDefault } from '../schema.ts';
-import { sessionAt, sessionCursor, sessionCursorFields } from '../session-cursor.ts';
+import { type CommitInfo, commitFields, commitOf } from '../api/commit.ts';
+import { failure, refused } from '../api/failures.ts';
+import { fileMetadata } from '../api/metadata.ts';
+import { contentHash } from '../api/paths.ts';
+import { propertiesError } from '../api/property-groups.ts';
+import { FINISH, SESSION, UPLOAD } from '../api/refusals.ts';
+import { type Route, upload } from '../api/route.ts';
+import { boolean, integer, optional, required, string, struct, union, withDefault } from '../api/schema.ts';
 import type { StoredFile } from '../storage/storage.ts';
+
+/** UploadSessionCursor: `offset` is how much the client believes to have sent. */
+export const sessionCursorFields = {
+  session_id: required(string()),
+  offset: required(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+};
+
+export const sessionCursor = struct(sessionCursorFields);
+
+/** The cursor in the store's terms. */
+export function sessionAt(cursor: ReturnType<typeof sessionCursor>): {
+  readonly session: string;
+  readonly offset: number;
+} {
+  return { session: cursor.session_id, offset: cursor.offset };
+}
 
 /** One call, one commit: nothing is stored unless the whole body came and its hash is right. */
 function uploadFile(name: string): Route {

@@ -1,8 +1,8 @@
 import type { Account } from '../accounts/accounts.ts';
-import { failure, refused } from '../failures.ts';
-import { NO_REFUSALS } from '../refusals.ts';
-import { openRpc, type Route, rpc } from '../route.ts';
-import { list, required, string, union, withDefault } from '../schema.ts';
+import { failure, refused } from '../api/failures.ts';
+import { NO_REFUSALS } from '../api/refusals.ts';
+import { openRpc, type Route, rpc } from '../api/route.ts';
+import { list, required, string, union, withDefault } from '../api/schema.ts';
 
 /** The members of Account: what is told of an account to its owner and to others. */
 function accountFields(account: Account): object {

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { adminCommand } from '../../../src/cli/service-admin/admin.ts';
-import { checkService } from '../../../src/service/service-check.ts';
+import { checkService } from '../../../src/service/admin/check.ts';
 import { pseudoRandomBytes } from '../../support/bytes.ts';
 import { addApp, addPerson, besideService, FormBrowser, tokenByConsent } from '../../support/consent.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adminCommand } from '../../../src/cli/service-admin/admin.ts';
 import { isStartFailure } from '../../../src/cli/start-failure.ts';
 import { SCOPES } from '../../../src/service/accounts/scopes.ts';
-import { openDatabase } from '../../../src/service/registry-database.ts';
+import { openDatabase } from '../../../src/service/registry/database.ts';
 import { appIn, told } from '../../support/admin-output.ts';
 import { FormBrowser, tokenByConsent } from '../../support/consent.ts';
 import { startTestService, type TestService } from '../../support/service.ts';

@@ -2,9 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { registryIn } from '../../../src/service/accounts/registry.ts';
 import { SCOPES } from '../../../src/service/accounts/scopes.ts';
-import { copyReferencesIn } from '../../../src/service/copy-references.ts';
 import { Faults } from '../../../src/service/faults/faults.ts';
 import { jobsOf } from '../../../src/service/jobs/jobs.ts';
 import { linksIn } from '../../../src/service/links/links.ts';
@@ -12,8 +10,11 @@ import { linkPasswords } from '../../../src/service/links/password.ts';
 import { temporaryLinksIn } from '../../../src/service/links/temporary-links.ts';
 import { type Listener, startListener } from '../../../src/service/listener.ts';
 import { Previews } from '../../../src/service/previews/previews.ts';
-import { openDatabase } from '../../../src/service/registry-database.ts';
-import { frontOf } from '../../../src/service/router.ts';
+import { copyReferencesIn } from '../../../src/service/registry/copy-references.ts';
+import { openDatabase } from '../../../src/service/registry/database.ts';
+import { registryIn } from '../../../src/service/registry/registry.ts';
+import { tagsIn } from '../../../src/service/registry/tags.ts';
+import { createRouter } from '../../../src/service/router.ts';
 import { WebFiles } from '../../../src/service/save-url/web-files.ts';
 import { searchesOf } from '../../../src/service/search/searches.ts';
 import {
@@ -22,7 +23,6 @@ import {
   type StorageRefusal,
   type StoredFile,
 } from '../../../src/service/storage/storage.ts';
-import { tagsIn } from '../../../src/service/tags.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { type Answered, headerJson, refusal, refusalIn, send } from '../../support/service-client.ts';
@@ -54,7 +54,7 @@ beforeAll(async () => {
     warn: () => undefined,
     error: (event: string, fields = {}) => complaints.push({ event, ...fields }),
   };
-  const answer = frontOf(
+  const answer = createRouter(
     {
       storage: new Proxy({}, { get: () => () => next() }) as Storage,
       links: linksIn(database),

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Dropbox } from 'dropbox';
 import { expect, test } from 'vitest';
-import type { Route } from '../../../src/service/route.ts';
+import type { Route } from '../../../src/service/api/route.ts';
 import { ROUTES } from '../../../src/service/routes/table.ts';
 import { SDK_ROWS } from '../../support/sdk-rows.ts';
 

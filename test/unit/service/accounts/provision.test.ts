@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { provision } from '../../../../src/service/accounts/provision.ts';
-import { type Registry, registryIn } from '../../../../src/service/accounts/registry.ts';
 import { isPassword } from '../../../../src/service/accounts/secrets.ts';
-import { openDatabase } from '../../../../src/service/registry-database.ts';
+import { openDatabase } from '../../../../src/service/registry/database.ts';
+import { type Registry, registryIn } from '../../../../src/service/registry/registry.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const clock = new ManualClock();

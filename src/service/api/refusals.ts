@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import type { StorageError, StorageRefusal } from '../storage/storage.ts';
 import { BadCall, contention, failure, nested, refused, type WireFailure } from './failures.ts';
-import type { StorageError, StorageRefusal } from './storage/storage.ts';
 
 type Kind = StorageRefusal['kind'];
 type Of<K extends Kind> = Extract<StorageRefusal, { readonly kind: K }>;
@@ -19,8 +19,8 @@ type Told<K extends Kind> =
  */
 export type RefusalTable = { readonly [K in Kind]: Told<K> };
 
-/** The answer to a call that the store refused: a `Refusal`, a `BadCall`, or the error itself (a 500). */
-export function toldRefusal(error: StorageError, table: RefusalTable): Error {
+/** The answer to a call that the store refused: a `ApiRefusal`, a `BadCall`, or the error itself (a 500). */
+export function apiErrorOf(error: StorageError, table: RefusalTable): Error {
   const { refusal } = error;
   if (refusal.kind === 'write' && refusal.tag === 'too_many_write_operations') return contention();
   if (refusal.kind === 'cursor' && refusal.tag === 'malformed')

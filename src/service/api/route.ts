@@ -1,56 +1,21 @@
-import type { Clock } from '../util/clock.ts';
-import type { ByteRange } from '../util/ranges.ts';
-import type { Account } from './accounts/accounts.ts';
-import type { Registry } from './accounts/registry.ts';
-import type { Scope } from './accounts/scopes.ts';
-import type { CopyReferences } from './copy-references.ts';
-import type { Jobs } from './jobs/jobs.ts';
-import type { Links } from './links/links.ts';
-import type { LinkPasswords } from './links/password.ts';
-import type { TemporaryLinks } from './links/temporary-links.ts';
-import type { Previews } from './previews/previews.ts';
+import type { ByteRange } from '../../util/ranges.ts';
+import type { Account } from '../accounts/accounts.ts';
+import type { Scope } from '../accounts/scopes.ts';
+import type { ServiceDeps } from '../deps.ts';
+import type { CursorOwner, Incoming } from '../storage/storage.ts';
 import type { RefusalTable } from './refusals.ts';
-import type { WebFiles } from './save-url/web-files.ts';
 import { type Fields, type StructOf, struct } from './schema.ts';
-import type { Searches } from './search/searches.ts';
-import type { CursorOwner, Incoming, Storage } from './storage/storage.ts';
-import type { Tags } from './tags.ts';
-
-/** What the functions of the interface work with; one for the whole service. */
-export interface Rooms extends Registry {
-  readonly storage: Storage;
-  readonly links: Links;
-  readonly tags: Tags;
-  readonly copyReferences: CopyReferences;
-  readonly linkPasswords: LinkPasswords;
-  readonly temporaryLinks: TemporaryLinks;
-  readonly previews: Previews;
-  readonly jobs: Jobs;
-  readonly searches: Searches;
-  readonly webFiles: WebFiles;
-  readonly clock: Clock;
-  /** Bytes free on the disk that holds the data. */
-  readonly freeBytes: () => Promise<number>;
-  /** With its home ready. */
-  readonly accountWithId: (id: string) => Account;
-  /** Without a slash at the end; where shared links lead. */
-  readonly webUrl: () => string;
-  /** Likewise, where temporary links lead. */
-  readonly contentUrl: () => string;
-  /** Aborted when the service closes: whoever waits should answer. */
-  readonly closing: AbortSignal;
-}
 
 /** Who calls, by a token. */
-export interface Caller {
+export interface ApiCaller {
   readonly account: Account;
   readonly token: string;
   /** What list cursors are bound to. */
   readonly owner: CursorOwner;
 }
 
-/** A call of an RPC function, but for its argument. `Who` is `Caller` wherever a token is asked for. */
-export interface Call<Who> extends Rooms {
+/** A call of an RPC function, but for its argument. `Who` is `ApiCaller` wherever a token is asked for. */
+export interface ApiCall<Who> extends ServiceDeps {
   readonly caller: Who;
   /** The client's IP address. */
   readonly address: string;
@@ -58,12 +23,12 @@ export interface Call<Who> extends Rooms {
   readonly signal: AbortSignal;
 }
 
-export interface UploadCall<Who = Caller> extends Call<Who> {
+export interface UploadCall<Who = ApiCaller> extends ApiCall<Who> {
   /** The request's body, capped at the 150 MiB of one call. */
   incoming(contentHash: string | undefined): Incoming;
 }
 
-export interface DownloadCall<Who = Caller> extends Call<Who> {
+export interface DownloadCall<Who = ApiCaller> extends ApiCall<Who> {
   /** The request's headers of these names. */
   readonly range: string | undefined;
   readonly ifNoneMatch: string | undefined;
@@ -115,11 +80,11 @@ interface Known extends Common {
 export type RouteAuth = 'user' | 'app' | 'app-or-user' | 'none';
 
 /** The user; `undefined` where it is an app or no one that calls. */
-type Someone = Caller | undefined;
+type Someone = ApiCaller | undefined;
 
 /** One row of the table: all that is known of a function. */
 export type Route = Known & { readonly auth: RouteAuth } & (
-    | { readonly style: 'rpc'; readonly prepare: Prepare<Call<Someone>, Result> }
+    | { readonly style: 'rpc'; readonly prepare: Prepare<ApiCall<Someone>, Result> }
     | { readonly style: 'upload'; readonly prepare: Prepare<UploadCall<Someone>, Result> }
     | { readonly style: 'download'; readonly prepare: Prepare<DownloadCall<Someone>, Content | MadeContent> }
   );
@@ -132,19 +97,19 @@ interface Row<F extends Fields, C, Answer> extends Common {
   readonly handle: (call: C & { readonly argument: StructOf<F> }) => Answer | Promise<Answer>;
 }
 
-export function rpc<F extends Fields>(row: Row<F, Call<Caller>, Result>): Route {
+export function rpc<F extends Fields>(row: Row<F, ApiCall<ApiCaller>, Result>): Route {
   return {
     ...commonOf(row, 'api'),
     style: 'rpc',
     auth: 'user',
-    prepare: forUsers<Call<Someone>, Result>(prepared(row)),
+    prepare: forUsers<ApiCall<Someone>, Result>(prepared(row)),
   };
 }
 
 /** An RPC function that others than users may call too, or alone. */
 export function openRpc<F extends Fields>(
   auth: Exclude<RouteAuth, 'user'>,
-  row: Row<F, Call<Someone>, Result>,
+  row: Row<F, ApiCall<Someone>, Result>,
 ): Route {
   return { ...commonOf(row, 'api'), style: 'rpc', auth, prepare: prepared(row) };
 }
@@ -175,7 +140,7 @@ export function openDownload<F extends Fields>(
 }
 
 function forUsers<C extends { readonly caller: Someone }, Answer>(
-  prepare: Prepare<C & { readonly caller: Caller }, Answer>,
+  prepare: Prepare<C & { readonly caller: ApiCaller }, Answer>,
 ): Prepare<C, Answer> {
   return (argument) => {
     const run = prepare(argument);

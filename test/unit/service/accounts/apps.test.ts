@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { redirectUriProblem } from '../../../../src/service/accounts/redirect-uri.ts';
+import { redirectUriProblem } from '../../../../src/service/accounts/apps.ts';
 
 test.each([
   'https://app.example/callback',

@@ -1,5 +1,5 @@
-import type { FileMetadata, FolderMetadata, Metadata, Timestamp } from '../wire/files.ts';
-import type { Stored, StoredDeletion, StoredFile, StoredFolder } from './storage/storage.ts';
+import type { FileMetadata, FolderMetadata, Metadata, Timestamp } from '../../wire/files.ts';
+import type { Stored, StoredDeletion, StoredFile, StoredFolder } from '../storage/storage.ts';
 
 /** FileMetadata where the declared type is just that: without a `.tag`. */
 export function fileMetadata(file: StoredFile): FileMetadata {
@@ -61,4 +61,18 @@ export function metadata(stored: Stored | StoredDeletion, asked: AskedFields = N
 /** `%Y-%m-%dT%H:%M:%SZ`: the wire has whole seconds, cut and not rounded. */
 export function wireTime(ms: number): Timestamp {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+/** What a listing's cursor says of the fields that its entries are to have; nothing where it asks for none. */
+export function withAsked(cursor: string, { explicitMembers, restorable }: AskedFields): string {
+  const letters = `${explicitMembers ? 'm' : ''}${restorable ? 'r' : ''}`;
+  return letters === '' ? cursor : `asked.${letters}.${cursor}`;
+}
+
+const ASKED_CURSOR = /^asked\.(m?r?)\.(.+)$/s;
+
+/** The cursor that `withAsked` was given, and what it was told. */
+export function askedIn(cursor: string): { readonly inner: string; readonly asked: AskedFields } {
+  const [, letters = '', inner = cursor] = ASKED_CURSOR.exec(cursor) ?? [];
+  return { inner, asked: { explicitMembers: letters.includes('m'), restorable: letters.includes('r') } };
 }

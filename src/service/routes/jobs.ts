@@ -1,12 +1,12 @@
-import { failure, refused } from '../failures.ts';
-import { NO_REFUSALS } from '../refusals.ts';
-import { type Call, type Caller, type Route, rpc } from '../route.ts';
-import { required, string } from '../schema.ts';
-import type { JobLine, JobResult } from './jobs.ts';
+import { failure, refused } from '../api/failures.ts';
+import { NO_REFUSALS } from '../api/refusals.ts';
+import { type ApiCall, type ApiCaller, type Route, rpc } from '../api/route.ts';
+import { required, string } from '../api/schema.ts';
+import type { JobLine, JobResult } from '../jobs/jobs.ts';
 
 /** LaunchResultBase: the job that `check` tells of. Only functions with the same `kind` can ask for it. */
 export function launch(
-  { jobs, caller }: Call<Caller>,
+  { jobs, caller }: ApiCall<ApiCaller>,
   kind: string,
   work: (closing: AbortSignal) => Promise<JobResult>,
   line?: JobLine,

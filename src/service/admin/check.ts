@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { openSqliteToRead } from '../util/sqlite/open.ts';
-import type { SqliteDatabase } from '../util/sqlite/sqlite.ts';
-import { ACCOUNTS_FILE } from './registry-database.ts';
-import type { Damage } from './storage/check/damage.ts';
-import { type CheckProgress, checkStorage } from './storage/check/storage-check.ts';
-import { DataDirectoryError } from './storage/errors.ts';
+import { openSqliteToRead } from '../../util/sqlite/open.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
+import { ACCOUNTS_FILE } from '../registry/database.ts';
+import type { Damage } from '../storage/check/damage.ts';
+import { type CheckProgress, checkStorage } from '../storage/check/storage-check.ts';
+import { DataDirectoryError } from '../storage/errors.ts';
 
-export type { CheckProgress } from './storage/check/storage-check.ts';
+export type { CheckProgress } from '../storage/check/storage-check.ts';
 
 /**
  * Looks at every block and every row of a service's data directory, changes nothing, and tells what is damaged as

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BadCall } from '../../../../src/service/failures.ts';
+import { BadCall } from '../../../../src/service/api/failures.ts';
 import { ROUTES } from '../../../../src/service/routes/table.ts';
 
 /** What a function complains of in an argument; `undefined` when it takes it. */

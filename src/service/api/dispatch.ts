@@ -1,17 +1,18 @@
-import type { Answer } from '../http/answer.ts';
-import type { Exchange } from '../http/exchange.ts';
-import { authorize } from './accounts/authorization.ts';
+import type { IncomingMessage } from 'node:http';
+import type { Answer } from '../../http/answer.ts';
+import type { Exchange } from '../../http/exchange.ts';
+import type { Account } from '../accounts/accounts.ts';
+import { authorize } from '../accounts/authorization.ts';
+import { withFirstChunk } from '../content/file-content.ts';
+import type { ServiceDeps } from '../deps.ts';
+import { ROUTES } from '../routes/table.ts';
+import { StorageError } from '../storage/storage.ts';
 import { contentAnswer, resultAnswer } from './answers.ts';
-import { type Given, headerArgument, rpcArgument } from './argument.ts';
-import { primed } from './content/primed.ts';
-import { BadArgument, BadCall, WrongMethod } from './failures.ts';
-import { incomingOf } from './incoming.ts';
-import { checkPathRoot } from './path-root.ts';
-import { toldRefusal } from './refusals.ts';
-import type { Caller, Rooms, Route } from './route.ts';
-import { ROUTES } from './routes/table.ts';
-import { within } from './schema.ts';
-import { StorageError } from './storage/storage.ts';
+import { decodeArgument, type Given, headerArgument, rpcArgument, uploadBody } from './argument.ts';
+import { ApiRefusal, BadArgument, BadCall, failure, WrongMethod } from './failures.ts';
+import { apiErrorOf } from './refusals.ts';
+import type { ApiCaller, Route } from './route.ts';
+import { string, union, within } from './schema.ts';
 
 const PREFIX = '/2/';
 
@@ -32,7 +33,7 @@ export interface Host {
 }
 
 /** Runs the function that the request names. Throws what `failureAnswer` tells. */
-export async function callFunction(exchange: Exchange, rooms: Rooms, host: Host): Promise<Answer> {
+export async function callFunction(exchange: Exchange, deps: ServiceDeps, host: Host): Promise<Answer> {
   const name = functionName(exchange.path);
   const route = ROUTES.get(name);
   // In the real service's words (orgzly-android #1011, maestral #754).
@@ -40,15 +41,15 @@ export async function callFunction(exchange: Exchange, rooms: Rooms, host: Host)
   checkHost(host, route);
   checkMethod(exchange.request.method ?? '', route);
   try {
-    return await callRoute(exchange, rooms, route);
+    return await callRoute(exchange, deps, route);
   } catch (error) {
-    throw error instanceof StorageError ? toldRefusal(error, route.refusals) : error;
+    throw error instanceof StorageError ? apiErrorOf(error, route.refusals) : error;
   }
 }
 
-async function callRoute(exchange: Exchange, rooms: Rooms, route: Route): Promise<Answer> {
+async function callRoute(exchange: Exchange, deps: ServiceDeps, route: Route): Promise<Answer> {
   const { request, query } = exchange;
-  const caller = authorize(request, query, route, rooms);
+  const caller = authorize(request, query, route, deps);
   if (route.auth !== 'none') exchange.principal = caller?.account.id ?? 'app';
   if (caller) checkPathRoot(request, caller.account);
   const given =
@@ -56,7 +57,7 @@ async function callRoute(exchange: Exchange, rooms: Rooms, route: Route): Promis
       ? await rpcArgument(request, exchange.body(), route)
       : headerArgument(request, query, route.style);
   try {
-    return await run(exchange, rooms, route, caller, given);
+    return await run(exchange, deps, route, caller, given);
   } catch (error) {
     throw error instanceof BadArgument ? new BadCall(`${given.place}: ${error.message}`) : error;
   }
@@ -64,24 +65,24 @@ async function callRoute(exchange: Exchange, rooms: Rooms, route: Route): Promis
 
 async function run(
   exchange: Exchange,
-  rooms: Rooms,
+  deps: ServiceDeps,
   route: Route,
-  caller: Caller | undefined,
+  caller: ApiCaller | undefined,
   { place, value }: Given,
 ): Promise<Answer> {
   const { request, signal, address } = exchange;
-  const call = { ...rooms, caller, signal, address };
+  const call = { ...deps, caller, signal, address };
   switch (route.style) {
     case 'rpc':
       return resultAnswer(await within(place, () => route.prepare(value))(call));
     case 'upload': {
-      const incoming = (contentHash: string | undefined) => incomingOf(exchange, contentHash);
+      const incoming = (contentHash: string | undefined) => uploadBody(exchange, contentHash);
       return resultAnswer(await within(place, () => route.prepare(value))({ ...call, incoming }));
     }
     case 'download': {
       const { range, 'if-none-match': ifNoneMatch } = request.headers;
       const content = await within(place, () => route.prepare(value))({ ...call, range, ifNoneMatch });
-      return contentAnswer({ ...content, bytes: await primed(content.bytes) });
+      return contentAnswer({ ...content, bytes: await withFirstChunk(content.bytes) });
     }
   }
 }
@@ -99,4 +100,27 @@ function checkMethod(method: string, route: Route): void {
       `${method} is not a method of "${route.name}"; use ${allowed.join(' or ')}.`,
       allowed,
     );
+}
+
+const pathRoot = union({ home: null, root: string(), namespace_id: string() });
+
+/**
+ * Checks `Dropbox-API-Path-Root`. An account has one namespace, its home, which is its root too; so
+ * paths mean the same wherever the header is accepted. Throws 422 for any other namespace.
+ */
+function checkPathRoot(request: IncomingMessage, account: Account): void {
+  const header = request.headers['dropbox-api-path-root'];
+  if (header === undefined) return;
+  const root = within('HTTP header "Dropbox-API-Path-Root"', () => pathRoot(decodeArgument(String(header))));
+  if (root.tag === 'home' || root.value === account.namespace) return;
+  if (root.tag === 'namespace_id') throw new ApiRefusal(422, failure('no_permission'));
+  const rootInfo = {
+    '.tag': 'user',
+    root_namespace_id: account.namespace,
+    home_namespace_id: account.namespace,
+  };
+  throw new ApiRefusal(422, {
+    tags: ['invalid_root'],
+    value: { '.tag': 'invalid_root', invalid_root: rootInfo },
+  });
 }

@@ -24,8 +24,8 @@ export class BadCall extends Error {
 export class BadArgument extends BadCall {}
 
 /** A call refused with one of the statuses that carry `{error_summary, error}`. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
+export class ApiRefusal extends Error {
+  override readonly name = 'ApiRefusal';
 
   constructor(
     readonly status: 401 | 409 | 416 | 422 | 429,
@@ -49,31 +49,31 @@ export class WrongMethod extends Error {
 }
 
 /** 409: the endpoint's own union. */
-export function refused(value: WireFailure): Refusal {
-  return new Refusal(409, value);
+export function refused(value: WireFailure): ApiRefusal {
+  return new ApiRefusal(409, value);
 }
 
 /** 401: AuthError. */
-export function unauthorized(value: WireFailure): Refusal {
-  return new Refusal(401, value, { 'www-authenticate': 'Bearer realm="Dropbox-API"' });
+export function unauthorized(value: WireFailure): ApiRefusal {
+  return new ApiRefusal(401, value, { 'www-authenticate': 'Bearer realm="Dropbox-API"' });
 }
 
 /** The embedded service asks for no more than the second it has itself waited for the namespace. */
 const CONTENTION_RETRY_SECONDS = 1;
 
 /** 429: somebody else is writing in the namespace. */
-export function contention(): Refusal {
+export function contention(): ApiRefusal {
   return rateLimited('too_many_write_operations', CONTENTION_RETRY_SECONDS);
 }
 
 /** 429: more calls than the app may make for the account. */
-export function tooManyRequests(retrySeconds: number): Refusal {
+export function tooManyRequests(retrySeconds: number): ApiRefusal {
   return rateLimited('too_many_requests', retrySeconds);
 }
 
 /** RateLimitError, a struct: its summary is the reason's tag. */
-function rateLimited(tag: string, retrySeconds: number): Refusal {
+function rateLimited(tag: string, retrySeconds: number): ApiRefusal {
   const reason = failure(tag);
   const value = { reason: reason.value, retry_after: retrySeconds };
-  return new Refusal(429, { tags: reason.tags, value }, { 'retry-after': String(retrySeconds) });
+  return new ApiRefusal(429, { tags: reason.tags, value }, { 'retry-after': String(retrySeconds) });
 }

@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from '../util/sqlite/sqlite.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
 /** Maximum number of tags of one item, as at the real service. */
 const TAGS_MAX = 20;

@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from '../util/sqlite/sqlite.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
 /** A row that belongs to a file or folder, and is of no use once that cannot come back. */
 export interface ItemRow {

@@ -1,10 +1,10 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../util/make-folder.ts';
-import { type Migration, migrate, NewerSchema, schemaVersion } from '../util/sqlite/migrations.ts';
-import { openSqlite } from '../util/sqlite/open.ts';
-import type { SqliteDatabase } from '../util/sqlite/sqlite.ts';
-import { codeOf, DataDirectoryError } from './storage/errors.ts';
+import { makeFolder } from '../../util/make-folder.ts';
+import { type Migration, migrate, NewerSchema, schemaVersion } from '../../util/sqlite/migrations.ts';
+import { openSqlite } from '../../util/sqlite/open.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
+import { codeOf, DataDirectoryError } from '../storage/errors.ts';
 
 /** Accounts, apps, tokens and shared links: small, and apart from the files' own metadata. */
 export const ACCOUNTS_FILE = 'accounts.sqlite';

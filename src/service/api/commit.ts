@@ -1,8 +1,7 @@
-import { destination } from './addresses.ts';
-import { isUploadPath, rev } from './path-schemas.ts';
-import { propertyGroups } from './properties.ts';
+import { type Commit, StorageError } from '../storage/storage.ts';
+import { destination, isUploadPath, rev } from './paths.ts';
+import { propertyGroups } from './property-groups.ts';
 import { boolean, optional, required, string, struct, timestamp, union, withDefault } from './schema.ts';
-import { type Commit, StorageError } from './storage/storage.ts';
 
 /**
  * CommitInfo's fields. `path` is any string here: one that is none of the three forms is the upload's

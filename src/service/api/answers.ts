@@ -1,6 +1,6 @@
-import type { Answer } from '../http/answer.ts';
+import type { Answer } from '../../http/answer.ts';
 import { encodeResult } from './argument.ts';
-import { BadCall, Refusal, WrongMethod } from './failures.ts';
+import { ApiRefusal, BadCall, WrongMethod } from './failures.ts';
 import type { Content, MadeContent, Result } from './route.ts';
 
 const JSON_TYPE = 'application/json';
@@ -54,7 +54,7 @@ function madeAnswer({ type, sizeBytes, result, bytes }: MadeContent): Answer {
 export function failureAnswer(error: unknown, name: string, requestId: string): Answer | undefined {
   if (error instanceof BadCall) return text(400, `Error in call to API function "${name}": ${error.message}`);
   if (error instanceof WrongMethod) return text(405, error.message, { allow: error.allow.join(', ') });
-  if (!(error instanceof Refusal)) return undefined;
+  if (!(error instanceof ApiRefusal)) return undefined;
   const { tags, value } = error.failure;
   const body = { error_summary: summary(tags, requestId), error: value };
   return json(error.status, body, error.headers);

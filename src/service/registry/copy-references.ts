@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { SqliteDatabase } from '../util/sqlite/sqlite.ts';
+import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
 /** A text with which any account can copy an item. */
 export interface CopyReference {

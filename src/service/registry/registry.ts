@@ -1,9 +1,9 @@
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
-import { type Accounts, accountsIn } from './accounts.ts';
-import { type Apps, appsIn } from './apps.ts';
-import { type Codes, codesIn } from './codes.ts';
-import { type Grants, grantsIn } from './grants.ts';
-import { type Tokens, tokensIn } from './tokens.ts';
+import { type Accounts, accountsIn } from '../accounts/accounts.ts';
+import { type Apps, appsIn } from '../accounts/apps.ts';
+import { type Codes, codesIn } from '../accounts/codes.ts';
+import { type Grants, grantsIn } from '../accounts/grants.ts';
+import { type Tokens, tokensIn } from '../accounts/tokens.ts';
 
 /** Who there is, which apps, and what the ones allow the others. */
 export interface Registry {
