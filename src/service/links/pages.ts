@@ -149,7 +149,7 @@ interface Sources {
 }
 
 /** How a page can show a file: by its name's ending, or by its beginning where that is text. Throws `signal`'s reason. */
-export async function filePreview(
+async function filePreview(
   { storage, previews }: Sources,
   file: StoredFile,
   signal: AbortSignal,

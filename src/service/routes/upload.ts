@@ -10,7 +10,7 @@ import { boolean, integer, optional, required, string, struct, union, withDefaul
 import type { StoredFile } from '../storage/storage.ts';
 
 /** UploadSessionCursor: `offset` is how much the client believes to have sent. */
-export const sessionCursorFields = {
+const sessionCursorFields = {
   session_id: required(string()),
   offset: required(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
 };
