@@ -4,14 +4,14 @@ import { type Account, accountRequest, readAccount } from './current-account.ts'
 import { ApiError, isOutage } from './errors.ts';
 import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './failure.ts';
 import { type HttpAnswer, LostConnection } from './http.ts';
-import type { Tokens, TokenWorld } from './token.ts';
+import type { TokenDeps, Tokens } from './token.ts';
 
-/** Whose a login is. `untold`: its app may not ask (scope `account_info.read`). */
+/** The account of a login; `untold` when its app may not ask (scope `account_info.read`). */
 export type Told = Account | 'untold';
 
 /**
- * Tokens that are given out once `admit` has agreed to the account that they are of: no call goes out before. When it
- * throws an `ApiError`, none ever does.
+ * Tokens that are given out only after `admit` has accepted their account, so that no call is made before. When `admit`
+ * throws an `ApiError`, no call is ever made.
  */
 export class AdmittedTokens implements Tokens {
   readonly #questions = new SingleFlight<'whose', void>();
@@ -20,7 +20,7 @@ export class AdmittedTokens implements Tokens {
 
   constructor(
     private readonly tokens: Tokens,
-    private readonly world: TokenWorld,
+    private readonly deps: TokenDeps,
     private readonly admit: (told: Told) => Promise<void>,
   ) {}
 
@@ -50,9 +50,9 @@ export class AdmittedTokens implements Tokens {
     const { headers, route, ...request } = accountRequest();
     const authorized = { ...request, headers: { ...headers, authorization: `Bearer ${token}` } };
     try {
-      const send = () => this.world.send(authorized, signal);
-      const answer = await counted(this.world, route, signal, send);
-      this.world.meter.answered(answer.status);
+      const send = () => this.deps.send(authorized, signal);
+      const answer = await counted(this.deps, route, signal, send);
+      this.deps.meter.answered(answer.status);
       return this.#read(answer, route);
     } catch (cause) {
       if (!(cause instanceof LostConnection)) throw cause;
@@ -62,7 +62,7 @@ export class AdmittedTokens implements Tokens {
 
   #read(answer: HttpAnswer, route: string): Told {
     if (answer.status !== 200) {
-      const failure = failureOfAnswer(answer, route, this.world.clock.now());
+      const failure = failureOfAnswer(answer, route, this.deps.clock.now());
       if (isOutage(failure.error)) throw harmless(failure);
       return 'untold';
     }
@@ -74,7 +74,7 @@ export class AdmittedTokens implements Tokens {
   }
 }
 
-/** The question changes nothing: what is unknown is its answer, and not what became of the call that it was asked for. */
+/** Marks a failed question as harmless: the call that it was asked for has not been made. */
 function harmless({ reason, error, retryAfterMs }: CallFailure): CallFailure {
   return new CallFailure(reason, error, { retryAfterMs });
 }

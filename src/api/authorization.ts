@@ -7,16 +7,16 @@ import { Http, type HttpAnswer, type HttpRequest, LostConnection } from './http.
 import { parsed, rpcRequest } from './request.ts';
 import { type Credentials, createTokens, grantErrorIn } from './token.ts';
 
-/** 64 random bytes are a verifier of 86 characters; 43 to 128 are allowed (RFC 7636 §4.1). */
+/** Random bytes in a verifier: 64 make 86 characters, and 43 to 128 are allowed (RFC 7636 §4.1). */
 const VERIFIER_BYTES = 64;
 
 const TOKEN_ROUTE = 'oauth2/token';
 const REVOKE_ROUTE = 'auth/token/revoke';
 
-/** What proves that who exchanges a code is who asked for it (RFC 7636). */
+/** Proof that a code is exchanged by the program that asked for it (RFC 7636). */
 export interface Proof {
   readonly verifier: string;
-  /** Its SHA-256, which may be shown. */
+  /** The verifier's SHA-256, which need not be kept secret. */
   readonly challenge: string;
 }
 
@@ -28,14 +28,14 @@ export function newProof(): Proof {
 export interface AuthorizationRequest {
   readonly appKey: string;
   readonly challenge: string;
-  /** Without it the service shows the code, for its owner to carry over. */
+  /** Without it the service shows the code, and the owner copies it. */
   readonly redirectUri?: string | undefined;
   readonly state?: string | undefined;
 }
 
 /**
- * The address of the page on which an account's owner lets the app in for as long as nobody revokes it. Without
- * `scope`: the app has those that were chosen for it, and the service may refuse the parameter.
+ * Returns the address of the page on which the owner of an account grants the app access until it is revoked. Sends no
+ * `scope`: the app has the scopes that were chosen for it, and the service may refuse the parameter.
  */
 export function authorizationUrl(authorizeUrl: string, request: AuthorizationRequest): string {
   const url = new URL(authorizeUrl);
@@ -62,15 +62,15 @@ export interface CodeExchange {
   readonly redirectUri?: string | undefined;
 }
 
-/** What a code was good for. */
+/** The result of a code exchange. */
 export interface Grant {
   readonly refreshToken: string;
   readonly accountId: string;
-  /** `undefined`: the service does not say. */
+  /** `undefined` when the service does not list them. */
   readonly scopes: readonly string[] | undefined;
 }
 
-/** What a session with the authorization server needs. */
+/** The authorization server and how to talk to it. */
 export interface AuthorizationServer {
   /** Without `/oauth2/token`. */
   readonly apiUrl: string;
@@ -78,7 +78,7 @@ export interface AuthorizationServer {
   readonly signal: AbortSignal;
 }
 
-/** `oauth2/token`, grant `authorization_code`. Throws `ApiError`: `unauthorized` for a code that is no good. */
+/** `oauth2/token`, grant `authorization_code`. Throws `ApiError`, `unauthorized` for an invalid code. */
 export function exchangeCode(server: AuthorizationServer, exchange: CodeExchange): Promise<Grant> {
   const { code, appKey, verifier, redirectUri } = exchange;
   const form = new URLSearchParams({
@@ -101,7 +101,7 @@ export function exchangeCode(server: AuthorizationServer, exchange: CodeExchange
   });
 }
 
-/** Only the error's fixed name goes into the message: its description may quote what was sent. */
+/** The message has only the error's fixed name, because its description may quote the request. */
 function refusedCode(answer: HttpAnswer, nowMs: number): ApiError {
   const name = grantErrorIn(answer);
   if (!name) return failureOfAnswer(answer, TOKEN_ROUTE, nowMs).error;
@@ -112,7 +112,7 @@ function refusedCode(answer: HttpAnswer, nowMs: number): ApiError {
   return new ApiError('unauthorized', `${why} (${name})`, { summary: name });
 }
 
-/** Nothing of the answer goes into a message: it holds tokens. */
+/** Reads a grant. The messages quote nothing of the answer, because it contains tokens. */
 function grantIn(answer: HttpAnswer): Grant {
   let result: Partial<Record<string, unknown>> | null;
   try {
@@ -132,8 +132,8 @@ function grantIn(answer: HttpAnswer): Grant {
 }
 
 /**
- * `auth/token/revoke`: ends the refresh token and all that came of it. Whether it was still good; throws
- * `ApiError` when that could not be found out.
+ * `auth/token/revoke`: ends the refresh token and all access tokens from it. Returns whether it was still valid; throws
+ * `ApiError` when that is unknown.
  */
 export function revokeLogin(
   server: AuthorizationServer,

@@ -2,14 +2,14 @@ import { type Clock, type Instant, instantIn, LONG_AGO } from '../util/clock.ts'
 import { ApiError, isOutage } from './errors.ts';
 import type { Availability } from './remote.ts';
 
-/** How often listeners hear at most that the service is back, in ms: it may take some calls and go on refusing others. */
+/** Minimum time between two calls of the listeners, in ms: a service may answer some calls and refuse others. */
 const BACK_EVERY_MS = 10_000;
 
-/** Learns from the end of each call whether the service can be asked. */
+/** Learns from the end of each call whether the service answers. */
 export class CallAvailability implements Availability {
   readonly #listeners = new Set<() => void>();
   #awaySince: Instant | undefined;
-  /** The service was away since the listeners last heard of it. */
+  /** Whether the service was away since the listeners were last called. */
   #isReturnUntold = false;
   #nextTelling: Instant = LONG_AGO;
 
@@ -33,7 +33,7 @@ export class CallAvailability implements Availability {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** To be called when a call has failed for good. A refusal is an answer too. */
+  /** To be called when a call has failed, after all retries. A refusal is an answer too. */
   failed(error: unknown): void {
     if (isOutage(error)) {
       this.#awaySince ??= this.clock.instant();

@@ -9,21 +9,20 @@ import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './fa
 import { type Http, type HttpAnswer, type HttpHead, type HttpStream, LostConnection } from './http.ts';
 import type { CallQueue, Lane } from './queue.ts';
 import type { CallRequest } from './request.ts';
-import { retryVerdict, type Verdict } from './retry.ts';
+import { type RetryVerdict, retryVerdict } from './retry.ts';
 import type { Tokens } from './token.ts';
 import type { CommitFlight } from './write/commit-concurrency.ts';
 
-/** Tries that may follow at once on one that met another commit of ours. */
+/** Maximum number of immediate retries of a commit that collided with another commit of ours. */
 const COLLISIONS_MAX = 3;
 
-/** How long the last try may go on after the deadline; and the least time that any try is given. */
+/** How long the last try may take after the deadline, and the minimum for any try, in ms. */
 const LAST_TRY_MS = { max: 25_000, min: 5_000 };
 
-/** A body of this size may take longer to send than the deadline is long: trouble begins when the try has failed. */
+/** A longer body may take more time than the deadline to send, so its deadline counts from the end of the failed try. */
 const LONG_BODY_BYTES = 256 * 1024;
 
-/** What a call needs of the world. */
-export interface CallerWorld {
+export interface CallerDeps {
   readonly http: Http;
   readonly tokens: Tokens;
   readonly queue: CallQueue;
@@ -33,44 +32,44 @@ export interface CallerWorld {
   readonly meter: Meter;
   /** In [0, 1). */
   readonly random: () => number;
-  /** How long after its trouble began a call is still tried again. */
+  /** How long after its trouble began a call is still retried. */
   readonly deadlineMs: number;
   /** Aborted when the client closes. */
   readonly signal: AbortSignal;
 }
 
 /**
- * The trouble that a call is in, since the try began that failed first, or since it was held back. Calls made to find
- * out how it ended share it, and with it the deadline.
+ * Since when a call is in trouble: the start of its first failed try, or of a pause of the account that delayed it. Calls
+ * that find out how it ended share it, and with it the deadline.
  */
 export interface Trouble {
   since?: Instant;
 }
 
-/** Where a call stands after a try that failed. */
+/** The state of a call after a failed try. */
 export interface Situation {
   readonly failure: CallFailure;
-  /** This try, or one before it, may have done what it was to do. */
+  /** This try, or an earlier one, may have been carried out. */
   readonly outcomeUnknown: boolean;
   readonly trouble: Trouble;
 }
 
 export interface Call<T> {
   readonly request: CallRequest;
-  /** `undefined`: the call waits for nothing, and goes without a token (the long poll). */
+  /** `undefined` for the long poll, which waits for no other call and needs no token. */
   readonly lane: Lane | undefined;
-  /** Makes the result of an answer of 200. What it throws, but for an `ApiError`, counts as an answer without sense. */
+  /** Reads an answer with status 200. Any error except an `ApiError` counts as an answer that makes no sense. */
   readonly read: (answer: HttpAnswer) => T;
   /**
-   * Asked after a failure, before the next try and before giving up: the result all the same, when what
-   * is there now shows that the call did its work.
+   * Called after a failure, before the next try and before giving up. Returns the result when the state of the service
+   * shows that the call was carried out.
    */
   readonly resolve?: (situation: Situation) => Promise<{ readonly result: T } | undefined>;
   readonly signal?: AbortSignal | undefined;
   readonly trouble?: Trouble;
 }
 
-/** The answer to a download, before its bytes. `release` must be called when they are read or not wanted. */
+/** The answer to a download, before its bytes. `release` must be called when they are read or not needed. */
 export interface Opened {
   readonly stream: HttpStream;
   readonly signal: AbortSignal;
@@ -78,23 +77,23 @@ export interface Opened {
 }
 
 /**
- * Makes calls of the service: in their turn, with a token, tried again as `retry.ts` says. Throws
- * `ApiError`, or the signal's reason.
+ * Calls the service: in the order that the queue decides, with a token, retried as `retry.ts` says. Throws `ApiError`,
+ * or the signal's reason.
  */
 export class Caller {
-  /** What the service's clock said in its last answer, and when. */
-  #said: { readonly serviceMs: number; readonly at: Moment };
+  /** The service's clock in its last answer, and when that came. */
+  #serviceClock: { readonly serviceMs: number; readonly at: Moment };
 
-  constructor(private readonly world: CallerWorld) {
-    this.#said = { serviceMs: world.clock.now(), at: momentNow(world.clock) };
+  constructor(private readonly deps: CallerDeps) {
+    this.#serviceClock = { serviceMs: deps.clock.now(), at: momentNow(deps.clock) };
   }
 
-  /** A call whose answer is read whole. */
+  /** Makes a call whose answer is read whole. */
   async call<T>(call: Call<T>): Promise<T> {
     const life = this.#life(call.signal);
     try {
       return await this.#noted(call, life.signal, async (request, signal) => {
-        const answer = await this.world.http.send(request, signal);
+        const answer = await this.deps.http.send(request, signal);
         this.#note(answer);
         if (answer.status !== 200) throw this.#failure(answer, request);
         return readOr(() => call.read(answer), answer, call.request.route);
@@ -104,7 +103,7 @@ export class Caller {
     }
   }
 
-  /** A download: the call ends with the head of the answer. The signal counts until `release`. */
+  /** Starts a download: the call ends with the head of the answer. The signal counts until `release`. */
   async open<T>(
     call: Omit<Call<T>, 'read' | 'resolve'> & {
       readonly read: (head: HttpHead, opened: Opened) => T;
@@ -113,7 +112,7 @@ export class Caller {
     const life = this.#life(call.signal);
     try {
       return await this.#noted(call, life.signal, async (request, signal) => {
-        const answer = await this.world.http.open(request, signal);
+        const answer = await this.deps.http.open(request, signal);
         this.#note(answer);
         if ('text' in answer) throw this.#failure(answer, request);
         try {
@@ -129,26 +128,26 @@ export class Caller {
     }
   }
 
-  /** How many short uploads may be under way at once. */
+  /** How many short uploads may be under way in parallel. */
   get uploadsAtOnce(): number {
-    return this.world.queue.uploadsAtOnce;
+    return this.deps.queue.uploadsAtOnce;
   }
 
-  /** `moment` by the service's clock, as its last answer told it; to compare with times that it gives. */
+  /** Returns `moment` by the service's clock, to be compared with the times of its entries. */
   serviceTime(moment: Moment): number {
-    const { clock } = this.world;
-    return this.#said.serviceMs + ageMs(clock, this.#said.at) - ageMs(clock, moment);
+    const { clock } = this.deps;
+    return this.#serviceClock.serviceMs + ageMs(clock, this.#serviceClock.at) - ageMs(clock, moment);
   }
 
-  /** As `#persist`, and notes whether the service answered. */
+  /** Does the same as `#persist`, and notes whether the service answered. */
   async #noted<T>(
     call: Omit<Call<T>, 'read'>,
     signal: AbortSignal,
     send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    // A long poll needs no token: its answer does not show that other calls get one.
+    // A long poll needs no token, so its success does not show that other calls would succeed.
     if (!call.lane) return this.#persist(call, signal, send);
-    const { availability } = this.world;
+    const { availability } = this.deps;
     try {
       const result = await this.#persist(call, signal, send);
       availability.succeeded();
@@ -159,15 +158,15 @@ export class Caller {
     }
   }
 
-  /** Tries until there is a result, a last word, or no more time; finds out what became of tries without an answer. */
+  /** Tries until there is a result, a final refusal, or no time left. Finds out what became of tries without an answer. */
   async #persist<T>(
     call: Omit<Call<T>, 'read'>,
     signal: AbortSignal,
     send: (request: CallRequest, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const { queue, clock } = this.world;
+    const { queue, clock } = this.deps;
     const trouble = call.trouble ?? {};
-    // Being held back is trouble too: the person waits all the same.
+    // A pause of the account is trouble too: the client waits all the same.
     if (call.lane && queue.paused) trouble.since ??= clock.instant();
     let outcomeUnknown = false;
     for (let number = 1; ; number += 1) {
@@ -177,7 +176,7 @@ export class Caller {
       outcomeUnknown ||= outcome.outcomeUnknown;
       if (flight.overlapped && outcome.reason === 'contention') {
         queue.collided();
-        // It stood in its own way: what it met ends soon, and nobody has to be waited for.
+        // It collided with our own commit, which ends soon: retry at once.
         if (number <= COLLISIONS_MAX) continue;
       }
       const verdict = await this.#wait(call, outcome, { number, trouble, signal });
@@ -187,13 +186,13 @@ export class Caller {
     }
   }
 
-  /** Waits until the next try is due, if there is one. */
+  /** Decides whether there is another try, and waits until it is due. */
   async #wait(
     call: { readonly lane: Lane | undefined; readonly request: CallRequest },
     failure: CallFailure,
     at: { readonly number: number; readonly trouble: Trouble; readonly signal: AbortSignal },
-  ): Promise<Verdict> {
-    const { clock, queue, log, meter, random, deadlineMs } = this.world;
+  ): Promise<RetryVerdict> {
+    const { clock, queue, log, meter, random, deadlineMs } = this.deps;
     const troubleMs = at.trouble.since === undefined ? 0 : elapsedMs(clock, at.trouble.since);
     const verdict = retryVerdict(failure, { number: at.number, elapsedMs: troubleMs, deadlineMs }, random());
     const { lane, request } = call;
@@ -220,7 +219,7 @@ export class Caller {
     return verdict;
   }
 
-  /** What the call itself can find out about a try that failed. */
+  /** Asks the call's `resolve` whether it was carried out after all. */
   async #resolve<T>(
     call: Omit<Call<T>, 'read'>,
     situation: Situation,
@@ -230,14 +229,14 @@ export class Caller {
       return await call.resolve(situation);
     } catch (cause) {
       if (!(cause instanceof ApiError)) throw cause;
-      // We could not find out: the failure itself tells more than this one.
+      // Unknown: the first failure says more than this one.
       if (isOutage(cause)) throw situation.failure.error;
-      // The question was refused, which is no sign that the work was done.
+      // A refused question is no sign that the call was carried out.
       return undefined;
     }
   }
 
-  /** One try, in its turn. What another try could change comes back; all else is thrown. */
+  /** Makes one try, in its turn. Returns a failure that a retry could change, and throws all others. */
   async #try<T>(
     call: Pick<Call<T>, 'lane' | 'request'> & { readonly trouble: Trouble },
     signal: AbortSignal,
@@ -245,18 +244,18 @@ export class Caller {
     flight: CommitFlight,
   ): Promise<{ readonly result: T } | CallFailure> {
     const { lane, request, trouble } = call;
-    const { clock } = this.world;
+    const { clock } = this.deps;
     let began = clock.instant();
     const sendCounted = (authorized: CallRequest) =>
-      counted(this.world, request.route, signal, () => send(authorized, signal));
+      counted(this.deps, request.route, signal, () => send(authorized, signal));
     const inTurn = () => {
       began = clock.instant();
       return this.#authorized(this.#limited(request, trouble), signal, sendCounted);
     };
     const job = lane ? inTurn : () => sendCounted(request);
     try {
-      const result = await (lane ? this.world.queue.run(lane, job, signal, flight) : job());
-      if (lane) this.world.queue.succeeded(lane, flight);
+      const result = await (lane ? this.deps.queue.run(lane, job, signal, flight) : job());
+      if (lane) this.deps.queue.succeeded(lane, flight);
       return { result };
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
@@ -267,22 +266,22 @@ export class Caller {
     }
   }
 
-  /** The request with what is left of the call's time for its answer. */
+  /** Limits the answer's time to what is left for the call. */
   #limited(request: CallRequest, { since }: Trouble): CallRequest {
     if (request.answerTimeout === 'slow') return request;
-    const { clock, deadlineMs } = this.world;
+    const { clock, deadlineMs } = this.deps;
     const leftMs = deadlineMs + LAST_TRY_MS.max - (since === undefined ? 0 : elapsedMs(clock, since));
     const wholeAnswerMs = Math.max(LAST_TRY_MS.min, leftMs);
     return { ...(since === undefined && { answerTimeout: 'first' as const }), ...request, wholeAnswerMs };
   }
 
-  /** One request with the token of the moment, and once more if that has just expired. */
+  /** Sends a request with the current token, and once more if that has just expired. */
   async #authorized<T>(
     request: CallRequest,
     signal: AbortSignal,
     send: (request: CallRequest) => Promise<T>,
   ): Promise<T> {
-    const { tokens } = this.world;
+    const { tokens } = this.deps;
     const token = await tokens.current(signal);
     try {
       return await send(withToken(request, token));
@@ -293,24 +292,24 @@ export class Caller {
     }
   }
 
-  /** What the answer means, with our token taken out of it. */
+  /** Returns the failure that the answer means, with our token removed from its text. */
   #failure(answer: HttpAnswer, request: CallRequest): CallFailure {
     const token = request.headers['authorization']?.slice(BEARER.length);
-    // Some refusals quote the header.
+    // Some refusals quote the authorization header.
     const text = token ? answer.text.replaceAll(token, '…') : answer.text;
-    return failureOfAnswer({ ...answer, text }, request.route, this.world.clock.now());
+    return failureOfAnswer({ ...answer, text }, request.route, this.deps.clock.now());
   }
 
-  /** Service and gateway need not agree on the time. */
+  /** Notes the service's time, which may differ from ours. */
   #note(head: HttpHead): void {
-    this.world.meter.answered(head.status);
-    const saidMs = Date.parse(head.header('date') ?? '');
-    if (!Number.isNaN(saidMs)) this.#said = { serviceMs: saidMs, at: momentNow(this.world.clock) };
+    this.deps.meter.answered(head.status);
+    const serviceMs = Date.parse(head.header('date') ?? '');
+    if (!Number.isNaN(serviceMs)) this.#serviceClock = { serviceMs, at: momentNow(this.deps.clock) };
   }
 
-  /** A signal for as long as one call lives: aborted by the caller's, and by the client's end. */
+  /** Returns a signal for one call, aborted by the caller's signal and when the client closes. */
   #life(outer: AbortSignal | undefined): LinkedSignal {
-    return linkedSignal(...(outer ? [outer] : []), this.world.signal);
+    return linkedSignal(...(outer ? [outer] : []), this.deps.signal);
   }
 }
 
@@ -324,7 +323,7 @@ function withToken(request: CallRequest, token: string): CallRequest {
   return { ...request, headers: { ...request.headers, authorization: BEARER + token } };
 }
 
-/** A 200 that cannot be read: a proxy's page, or half an answer. What was asked for may have been done. */
+/** Reads a 200. An unreadable one is a proxy's page or half an answer, and the call may have been carried out. */
 function readOr<T>(read: () => T, head: HttpHead, route: string): T {
   try {
     return read();

@@ -12,15 +12,14 @@ import { ApiError } from './errors.ts';
 import { Http, type HttpTimeouts } from './http.ts';
 import { listingOf } from './list-folder.ts';
 import { CallQueue, type Lane, type LaneDepth } from './queue.ts';
-import type { Remote } from './remote.ts';
+import type { Availability, Remote } from './remote.ts';
 import { sharingOf } from './sharing.ts';
-import { type Credentials, createTokens, type TokenWorld } from './token.ts';
+import { type Credentials, createTokens, type TokenDeps } from './token.ts';
 import { treeOf } from './tree-calls.ts';
-import { sessionsOf } from './write/sessions.ts';
-import { uploadsOf } from './write/single-upload.ts';
+import { writingOf } from './write/write.ts';
 
 export interface RemoteOptions {
-  /** Without `/2`; access tokens are asked for at `{apiUrl}/oauth2/token`. */
+  /** Without `/2`. Access tokens come from `{apiUrl}/oauth2/token`. */
   readonly apiUrl: string;
   readonly contentUrl: string;
   readonly notifyUrl: string;
@@ -30,32 +29,32 @@ export interface RemoteOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter?: Meter;
-  /** In [0, 1); chance spreads the retries of several clients. */
+  /** Returns numbers in [0, 1), which spread the retries of several clients. */
   readonly random?: () => number;
-  /** How long after its first failure a call is still tried again. */
+  /** How long after its first failure a call is still retried, in ms. */
   readonly deadlineMs?: number;
   readonly timeouts?: HttpTimeouts;
-  /** By which answers are late; without it the machine's, whatever `clock` is: connections are real. */
+  /** The clock for time limits on answers: the system's when absent, whatever `clock` is. */
   readonly httpClock?: Clock;
   /**
-   * Hears once, before the first call of all, whose the login is. While it has not resolved no call is made; throws
-   * `ApiError`, which is then what every call throws.
+   * Called once, before the first call, with the account of the login. No call is made until it resolves. When it throws
+   * an `ApiError`, every call throws that.
    */
   readonly admit?: ((told: Told) => Promise<void>) | undefined;
 }
 
-/** davfs2 and Cyberduck give up after 30 s, so they have to hear of trouble before. */
+/** Default of `deadlineMs`: davfs2 and Cyberduck give up after 30 s, and must see the error before that. */
 const DEADLINE_MS = 25_000;
 
-/** What goes on between gateway and service, at this moment and since the start. */
+/** Calls under way, and totals since the start. */
 export interface RemoteStatus {
   readonly lanes: Readonly<Record<Lane, LaneDepth>>;
   /** Whether the service has asked for a pause. */
   readonly isPaused: boolean;
-  /** Bytes of bodies. */
+  /** Bytes of request bodies, and of answers below. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
-  /** How far the service's clock was ahead of ours in its last answer. */
+  /** How far the service's clock was ahead of ours in its last answer, in ms. */
   readonly serviceAheadMs: number;
 }
 
@@ -64,34 +63,59 @@ export interface HttpRemote extends Remote, AccountCalls {
   close(): Promise<void>;
 }
 
+/** A client of the service with its queue, tokens and connections, before it is a `Remote`. */
+export interface Connection {
+  readonly client: Client;
+  readonly availability: Availability;
+  status(): RemoteStatus;
+  close(): Promise<void>;
+}
+
 /**
- * The storage service over HTTP. `close` cuts what is under way: those calls, and all later ones, fail
- * with `offline`. Throws `PathError` for a `root` that is no path, `ApiError` for a token that cannot be one.
+ * The storage service over HTTP. `close` aborts the calls under way: these, and all later ones, fail with `offline`.
+ * Throws `PathError` for a `root` that is not a path, `ApiError` for a malformed token.
  */
 export function createRemote(options: RemoteOptions): HttpRemote {
+  return remoteOf(openConnection(options));
+}
+
+/** The methods of `Remote` over a connection. */
+export function remoteOf({ client, availability, status, close }: Connection): HttpRemote {
+  return {
+    availability,
+    status,
+    close,
+    ...listingOf(client),
+    ...downloadsOf(client),
+    ...writingOf(client),
+    ...treeOf(client),
+    ...sharingOf(client),
+    ...accountOf(client),
+  };
+}
+
+export function openConnection(options: RemoteOptions): Connection {
   const { clock, log, meter = silentMeter, deadlineMs = DEADLINE_MS, random = Math.random } = options;
   const root = new DriveRoot(options.root);
   const closing = new AbortController();
   const { signal } = closing;
   const urls = { base: options.apiUrl, content: options.contentUrl, notify: options.notifyUrl };
   const http = new Http(urls, options.timeouts, options.httpClock);
-  const world: TokenWorld = { send: (request, aborted) => http.send(request, aborted), clock, meter, signal };
-  const issued = createTokens(options.credentials, world);
-  const tokens = options.admit ? new AdmittedTokens(issued, world, options.admit) : issued;
+  const tokenDeps: TokenDeps = {
+    send: (request, aborted) => http.send(request, aborted),
+    clock,
+    meter,
+    signal,
+  };
+  const issued = createTokens(options.credentials, tokenDeps);
+  const tokens = options.admit ? new AdmittedTokens(issued, tokenDeps, options.admit) : issued;
   const queue = new CallQueue({ clock, signal, patienceMs: deadlineMs });
   const availability = new CallAvailability(clock);
   const needs = { http, tokens, queue, availability, clock, log, meter, random, deadlineMs, signal };
   const caller = new Caller(needs);
-  const client: Client = { caller, root, clock, log, meter };
   return {
+    client: { caller, root, clock, log, meter },
     availability,
-    ...listingOf(client),
-    ...downloadsOf(client),
-    ...uploadsOf(client),
-    ...sessionsOf(client),
-    ...treeOf(client),
-    ...sharingOf(client),
-    ...accountOf(client),
     status: () => ({
       lanes: queue.depths(),
       isPaused: queue.paused,

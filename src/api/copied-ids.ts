@@ -8,13 +8,13 @@ import type { Entry } from './remote.ts';
 interface Copy {
   readonly from: Path;
   readonly to: Path;
-  /** When the copy was first asked for. */
+  /** When the first try began. */
   readonly started: Moment;
 }
 
 /**
- * What a copy with a lost answer left at `to`, if it is that copy: newer than the call and equal in
- * content. Folders have no time of their own; theirs is a copy when all that lies below is equal.
+ * Returns the entry at `to` if a copy with a lost answer has made it. A file must be newer than the call and have the
+ * same content. Folders have no times: a folder counts as the copy when everything below is equal.
  */
 export async function copiedTo(
   client: Client,
@@ -44,7 +44,7 @@ function contentOf(entry: Entry): string {
   return entry.kind === 'file' ? `${entry.sizeBytes} ${entry.contentHash ?? entry.rev}` : 'folder';
 }
 
-/** All below `folder` by the key that it would have below `base`. */
+/** Returns everything below `folder`, by the key that it would have below `base`. */
 async function contentsOf(
   client: Client,
   folder: Path,

@@ -4,7 +4,7 @@ import { ApiError } from './errors.ts';
 import { CallFailure } from './failure.ts';
 import { LostConnection } from './http.ts';
 
-/** Does `work`, one request of `route`, and tells the meter what it came to. */
+/** Runs `work`, one request of `route`, and reports its outcome to the meter. */
 export async function counted<T>(
   { meter, clock }: { readonly meter: Meter; readonly clock: Clock },
   route: string,

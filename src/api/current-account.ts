@@ -3,7 +3,7 @@ import type { Client } from './context.ts';
 import type { Quota, Remote } from './remote.ts';
 import { type CallRequest, parsed, rpcRequest } from './request.ts';
 
-/** Whose storage it is. */
+/** The owner of the storage. */
 export interface Account {
   readonly id: string;
   readonly displayName: string;
@@ -11,11 +11,11 @@ export interface Account {
 }
 
 export interface AccountCalls extends Pick<Remote, 'quota'> {
-  /** `get_current_account`; also shows whether service and token work. */
+  /** `get_current_account`. Also shows whether the service and the token work. */
   account(signal?: AbortSignal): Promise<Account>;
 }
 
-/** The account and its space. */
+/** The calls about the account and its space. */
 export function accountOf({ caller }: Client): AccountCalls {
   return {
     quota: (signal) =>
@@ -40,21 +40,21 @@ export function accountRequest(): CallRequest {
   return rpcRequest('users/get_current_account', undefined);
 }
 
-/** Throws `TypeError` or `SyntaxError` for an answer without sense. */
+/** Throws `TypeError` or `SyntaxError` for an answer that makes no sense. */
 export function readAccount({ text }: { readonly text: string }): Account {
   const { account_id: id, name, email } = parsed<FullAccount>(text);
   if (typeof id !== 'string' || typeof email !== 'string') throw new TypeError('no account_id or email');
   return { id, displayName: name.display_name, email };
 }
 
-/** Of several limits the nearest counts; of a kind of account that we do not know there is none to tell. */
+/** Returns the nearest of several limits; `undefined` for an unknown kind of account. */
 function quotaOf({ used, allocation }: SpaceUsage): Quota | undefined {
   if (!Number.isFinite(used)) throw new TypeError('no used');
   switch (allocation['.tag']) {
     case 'individual':
       return { usedBytes: used, allocatedBytes: allocation.allocated };
     case 'team': {
-      // The team's use holds the user's already; a limit of the user's own, if there is one, may be nearer.
+      // The team's usage includes the user's. A limit of the user's own may be nearer.
       const team = { usedBytes: allocation.used, allocatedBytes: allocation.allocated };
       const ownBytes = allocation.user_within_team_space_allocated;
       if (!ownBytes || allocation.user_within_team_space_limit_type['.tag'] !== 'stop_sync') return team;

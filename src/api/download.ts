@@ -1,18 +1,17 @@
 import type { ByteRange } from '../util/ranges.ts';
 import type { DownloadArg, FileMetadata } from '../wire/files.ts';
-import { parseHeaderJson } from './arg.ts';
 import type { Opened } from './caller.ts';
 import type { Client } from './context.ts';
 import { ApiError } from './errors.ts';
 import { type HttpHead, LostConnection } from './http.ts';
 import type { Download, FileEntry, Remote } from './remote.ts';
-import { downloadRequest } from './request.ts';
+import { downloadRequest, parseHeaderJson } from './request.ts';
 
 const ROUTE = 'files/download';
 
 /**
- * Reads content. The revision is part of what is asked for, so that the parts of one file fit together
- * whatever happens to it meanwhile.
+ * The call that reads content. It names the revision, so that the parts of one file fit together whatever happens to the
+ * file meanwhile.
  */
 export function downloadsOf({ caller }: Client): Pick<Remote, 'download'> {
   return {
@@ -33,9 +32,9 @@ export function downloadsOf({ caller }: Client): Pick<Remote, 'download'> {
   };
 }
 
-/** Throws when what is about to come is not what was asked for. */
+/** Throws when the answer is not for the revision or range that was asked for. */
 function checkHead(head: HttpHead, file: FileEntry, range: ByteRange | undefined): void {
-  // The header's JSON is what `download` promises; it is compared at once.
+  // Not verified as a type: the fields are compared at once.
   const result = parseHeaderJson(head.header('dropbox-api-result') ?? '') as FileMetadata;
   if (result.rev !== file.rev || result.size !== file.sizeBytes)
     throw new TypeError('the answer is of another revision than the one asked for');
@@ -47,7 +46,7 @@ function checkHead(head: HttpHead, file: FileEntry, range: ByteRange | undefined
   if (head.status !== 206 || Number(start) !== range.start) throw new TypeError('not the range asked for');
 }
 
-/** The bytes of an answer, which end only when they are `sizeBytes`. */
+/** Yields the bytes of an answer. Throws unless they are `sizeBytes` long. */
 async function* wholeBody(
   { stream, signal, release }: Opened,
   sizeBytes: number,

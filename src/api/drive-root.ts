@@ -9,7 +9,7 @@ interface Named {
   readonly path_display?: string;
 }
 
-/** An entry of a kind that the API did not have when this was written. */
+/** An entry of a kind that this client does not know. */
 export class UnknownKind extends Error {
   override readonly name = 'UnknownKind';
 
@@ -19,26 +19,26 @@ export class UnknownKind extends Error {
 }
 
 /**
- * The account's folder that is the drive's root: from the drive's paths to the wire's and back. What is
- * read is checked, as far as we depend on it. Throws `TypeError` for an entry without sense, `PathError` for a name that
- * no path can hold, `UnknownKind`.
+ * The account's folder that is the drive's root. Translates the drive's paths to those on the wire and back, and checks
+ * the fields of entries that we depend on. Throws `TypeError` for an entry that makes no sense, `PathError` for a name
+ * that no path can contain, or `UnknownKind`.
  */
 export class DriveRoot {
   readonly #names: readonly string[];
 
-  /** `folder` like `/Team/Projects`, or `''` for the whole account. Throws `PathError`. */
+  /** `folder` is a path like `/Team/Projects`, or `''` for the whole account. Throws `PathError`. */
   constructor(folder: string) {
     const inner = folder.replace(/^\/+|\/+$/g, '');
     this.#names = inner === '' ? [] : namesOf(pathOf(inner.split('/')));
   }
 
-  /** The wire's path: the account's root is `''`. */
+  /** Returns the path on the wire, where the account's root is `''`. */
   toWire(path: Path): string {
     const names = [...this.#names, ...namesOf(path)];
     return names.map((name) => `/${name}`).join('');
   }
 
-  /** The wire's path of what is to be made, changed or removed. Throws `no-permission` for the drive's root. */
+  /** Returns the path on the wire of an entry to be changed. Throws `no-permission` for the drive's root. */
   belowRoot(path: Path): string {
     if (path === ROOT)
       throw new ApiError('no-permission', 'the root of the drive cannot be made, moved or removed');
@@ -66,7 +66,7 @@ export class DriveRoot {
     return { kind: 'folder', id: metadata.id, ...this.#place(metadata, folder) };
   }
 
-  /** `folder` is where the entry is known to lie. Throws also for a deleted one. */
+  /** Reads an entry; `folder` is its parent, if known. Throws for a deleted entry too. */
   entry(metadata: Metadata, folder?: Path): Entry {
     switch (metadata['.tag']) {
       case 'file':
@@ -80,7 +80,7 @@ export class DriveRoot {
     }
   }
 
-  /** `undefined` for what lies outside the drive, and for its root itself, which is not an entry of it. */
+  /** Reads a change. Returns `undefined` outside the drive, and for the drive's root itself. */
   change(metadata: Metadata, folder?: Path): Change | undefined {
     const deleted = metadata['.tag'] === 'deleted';
     checkPlace(metadata);
@@ -89,28 +89,28 @@ export class DriveRoot {
     return deleted ? { kind: 'deleted', path } : { kind: 'put', entry: this.entry(metadata, folder) };
   }
 
-  /** `undefined` for a deleted entry. Throws like `entry`, but takes every kind of entry. */
+  /** Returns where an entry of any kind is; `undefined` for a deleted one. */
   locationOf(metadata: Metadata): EntryLocation | undefined {
     if (metadata['.tag'] === 'deleted') return undefined;
-    // In a shared folder that the account has not mounted.
+    // The entry is in a shared folder that the account has not mounted.
     if (isText(metadata.name) && (metadata.path_display ?? metadata.path_lower) === undefined)
       return 'outside';
     checkPlace(metadata);
     return this.#pathOf(metadata) ?? 'outside';
   }
 
-  /** An entry of an unknown kind is a file if it has all fields of one: leaving it out would hide it from clients. */
+  /** Reads an entry of an unknown kind as a file if it has all fields of one, so that clients see it. */
   #ofUnknownKind(metadata: Record<string, unknown>, folder: Path | undefined): FileEntry {
     const tag = metadata['.tag'];
     if (!isText(tag)) throw new TypeError('an entry without a kind');
     if (!isText(metadata['rev'])) throw new UnknownKind(tag);
-    // Its fields are checked like those of any file.
+    // `file` checks its fields.
     return this.file(metadata as unknown as FileMetadata, folder);
   }
 
   /**
-   * The last name is in true case and so is `folder`; the names above, as the service gives them, may be
-   * in the case of whoever wrote first (service-api.md §9.1).
+   * Returns an entry's path and name. The last name and `folder` are in their true letter case; the names above, as the
+   * service gives them, may not be (service-api.md §9.1).
    */
   #place(metadata: Named, folder: Path | undefined): { readonly path: Path; readonly name: string } {
     checkPlace(metadata);
@@ -128,7 +128,7 @@ export class DriveRoot {
   }
 }
 
-/** To leave out an entry without a name or a place would hide a file, and to believe it would show one that is not there. */
+/** Throws for an entry without a name or a path: skipping it would hide a file, and guessing would show a wrong one. */
 function checkPlace({ name, path_lower, path_display }: Named): void {
   const path = path_display ?? path_lower;
   if (!isText(name) || !isText(path) || !path.startsWith('/'))
@@ -141,14 +141,14 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-/** Milliseconds since 1970 of the wire's timestamp. */
+/** Returns a timestamp on the wire in ms since 1970. */
 export function timeOf(timestamp: string): number {
   const ms = Date.parse(timestamp);
   if (Number.isNaN(ms)) throw new TypeError('a timestamp that is none');
   return ms;
 }
 
-/** The wire's timestamp: whole seconds, the rest cut off. */
+/** Returns a timestamp as on the wire: whole seconds, rounded down. */
 export function timestampOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

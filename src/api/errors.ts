@@ -1,4 +1,4 @@
-/** What the service refused or why it could not be reached, in our words: one for each way to react. */
+/** Why a call failed: one name for each way to react. */
 const API_FAILURES = [
   'not-found',
   'not-file',
@@ -15,6 +15,7 @@ const API_FAILURES = [
   'too-large',
   'too-many-files',
   'into-itself',
+  'incomplete',
   'hash-mismatch',
   'incorrect-offset',
   'session-gone',
@@ -42,12 +43,12 @@ const OUTAGES: ReadonlySet<ApiFailure> = new Set([
   'foreign',
 ]);
 
-/** Whether `error` says that the service cannot be asked now, and nothing of what was asked. */
+/** Whether `error` says only that the service does not answer calls now. */
 export function isOutage(error: unknown): error is ApiError {
   return error instanceof ApiError && OUTAGES.has(error.failure);
 }
 
-/** The service's final refusal, after all retries. */
+/** The final failure of a call, after all retries. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
 
@@ -55,19 +56,24 @@ export class ApiError extends Error {
     readonly failure: ApiFailure,
     message: string,
     readonly details: {
-      /** The service's own words, like `path/not_found`. */
+      /** The service's error summary, like `path/not_found`. */
       readonly summary?: string;
       readonly requestId?: string;
       readonly retryAfterMs?: number;
       /** With `incorrect-offset`. */
       readonly correctOffset?: number;
-      /** A download that ended before its last byte: what came is good, and the rest can be asked for again. */
+      /** A download ended before its last byte: the received bytes are good, and the rest can be asked for again. */
       readonly cut?: { readonly receivedBytes: number };
-      /** The service certainly did nothing. */
+      /** The call was certainly not carried out. */
       readonly isUndone?: boolean;
       readonly cause?: unknown;
     } = {},
   ) {
     super(message, { cause: details.cause });
   }
+}
+
+/** Returns whether the service refused with one of `failures`. */
+export function isApiFailure(error: unknown, ...failures: readonly ApiFailure[]): error is ApiError {
+  return error instanceof ApiError && failures.includes(error.failure);
 }

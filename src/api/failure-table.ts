@@ -28,9 +28,9 @@ import type {
 import type { ApiFailure } from './errors.ts';
 
 /**
- * Our word for an error of the service. `tags` are the error's tags from outside in; the innermost that
- * we know decides, so a tag that is new to us counts as the kind it lies in. A new tag in `wire.ts` does
- * not compile until it has its row here.
+ * Returns the failure of an error's `tags`, which are ordered from the outermost to the innermost. The innermost known
+ * tag decides, so an unknown tag counts as the union around it. A new tag in `wire/` does not compile until it has a row
+ * here.
  */
 export function failureOfTags(tags: readonly string[], route: string): ApiFailure {
   for (let depth = tags.length - 1; depth >= 0; depth -= 1) {
@@ -40,7 +40,7 @@ export function failureOfTags(tags: readonly string[], route: string): ApiFailur
   return 'bad-request';
 }
 
-/** Our word for an error in the token (401). */
+/** Returns the failure of an error about the token (401). */
 export function failureOfAuth(tag: string | undefined): ApiFailure {
   return AUTH.get(tag ?? '') ?? 'unauthorized';
 }
@@ -50,7 +50,7 @@ type TagOf<E extends Tag<string>> = Exclude<E['.tag'], 'other'>;
 const table = <Name extends string>(rows: Record<Name, ApiFailure>): ReadonlyMap<string, ApiFailure> =>
   new Map(Object.entries<ApiFailure>(rows));
 
-// `not_found` means an upload session here and a path everywhere else.
+// In calls of upload sessions `not_found` means the session, everywhere else a path.
 function tableFor(outer: readonly string[], route: string): ReadonlyMap<string, ApiFailure> {
   if (outer.at(-1) === 'conflict') return CONFLICT;
   return route.startsWith('files/upload_session/') && outer[0] !== 'path' ? SESSION : GENERAL;
@@ -67,7 +67,7 @@ const BODY: Record<TagOf<BodyError>, ApiFailure> = {
   content_hash_mismatch: 'hash-mismatch',
 };
 
-/** What was asked for could not be found, or is not what it should be. */
+/** The entry was not found, or has the wrong kind. */
 const LOOKUP: Record<TagOf<LookupError>, ApiFailure> = {
   malformed_path: 'malformed-path',
   not_found: 'not-found',
@@ -78,7 +78,7 @@ const LOOKUP: Record<TagOf<LookupError>, ApiFailure> = {
   locked: 'locked',
 };
 
-/** What cannot be written, by upload, commit, new folder, or at the target of a move. */
+/** The entry cannot be written: by an upload, a commit, a new folder, or at the target of a move. */
 const WRITE: Record<TagOf<WriteError>, ApiFailure> = {
   malformed_path: 'malformed-path',
   conflict: 'conflict-file',
@@ -91,7 +91,7 @@ const WRITE: Record<TagOf<WriteError>, ApiFailure> = {
   access_restricted: 'no-permission',
 };
 
-/** Members that only hold another error: what lies inside has the row. */
+/** Tags that only contain another error, which has the row. */
 type Holder = 'path' | 'path_lookup' | 'path_write' | 'from_lookup' | 'from_write' | 'to';
 
 /** move_v2, copy_v2, delete_v2, permanently_delete */
@@ -172,7 +172,7 @@ const SESSION_OWN: Record<Exclude<TagOf<SessionError>, Holder | 'lookup_failed'>
   concurrent_session_missing_data: 'bad-request',
 };
 
-// The unions of start and append are open: a full disk or quota reaches them by WriteError's name.
+// `start` and `append` report a full disk or quota by the names of WriteError.
 const SESSION = table({ ...WRITE, ...SESSION_OWN });
 
 const AUTH = table<TagOf<AuthError>>({

@@ -5,10 +5,10 @@ import type { HttpAnswer, HttpHead, LostConnection } from './http.ts';
 import { parsed } from './request.ts';
 import type { FailureReason, RetryableFailure } from './retry.ts';
 
-/** One try of a call that failed: what to think of it, and what to throw when there is no other. */
+/** A failed try of a call: why it failed, and what to throw when there is no other try. */
 export class CallFailure extends Error implements RetryableFailure {
   override readonly name = 'CallFailure';
-  /** Whether the service may have done what it was asked to. */
+  /** Whether the service may have carried out the call. */
   readonly outcomeUnknown: boolean;
   readonly retryAfterMs?: number;
 
@@ -22,7 +22,7 @@ export class CallFailure extends Error implements RetryableFailure {
     if (more.retryAfterMs !== undefined) this.retryAfterMs = more.retryAfterMs;
   }
 
-  /** The error to throw, with whether any try may have done its work, and how long the service wants to be left alone. */
+  /** Returns the error to throw, with whether any try may have been carried out, and how long the service wants no calls. */
   final(outcomeUnknown: boolean, retryAfterMs: number | undefined): ApiError {
     const { failure, message, details } = this.error;
     const asked = retryAfterMs !== undefined && { retryAfterMs };
@@ -31,20 +31,20 @@ export class CallFailure extends Error implements RetryableFailure {
 }
 
 /**
- * The longest wait that is believed. What stands in front of a service may ask for years, and a timer holds 24 days; a
- * service that still wants no calls after an hour says so again.
+ * Maximum wait that is believed, in ms. A proxy may ask for years, and a timer is limited to 24 days; a service that still
+ * wants no calls after an hour says so again.
  */
 const ASKED_WAIT_MS_MAX = 3_600_000;
 
-/** A wait that the service asked for, as far as it is believed. */
+/** Limits a wait that the service asked for. */
 export function askedWaitMs(ms: number): number {
   return Math.min(ASKED_WAIT_MS_MAX, Math.max(0, ms));
 }
 
-/** How much of a plain text answer goes into a message. */
+/** Maximum length of a plain text answer in a message. */
 const TEXT_CHARACTERS_MAX = 300;
 
-/** The failure that a lost connection is to the call of `route`. */
+/** Returns the failure of a call whose connection was lost. */
 export function failureOfLoss(loss: LostConnection, route: string): CallFailure {
   const error = new ApiError('offline', `${route}: the storage service cannot be reached: ${loss.message}`, {
     cause: loss.cause,
@@ -52,14 +52,14 @@ export function failureOfLoss(loss: LostConnection, route: string): CallFailure 
   return new CallFailure(loss.passing ? 'lost' : 'refused', error, { outcomeUnknown: loss.mayHaveArrived });
 }
 
-/** The failure that a 200 is whose content makes no sense. The request was most likely carried out. */
+/** Returns the failure of a call whose 200 makes no sense. The call was most likely carried out. */
 export function failureOfJunk(head: HttpHead, route: string, cause: unknown): CallFailure {
   const message = `${route}: the storage service answered with something that makes no sense`;
   const error = new ApiError('unavailable', message, { ...requestIdOf(head), cause });
   return new CallFailure('server', error, { outcomeUnknown: true });
 }
 
-/** What an answer other than success means for the call of `route`. `nowMs` is for a `Retry-After` with a date. */
+/** Returns the failure that an answer other than success means. `nowMs` is for a `Retry-After` with a date. */
 export function failureOfAnswer(answer: HttpAnswer, route: string, nowMs: number): CallFailure {
   const { status } = answer;
   const body = errorBodyOf(answer.text);
@@ -80,21 +80,21 @@ export function failureOfAnswer(answer: HttpAnswer, route: string, nowMs: number
     : foreignAnswer(answer, route);
 }
 
-/** What one entry's error in a batch's answer means. */
+/** Returns the failure that an entry's error in the answer of a batch means. */
 export function failureOfEntry(error: unknown, route: string, head: HttpHead): CallFailure {
   return refusal(errorOf(error), route, head);
 }
 
 interface ErrorFacts {
-  /** From outside in. */
+  /** From the outermost to the innermost. */
   readonly tags: readonly string[];
-  /** `error_summary` without its end of random length. */
+  /** `error_summary` without its trailing dots. */
   readonly summary: string;
   readonly correctOffset?: number;
   readonly retryAfterSeconds?: number;
 }
 
-/** An error union: in a whole answer or in one entry of a batch. */
+/** Returns the failure of an error union, in a whole answer or in one entry of a batch. */
 function refusal(facts: ErrorFacts, route: string, head: HttpHead): CallFailure {
   if (facts.summary.startsWith('range/not_satisfiable'))
     return new CallFailure('refused', apiError('range', head, route, facts));
@@ -103,19 +103,19 @@ function refusal(facts: ErrorFacts, route: string, head: HttpHead): CallFailure 
   if (facts.tags.includes('too_many_write_operations')) return new CallFailure('contention', error);
   if (facts.tags.includes('internal_error'))
     return new CallFailure('server', error, { outcomeUnknown: true });
-  // The hash is made of the very bytes that are sent, so they were damaged on their way.
+  // The hash is computed from the sent bytes, so they were damaged in transit.
   if (failure === 'hash-mismatch') return new CallFailure('server', error);
   return new CallFailure('refused', error);
 }
 
-/** The body may be anything and is not read: 5xx come from whatever stands in front of the service. */
+/** Returns the failure of a 5xx. Its body is ignored, because it may come from a proxy. */
 function serverFailure(answer: HttpAnswer, route: string, retryAfterMs: number | undefined): CallFailure {
   const message = `${route}: the storage service failed with status ${answer.status}`;
   const error = new ApiError('unavailable', message, requestIdOf(answer));
   return new CallFailure('server', error, { outcomeUnknown: true, retryAfterMs });
 }
 
-/** 401. Only a new token can change what is wrong with an old one. */
+/** Returns the failure of a 401. Only an expired or invalid token is worth a new one. */
 function authFailure(answer: HttpAnswer, route: string, facts: ErrorFacts | undefined): CallFailure {
   const tag = facts?.tags[0];
   const stale = tag === 'expired_access_token' || tag === 'invalid_access_token';
@@ -125,16 +125,16 @@ function authFailure(answer: HttpAnswer, route: string, facts: ErrorFacts | unde
   );
 }
 
-/** Our word for an error union that comes with a status of its own: about the account or the call, not about a file. */
+/** Returns the failure of an error union whose status tells about the account or the call, not about a file. */
 function failureOfUnion(status: number): ApiFailure {
   return status === 403 ? 'not-allowed' : 'bad-request';
 }
 
-/** How the service begins its refusals that are a sentence and no error union. */
+/** The beginnings of the service's refusals in plain text. */
 const OWN_SENTENCE =
   /^(Error in call to API function|request body:|HTTP header "|Bad HTTP "|Must provide HTTP header)/;
 
-/** Statuses that come with a sentence instead of an error union; `undefined`: it is not the service's sentence. */
+/** Returns the failure of a refusal in plain text; `undefined` when the text is not the service's. */
 function plainFailure(status: number, text: string, route: string): ApiFailure | undefined {
   if (status === 416) return 'range';
   if (status !== 400) return undefined;
@@ -147,9 +147,8 @@ function plainFailure(status: number, text: string, route: string): ApiFailure |
 }
 
 /**
- * An answer in other words than the service's: a proxy's, a captive portal's, a redirect to a page. It says nothing of
- * what was asked for, and whether that was done before it is not known. Who has to log in at a portal takes minutes: the
- * call is not tried again.
+ * Returns the failure of an answer that is not the service's: a proxy's, a captive portal's, a redirect to a page. Whether
+ * the call was carried out is unknown. It is not retried, because a login at a portal takes minutes.
  */
 function foreignAnswer(answer: HttpAnswer, route: string): CallFailure {
   const words = answer.text.trim().slice(0, TEXT_CHARACTERS_MAX);
@@ -178,7 +177,7 @@ function requestIdOf(head: HttpHead): { requestId?: string } {
   return requestId === undefined ? {} : { requestId };
 }
 
-/** Seconds, or a date (RFC 9110 §10.2.3). */
+/** Reads `Retry-After`: seconds or a date (RFC 9110 §10.2.3). */
 function retryAfterOf(head: HttpHead, nowMs: number): number | undefined {
   const value = head.header('retry-after');
   if (value === undefined) return undefined;
@@ -187,7 +186,7 @@ function retryAfterOf(head: HttpHead, nowMs: number): number | undefined {
   return Number.isNaN(atMs) ? undefined : askedWaitMs(atMs - nowMs);
 }
 
-/** `undefined` when the text is no error body. */
+/** Parses an error body. Returns `undefined` for any other text. */
 function errorBodyOf(text: string): ErrorFacts | undefined {
   let body: Partial<ErrorBody<unknown>> | null;
   try {
@@ -198,11 +197,11 @@ function errorBodyOf(text: string): ErrorFacts | undefined {
   if (!isRecord(body?.error)) return undefined;
   const said = typeof body.error_summary === 'string' ? body.error_summary : undefined;
   const facts = errorOf(body.error, said?.replace(/\/\.{0,3}$/, ''));
-  // Other programs answer with an `error` too.
+  // Other servers answer with an `error` field too.
   return said === undefined && facts.tags.length === 0 ? undefined : facts;
 }
 
-/** Walks down a union from tag to tag: the inner one lies under the outer one's name. */
+/** Collects the tags of a union: the inner union is the field with the outer tag's name. */
 function errorOf(error: unknown, summary?: string): ErrorFacts {
   const tags: string[] = [];
   let correctOffset: number | undefined;
@@ -213,7 +212,7 @@ function errorOf(error: unknown, summary?: string): ErrorFacts {
     if (typeof value['correct_offset'] === 'number') correctOffset = value['correct_offset'];
     if (typeof value['retry_after'] === 'number') retryAfterSeconds = value['retry_after'];
     const inner: unknown = typeof tag === 'string' ? value[tag] : undefined;
-    // In upload's error and in 429 the next union lies under `reason`.
+    // In `upload` errors and in 429 the inner union is the field `reason`.
     value = isRecord(inner) ? inner : value['reason'];
   }
   return {

@@ -3,8 +3,7 @@ import { Readable } from 'node:stream';
 import type { Dispatcher, Pool } from 'undici';
 import { type Clock, systemClock } from '../util/clock.ts';
 import { linkedSignal } from '../util/linked-signal.ts';
-import { AnswerDeadline } from './answer-deadline.ts';
-import { inSteadyProgress } from './progress.ts';
+import { AnswerDeadline, inSteadyProgress } from './answer-deadline.ts';
 
 const load = createRequire(import.meta.url);
 // Of undici only what is used here: fetch, WebSocket, caches and mocks triple the time that loading it takes.
@@ -14,21 +13,21 @@ const sendRequest: (
   options: Dispatcher.RequestOptions,
 ) => Promise<Dispatcher.ResponseData> = load('undici/lib/api/api-request.js');
 
-/** The service's hosts by what they serve. */
+/** The service's hosts. */
 export type Host = 'base' | 'content' | 'notify';
 
 export interface HttpRequest {
   readonly host: Host;
-  /** From the host's root, like `/2/files/upload`. */
+  /** Path from the host's root, like `/2/files/upload`. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   /**
-   * How long the head of the answer may take once the body is sent. `first`: another try can follow, over another
-   * connection. `slow`: as long as a change of a big tree takes.
+   * How long the head of the answer may take once the body is sent. `first`: a retry over another connection can follow.
+   * `slow`: the time that a change of a big tree takes.
    */
   readonly answerTimeout?: { readonly ms: number } | 'first' | 'slow';
-  /** How long an answer that is read whole may take once the body is sent; without it, twice as long as its head. */
+  /** How long a whole answer may take once the body is sent, in ms; twice as long as its head when absent. */
   readonly wholeAnswerMs?: number;
 }
 
@@ -42,21 +41,21 @@ export interface HttpAnswer extends HttpHead {
 }
 
 export interface HttpStream extends HttpHead {
-  /** To be read once. Ending the iteration closes the connection, unless all was read. */
+  /** Can be read once. Ending the iteration early closes the connection. */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Closes the connection of a body that nobody will read. */
+  /** Closes the connection of a body that is not read. */
   cancel(): void;
 }
 
-/** No answer, or only a part of one. */
+/** The connection was lost before the end of the answer. */
 export class LostConnection extends Error {
   override readonly name = 'LostConnection';
 
   constructor(
     message: string,
-    /** Whether the service may have got the request, and so may have acted on it. */
+    /** Whether the service may have received the request. */
     readonly mayHaveArrived: boolean,
-    /** Whether another try can end otherwise: a certificate that we do not trust stays one. */
+    /** Whether a retry may succeed. It cannot after an untrusted certificate. */
     readonly passing: boolean,
     cause: unknown,
   ) {
@@ -66,13 +65,13 @@ export class LostConnection extends Error {
 
 export interface HttpTimeouts {
   readonly connectMs: number;
-  /** From the end of the request to the head of the answer. */
+  /** Time from the end of the request to the head of the answer. */
   readonly answerMs: number;
-  /** The same of a first try. */
+  /** The same for a first try. */
   readonly firstAnswerMs: number;
-  /** The same of calls that move or remove many files at once; the real service may take a minute. */
+  /** The same for calls that move or remove many files at once; Dropbox may take a minute. */
   readonly slowAnswerMs: number;
-  /** An answer's body that brings next to nothing for this long is given up. */
+  /** How long an answer's body may bring almost no bytes. */
   readonly silenceMs: number;
 }
 
@@ -84,21 +83,21 @@ export const HTTP_TIMEOUTS: HttpTimeouts = {
   silenceMs: 10_000,
 };
 
-/** How long an idle connection is kept for the next call; the service may ask for less. */
+/** How long an idle connection is kept, in ms; the service may ask for less. */
 const IDLE_MS = 20_000;
 
-/** `Dropbox-API-Result` of a deep path: each character may take six bytes. */
+/** Maximum size of an answer's head: `Dropbox-API-Result` takes up to six bytes for each character of a deep path. */
 const HEADER_BYTES_MAX = 128 * 1024;
 
-/** The longest answer that is read into memory: a page of 2,000 entries has about 2 MB. */
+/** Maximum size of an answer in memory: a page of 2,000 entries has about 2 MB. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Bodies go out in pieces of this size, so that a slow line shows progress and is not taken for a dead one. */
+/** Size of the pieces of a request body. Each piece shows progress, so that a slow line is not taken for a dead one. */
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * The only opener of outgoing connections: one pool for each host. It knows HTTP and nothing of the
- * service. Throws `LostConnection`, or the signal's reason; any status is an answer.
+ * Opens all outgoing connections to the service, in one pool for each host. Knows HTTP and nothing of the API. Throws
+ * `LostConnection`, or the signal's reason; any status is an answer.
  */
 export class Http {
   readonly #pools: Record<Host, { readonly pool: Pool; readonly prefix: string }>;
@@ -124,7 +123,7 @@ export class Http {
     this.#pools = { base: open(urls.base), content: open(urls.content), notify: open(urls.notify) };
   }
 
-  /** The whole answer. */
+  /** Sends a request and reads the whole answer. */
   async send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
     const life = this.#life(request, signal);
     try {
@@ -135,7 +134,7 @@ export class Http {
     }
   }
 
-  /** An answer whose body is yet to be read; one that is not 200 or 206 comes whole. */
+  /** Sends a request and returns at the head of a 200 or 206; any other answer is read whole. */
   async open(request: HttpRequest, signal: AbortSignal): Promise<HttpStream | HttpAnswer> {
     const life = this.#life(request, signal);
     try {
@@ -144,17 +143,17 @@ export class Http {
         return { ...head, text: await this.#readText(body, life.signal) };
       return { ...head, body: this.#pieces(body, signal), cancel: () => void body.destroy() };
     } finally {
-      // Of a long body only the silences are limited.
+      // A long body has no time limit while it makes progress.
       life.deadline.release();
     }
   }
 
-  /** Bytes of bodies, since the start. */
+  /** Bytes of bodies since the start. */
   get traffic(): { readonly sentBytes: number; readonly receivedBytes: number } {
     return { sentBytes: this.#sentBytes, receivedBytes: this.#receivedBytes };
   }
 
-  /** Cuts all connections; calls under way fail. */
+  /** Closes all connections; calls under way fail. */
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#pools).map(({ pool }) => pool.destroy()));
   }
@@ -165,7 +164,7 @@ export class Http {
     return answerTimeout?.ms ?? this.timeouts.answerMs;
   }
 
-  /** Ended by `signal`, or when the answer comes too late. */
+  /** Returns a signal that is aborted with `signal`, or when the answer is late. */
   #life(request: HttpRequest, signal: AbortSignal): Life {
     const wholeMs = request.wholeAnswerMs ?? 2 * this.#headMs(request);
     const limits = { headMs: Math.min(wholeMs, this.#headMs(request)), wholeMs };
@@ -192,7 +191,7 @@ export class Http {
         signal,
       });
       deadline.headCame();
-      // An error that arrives when nobody reads any more would end the process.
+      // Without a listener, an error after the last read would end the process.
       answer.body.on('error', () => {});
       const { headers } = answer;
       const header = (name: string) => [headers[name]].flat()[0];
@@ -242,7 +241,7 @@ export class Http {
     } catch (cause) {
       throw signal.aborted ? signal.reason : lostBy(cause);
     } finally {
-      // What was not read is not wanted: an open connection would go on receiving it.
+      // An open connection would go on receiving what is not read.
       body.destroy();
     }
   }
@@ -256,7 +255,7 @@ interface Life {
   readonly release: () => void;
 }
 
-/** The service has the request: it took all of it, and then did not answer. */
+/** Returns the error of a late answer. The service has received the whole request. */
 function lateBy(limitMs: number): LostConnection {
   return new LostConnection(`no whole answer within ${limitMs / 1000} s`, true, true, undefined);
 }
@@ -266,7 +265,7 @@ function lengthOf(body: string | Uint8Array | undefined): Record<string, string>
   return { 'content-length': String(typeof body === 'string' ? Buffer.byteLength(body) : body.length) };
 }
 
-/** Failures before the first byte was sent. */
+/** Error codes of connections that failed before the first byte was sent. */
 const NEVER_SENT = new Set([
   'ECONNREFUSED',
   'EAI_AGAIN',

@@ -19,13 +19,13 @@ import type { Lane } from './queue.ts';
 import type { Change, Entry, EntryLocation, Page, Remote } from './remote.ts';
 import { parsed, rpcRequest } from './request.ts';
 
-/** The most that `list_folder` takes; fewer pages are fewer calls. */
+/** Maximum page size of `list_folder`: fewer pages are fewer calls. */
 const PAGE_ENTRIES = 2000;
 
-/** What `longpoll` takes, s. */
+/** The timeouts that `longpoll` accepts, in seconds. */
 const POLL_SECONDS = { min: 30, max: 480 };
 
-/** How much later than asked the answer of a long poll may come: the service's own spread of 90 s, and the way. */
+/** How much later than its timeout a long poll may be answered, in ms: the service adds up to 90 s. */
 const POLL_SPREAD_MS = 95_000;
 
 export type Listing = Pick<
@@ -33,15 +33,15 @@ export type Listing = Pick<
   'stat' | 'locate' | 'list' | 'latestCursor' | 'awaitChange' | 'changesSince'
 >;
 
-/** Pages of one listing in a row that bring no new name: the service has lost its way. */
+/** Maximum number of consecutive pages of a listing without a new name. More show that the service loops. */
 const STALLED_PAGES_MAX = 100;
 
-/** Kinds of entries that are told of in the log. */
-const KINDS_TOLD_MAX = 100;
+/** Maximum number of unknown kinds of entries that are logged. */
+const KINDS_LOGGED_MAX = 100;
 
-/** Entries, listings and the change feed. */
+/** The calls for entries, listings and the change feed. */
 export function listingOf(context: Client): Listing {
-  const client: ListingClient = { ...context, toldKinds: new Set() };
+  const client: ListingClient = { ...context, loggedKinds: new Set() };
   return {
     stat: (path, signal) => statOf(client, path, { signal }),
     locate: (id, signal) => locationOf(client, id, signal),
@@ -53,7 +53,7 @@ export function listingOf(context: Client): Listing {
   };
 }
 
-/** `get_metadata`; `undefined` only when the service said that nothing is there. */
+/** `get_metadata`. Returns `undefined` only when the service said that nothing is at `path`. */
 export async function statOf(
   { caller, root }: Client,
   path: Path,
@@ -72,7 +72,7 @@ export async function statOf(
       lane: 'metadata',
       read: ({ text }) => {
         const entry = root.entry(parsed<Metadata>(text));
-        // Of the drive's root itself the name is no part of the drive.
+        // The name of the drive's root is not part of the drive.
         return path === ROOT ? { ...entry, name: '' } : entry;
       },
       ...more,
@@ -103,11 +103,11 @@ async function locationOf(
 }
 
 interface ListingClient extends Client {
-  /** Unknown kinds of entries that the log has been told of. */
-  readonly toldKinds: Set<string>;
+  /** Unknown kinds of entries that have been logged. */
+  readonly loggedKinds: Set<string>;
 }
 
-/** A page may be empty and not be the last: only `has_more` tells. */
+/** Yields the pages of a listing. An empty page need not be the last: only `has_more` tells. */
 async function* pagesOf(
   client: ListingClient,
   folder: Path,
@@ -133,7 +133,7 @@ async function* pagesOf(
   }
 }
 
-/** Whether the page tells of a name that is not in `seen`; puts its names there. */
+/** Adds the names of a page to `seen`. Returns whether one of them is new. */
 function isNews({ changes }: Page, seen: Set<string>): boolean {
   const before = seen.size;
   for (const change of changes) seen.add(keyOf(change.kind === 'put' ? change.entry.path : change.path));
@@ -148,19 +148,19 @@ function endless(route: string): ApiError {
 interface PageOptions {
   readonly lane: Lane;
   readonly signal: AbortSignal | undefined;
-  /** What was listed; absent for the change feed. */
+  /** The listed folder; absent for the change feed. */
   readonly folder?: Path;
   readonly recursive?: boolean;
 }
 
-/** One page of a listing or of the change feed. */
+/** Requests one page of a listing or of the change feed. */
 function page(
-  { caller, root, log, toldKinds }: ListingClient,
+  { caller, root, log, loggedKinds }: ListingClient,
   route: string,
   arg: ListFolderArg | ListFolderContinueArg,
   { lane, signal, folder, recursive }: PageOptions,
 ): Promise<Page> {
-  // Direct children lie in the folder that was asked for, in the case in which it was asked for.
+  // Direct children get the path of the listed folder, in the letter case of the request.
   const parent = recursive ? undefined : folder;
   const change = (metadata: Metadata): Change[] => {
     try {
@@ -168,13 +168,13 @@ function page(
       return found && !isItself(found, folder) ? [found] : [];
     } catch (error) {
       if (error instanceof UnknownKind) {
-        if (!toldKinds.has(error.tag) && toldKinds.size < KINDS_TOLD_MAX)
+        if (!loggedKinds.has(error.tag) && loggedKinds.size < KINDS_LOGGED_MAX)
           log.warn('entries of a kind that davgate does not know are left out', { kind: error.tag });
-        toldKinds.add(error.tag);
+        loggedKinds.add(error.tag);
         return [];
       }
       if (!(error instanceof PathError)) throw error;
-      // One name that no path can hold must not hide all others.
+      // One name that no path can contain must not hide all others.
       log.warn('an entry of the storage service is left out', { reason: error.message });
       return [];
     }
@@ -194,12 +194,12 @@ function page(
   });
 }
 
-/** A recursive listing names the folder itself among what is in it. */
+/** Whether a change describes the listed folder itself, as in a recursive listing. */
 function isItself(change: Change, folder: Path | undefined): boolean {
   return folder !== undefined && change.kind === 'put' && keyOf(change.entry.path) === keyOf(folder);
 }
 
-/** A cursor for all that happens in the drive from now on. */
+/** Requests a cursor for all later changes in the drive. */
 function latestCursor(client: Client, signal: AbortSignal | undefined): Promise<string> {
   return client.caller.call({
     request: rpcRequest('files/list_folder/get_latest_cursor', scopeOf(client, ROOT, true)),
@@ -217,7 +217,7 @@ function scopeOf({ root }: Client, folder: Path, recursive: boolean): ListFolder
   return { path: root.toWire(folder), recursive };
 }
 
-/** The long poll goes to its own host, without a token, and waits for nothing but the service's `backoff`. */
+/** Returns the long poll. It goes to its own host, without a token, and waits only for the service's `backoff`. */
 function changeWaiter({ caller, clock }: Client): Remote['awaitChange'] {
   let notBefore: Instant = LONG_AGO;
   return async (cursor, timeoutMs, signal) => {

@@ -12,32 +12,31 @@ import { onAbort } from '../util/on-abort.ts';
 import { Alarm } from '../util/wait.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure } from './failure.ts';
-import { type CommitFlight, SideBySide } from './write/commit-concurrency.ts';
+import { CommitConcurrency, type CommitFlight } from './write/commit-concurrency.ts';
 
 /**
- * What a call is, and so what it may wait for:
- * - `metadata`: somebody waits for a listing or an entry. Waits for nothing but its like.
- * - `read`: a download that somebody waits for.
+ * The kind of a call, which decides its priority and which other calls it waits for:
+ * - `metadata`: a listing or an entry that a client waits for. Waits only for other metadata calls.
+ * - `read`: a download that a client waits for.
  * - `commit`: changes the tree. One at a time: the service locks the namespace for each, and refuses a second.
- * - `upload`: the commit of a short file; several at once where the service takes that, and else a `commit`.
- * - `staging`: short contents that their commit waits for; takes no lock and commits nothing.
- * - `session`: a part of an upload; likewise, but many of them make a file.
- * - `prefetch`: anything that nobody waits for yet.
+ * - `upload`: the commit of a short file. Several in parallel if the service accepts that, else like `commit`.
+ * - `staging`: short contents that their commit waits for. Takes no lock and commits nothing.
+ * - `session`: a part of a long upload. Like `staging`, but with many calls for one file.
+ * - `prefetch`: anything that no client waits for yet.
  */
 export type Lane = 'metadata' | 'read' | 'commit' | 'upload' | 'staging' | 'session' | 'prefetch';
 
-/** Calls of one lane at this moment. */
+/** The number of calls in one lane at this moment. */
 export interface LaneDepth {
   readonly waiting: number;
-  /** Under way. */
   readonly running: number;
 }
 
-/** Calls under way at once: at most, and at least however often the service says that it is too many. */
+/** Maximum number of parallel calls, and the minimum however often the service says that they are too many. */
 const METADATA_CALLS = { max: 16, min: 2 };
 const CONTENT_CALLS = { max: 16, min: 4 };
 
-/** The lanes that share the content calls: the highest priority goes first, none takes more than its own maximum. */
+/** The lanes that share the content calls. The highest priority goes first, and no lane exceeds its own maximum. */
 const CONTENT_LANES: Readonly<Record<Exclude<Lane, 'metadata'>, { priority: number; max: number }>> = {
   read: { priority: 4, max: 10 },
   commit: { priority: 3, max: 1 },
@@ -47,26 +46,26 @@ const CONTENT_LANES: Readonly<Record<Exclude<Lane, 'metadata'>, { priority: numb
   prefetch: { priority: 0, max: 2 },
 };
 
-/** How often the number of calls is halved at most. */
+/** Minimum time between two halvings of the number of calls, in ms. */
 const SHRINK_EVERY_MS = 1000;
 
 /**
- * A pause up to this length is kept as the service asked for it. It never asks for more than some minutes; a longer one
- * is a mistake of something in front of it, and one call in `every` finds out whether it still holds.
+ * A pause of up to `from` ms is kept as the service asked for it. The service never asks for more than some minutes: a
+ * longer pause is a mistake of a proxy, and one call every `every` ms finds out whether it still holds.
  */
 const TRIAL_MS = { from: 300_000, every: 60_000 };
 
-export interface QueueWorld {
+export interface QueueDeps {
   readonly clock: Clock;
-  /** A longer pause of the account fails the calls that wait instead of holding them. */
+  /** A pause of the account that is longer than this, in ms, makes waiting calls fail. */
   readonly patienceMs: number;
   /** Ends the pauses. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Decides when each call of an account may go out. The number of calls under way grows slowly while all
- * goes well and halves when the service says that they are too many (AIMD, as TCP does).
+ * Decides when each call of an account may go out. The number of parallel calls grows slowly while calls succeed, and
+ * halves when the service says that they are too many (AIMD, like TCP).
  */
 export class CallQueue {
   readonly #metadata = new AdaptiveQueue(METADATA_CALLS);
@@ -90,23 +89,23 @@ export class CallQueue {
     prefetch: { waiting: 0, running: 0 },
   };
   #pausedUntil: Instant = LONG_AGO;
-  /** In a pause that is too long to be believed, the next call goes out all the same from then on. */
+  /** When the next call may go out during a pause that is too long to be believed. */
   #nextTrial: Instant | undefined;
   #nextShrink: Instant = LONG_AGO;
   #lastSuccess: Instant = LONG_AGO;
   #paused = false;
   readonly #pauseOver: Alarm;
 
-  readonly #sideBySide: SideBySide;
+  readonly #commitConcurrency: CommitConcurrency;
 
-  constructor(private readonly world: QueueWorld) {
-    this.#pauseOver = new Alarm(world.clock);
-    this.#sideBySide = new SideBySide(world.clock);
+  constructor(private readonly deps: QueueDeps) {
+    this.#pauseOver = new Alarm(deps.clock);
+    this.#commitConcurrency = new CommitConcurrency(deps.clock);
   }
 
   /**
-   * Runs `job` in its turn. A call whose signal is aborted while it waits never goes out. `flight` is told whether
-   * it was beside another commit.
+   * Runs `job` in its turn. A call whose signal is aborted while it waits never goes out. Notes in `flight` whether
+   * another commit was under way at the same time.
    */
   async run<T>(
     lane: Lane,
@@ -119,7 +118,7 @@ export class CallQueue {
     this.#refuseLongPause();
     const waiting = new AbortController();
     const removeListener = onAbort(signal, (reason) => waiting.abort(reason));
-    this.#waiting.set(waiting, this.world.clock.instant());
+    this.#waiting.set(waiting, this.deps.clock.instant());
     const depth = this.#depths[lane];
     let place: keyof LaneDepth = 'waiting';
     depth[place] += 1;
@@ -130,7 +129,7 @@ export class CallQueue {
         place = 'running';
         depth[place] += 1;
         const isCommit = lane === 'commit' || lane === 'upload';
-        return isCommit ? this.#sideBySide.during(flight, job) : job();
+        return isCommit ? this.#commitConcurrency.during(flight, job) : job();
       });
     } finally {
       depth[place] -= 1;
@@ -139,38 +138,38 @@ export class CallQueue {
     }
   }
 
-  /** The service took a call: there may be slightly more of them. */
+  /** Notes that the service accepted a call: slightly more of them may run in parallel. */
   succeeded(lane: Lane, flight: CommitFlight = { overlapped: false }): void {
-    this.#lastSuccess = this.world.clock.instant();
+    this.#lastSuccess = this.deps.clock.instant();
     this.#shared(lane).grow();
-    this.#sideBySide.succeeded(flight);
+    this.#commitConcurrency.succeeded(flight);
     this.#tuneUploads();
   }
 
-  /** The service refused a commit because of another one of ours. */
+  /** Notes that the service refused a commit because of another one of ours. */
   collided(): void {
-    this.#sideBySide.refused();
+    this.#commitConcurrency.refused();
     this.#tuneUploads();
   }
 
-  /** How many short uploads may be under way at once. */
+  /** How many short uploads may be under way in parallel. */
   get uploadsAtOnce(): number {
-    return this.#sideBySide.atOnce;
+    return this.#commitConcurrency.max;
   }
 
-  /** The service sent a call away because there are too many. */
+  /** Notes that the service refused a call because there are too many. */
   limited(lane: Lane): void {
-    this.#sideBySide.refused();
-    const { clock } = this.world;
-    // Those already under way are all sent away together: that is one message, not many.
+    this.#commitConcurrency.refused();
+    const { clock } = this.deps;
+    // Calls under way fail together: they count as one signal.
     if (this.#paused || clock.instant() < this.#nextShrink) return;
     this.#nextShrink = instantIn(clock, SHRINK_EVERY_MS);
     this.#shared(lane).shrink();
   }
 
-  /** No call of the account goes out for `ms` milliseconds, but for trials. */
+  /** Pauses all calls of the account for `ms` milliseconds, except for trials. */
   pause(ms: number): void {
-    const { clock } = this.world;
+    const { clock } = this.deps;
     this.#pausedUntil = laterOf(this.#pausedUntil, instantIn(clock, ms));
     if (ms > TRIAL_MS.from) this.#nextTrial = instantIn(clock, TRIAL_MS.every);
     const refusal = this.#longPause();
@@ -183,48 +182,48 @@ export class CallQueue {
   }
 
   /**
-   * The service was not to be had for a call as long as that was tried. Those that have waited as long for their turn
-   * fail too: one after the other, the last of them would wait for many minutes.
+   * To be called when a call found the service away until its deadline. Calls that have waited for their turn as long
+   * fail too. Without this they would fail one after the other, and the last of them after many minutes.
    */
   refuseLongWaiting(reason: ApiError): void {
-    const { clock, patienceMs } = this.world;
-    // One call that fails while others go well says nothing of these.
+    const { clock, patienceMs } = this.deps;
+    // One call that fails while others succeed says nothing about these.
     if (elapsedMs(clock, this.#lastSuccess) < patienceMs) return;
     for (const [waiting, since] of [...this.#waiting])
       if (elapsedMs(clock, since) >= patienceMs) waiting.abort(reason);
   }
 
-  /** How long it is worth while to stay away: until the pause ends, or until a call is let out for a trial. */
+  /** Time until the pause ends or a trial is due, in ms. */
   get closedMs(): number {
-    const { clock } = this.world;
+    const { clock } = this.deps;
     const leftMs = Math.max(0, this.#leftMs());
     return this.#nextTrial === undefined
       ? leftMs
       : Math.min(leftMs, Math.max(0, remainingMs(clock, this.#nextTrial)));
   }
 
-  /** Whether calls are held back for now. */
+  /** Whether the account is paused. */
   get paused(): boolean {
     return this.#paused;
   }
 
-  /** How many calls are waiting for their turn. */
+  /** How many calls wait for their turn. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** How many calls wait and run, lane by lane. */
+  /** How many calls wait and run in each lane. */
   depths(): Readonly<Record<Lane, LaneDepth>> {
     return structuredClone(this.#depths);
   }
 
   get #isTrialDue(): boolean {
-    return this.#paused && this.#nextTrial !== undefined && this.#nextTrial <= this.world.clock.instant();
+    return this.#paused && this.#nextTrial !== undefined && this.#nextTrial <= this.deps.clock.instant();
   }
 
-  /** Lets one call out during a pause. An answer of the service to it, a refusal too, ends the pause. */
+  /** Makes one call during a pause. Any answer of the service, even a refusal, ends the pause. */
   async #tryOut<T>(job: () => Promise<T>): Promise<T> {
-    this.#nextTrial = instantIn(this.world.clock, TRIAL_MS.every);
+    this.#nextTrial = instantIn(this.deps.clock, TRIAL_MS.every);
     try {
       const result = await job();
       this.#endPause();
@@ -241,7 +240,7 @@ export class CallQueue {
   }
 
   async #resume(): Promise<void> {
-    const { signal } = this.world;
+    const { signal } = this.deps;
     // Calls that start after the client was closed fail by themselves.
     for (let leftMs = this.#leftMs(); leftMs > 0 && !signal.aborted; leftMs = this.#leftMs())
       await this.#pauseOver.sleep(leftMs, signal);
@@ -270,11 +269,11 @@ export class CallQueue {
   }
 
   #leftMs(): number {
-    return remainingMs(this.world.clock, this.#pausedUntil);
+    return remainingMs(this.deps.clock, this.#pausedUntil);
   }
 
   #longPause(): ApiError | undefined {
-    if (this.#leftMs() <= this.world.patienceMs) return undefined;
+    if (this.#leftMs() <= this.deps.patienceMs) return undefined;
     const retryAfterMs = this.closedMs;
     return new ApiError('rate-limited', 'the storage service wants no calls for a while', { retryAfterMs });
   }
@@ -285,7 +284,7 @@ export class CallQueue {
   }
 }
 
-/** A queue whose concurrency follows what the service bears. */
+/** A queue whose concurrency follows what the service accepts. */
 class AdaptiveQueue {
   readonly queue: PQueue;
   #limit: number;

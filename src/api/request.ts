@@ -1,5 +1,4 @@
 import type { ByteRange } from '../util/ranges.ts';
-import { headerJson } from './arg.ts';
 import type { Host, HttpRequest } from './http.ts';
 
 /** A call without its token. */
@@ -8,7 +7,7 @@ export interface CallRequest extends HttpRequest {
   readonly route: string;
 }
 
-/** RPC style: the argument is the body. `undefined` is the argument of a route that takes none. */
+/** Returns an RPC-style request, with the argument as its body; `undefined` for a route without an argument. */
 export function rpcRequest(route: string, arg: unknown, host: Host = 'base'): CallRequest {
   return {
     route,
@@ -19,15 +18,15 @@ export function rpcRequest(route: string, arg: unknown, host: Host = 'base'): Ca
   };
 }
 
-/** RPC style, for a call that may move or remove many files. */
+/** Returns an RPC-style request that may move or remove many files. */
 export function slowRpcRequest(route: string, arg: unknown): CallRequest {
   return { ...rpcRequest(route, arg), answerTimeout: 'slow' };
 }
 
-/** The commit of a large file, or of many: more than an entry takes, and less than a client waits for. */
+/** Time limit of a commit, in ms: large files and batches take longer than an entry, and clients wait for about a minute. */
 export const COMMIT_TIMEOUT = { ms: 50_000 };
 
-/** Content-upload style: the argument is a header, the body the bytes. */
+/** Returns a content-upload request, with the argument as a header and the bytes as its body. */
 export function uploadRequest(route: string, arg: unknown, bytes: Uint8Array): CallRequest {
   return {
     route,
@@ -38,7 +37,7 @@ export function uploadRequest(route: string, arg: unknown, bytes: Uint8Array): C
   };
 }
 
-/** Content-download style: no body, and the result is a header. */
+/** Returns a content-download request, without a body. The result comes as a header. */
 export function downloadRequest(route: string, arg: unknown, range: ByteRange | undefined): CallRequest {
   return {
     route,
@@ -46,7 +45,7 @@ export function downloadRequest(route: string, arg: unknown, range: ByteRange | 
     path: pathOfRoute(route),
     headers: {
       'dropbox-api-arg': headerJson(arg),
-      // A compressing proxy would take away the length.
+      // A proxy that compresses would remove the length.
       'accept-encoding': 'identity',
       ...(range && { range: `bytes=${range.start}-${range.end - 1}` }),
     },
@@ -54,18 +53,33 @@ export function downloadRequest(route: string, arg: unknown, range: ByteRange | 
 }
 
 /**
- * An answer's JSON as the type that the wire promises. The promise is the service's: whoever reads a
- * value checks what it depends on. Throws `SyntaxError`.
+ * Parses an answer's JSON as the type that the API documents. The type is not verified: callers check the fields that
+ * they depend on. Throws `SyntaxError`.
  */
 export function parsed<T>(text: string): T {
   return JSON.parse(text);
 }
 
-/** For calls whose result is `null`. Any other text at 200 is not the service's: a proxy's page, say. */
+/** Reads the answer of a call whose result is `null`. Any other text is not the service's, but a proxy's for example. */
 export function readNull({ text }: { readonly text: string }): undefined {
-  if (parsed<unknown>(text) !== null) throw new TypeError('something, where null should be');
+  if (parsed<unknown>(text) !== null) throw new TypeError('an answer other than null');
 }
 
 function pathOfRoute(route: string): string {
   return `/2/${route}`;
+}
+
+/** Returns JSON for a header, with every UTF-16 unit from DEL up as `\uXXXX` (`Dropbox-API-Arg`). */
+export function headerJson(value: unknown): string {
+  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escapeUnit);
+}
+
+/** Parses a `Dropbox-API-Result` header, escaped or as raw UTF-8. Throws `SyntaxError`. */
+export function parseHeaderJson(header: string): unknown {
+  // Each byte of a header is one character: raw UTF-8 must be decoded.
+  return JSON.parse(Buffer.from(header, 'latin1').toString('utf8'));
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

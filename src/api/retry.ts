@@ -1,57 +1,57 @@
-/** Why a call failed, as far as it decides whether to try again. */
+/** Why a call failed, as far as it matters for a retry. */
 export type FailureReason =
   /** 429, `too_many_requests` or without a reason. */
   | 'rate-limited'
-  /** `too_many_write_operations`, wherever it stands: someone else is writing in the namespace. */
+  /** `too_many_write_operations`, in any answer: someone else is writing in the namespace. */
   | 'contention'
-  /** 5xx, `internal_error`, an answer that makes no sense, bytes damaged on their way. */
+  /** 5xx, `internal_error`, an answer that makes no sense, or bytes that were damaged in transit. */
   | 'server'
   /** No answer. */
   | 'lost'
   /** 401 for a token that a newer one may replace. */
   | 'stale-token'
-  /** All else: the service's last word. */
+  /** Everything else: final. */
   | 'refused';
 
 export interface RetryableFailure {
   readonly reason: FailureReason;
-  /** What the service asked for. */
+  /** How long the service asked to wait. */
   readonly retryAfterMs?: number;
 }
 
 export interface Attempt {
   /** 1 for the first. */
   readonly number: number;
-  /** Since the call first failed. */
+  /** Time since the call first failed. */
   readonly elapsedMs: number;
-  /** How long after its first failure a call may still be tried again. */
+  /** How long after its first failure a call is still retried. */
   readonly deadlineMs: number;
 }
 
-export type Verdict =
+export type RetryVerdict =
   | {
       readonly retry: true;
       readonly delayMs: number;
-      /** All of the account's calls have to wait as long. */
+      /** All calls of the account must wait as long. */
       readonly pausesAccount: boolean;
     }
   | { readonly retry: false; readonly retryAfterMs?: number };
 
-/** The first wait is anything up to this, and each next may be twice as long. */
+/** Maximum of the first wait, in ms; it doubles with each retry up to `BACKOFF_MS_MAX`. */
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MS_MAX = 30_000;
 
-/** What `too_many_write_operations` means by no number (RateLimitError's default). */
+/** The wait after `too_many_write_operations` without a number, in ms (RateLimitError's default). */
 const CONTENTION_MS = 1000;
 
-/** What is added at most to a wait that the service asked for, so that those it sent away do not come back as one. */
+/** Maximum added to a wait that the service asked for, in ms, so that the refused calls do not all come back at once. */
 const SPREAD_MS = 250;
 
 /**
- * Whether to try again, and when: exponential with full jitter, or when the service said. `random` is in
- * [0, 1). Pure: the caller waits.
+ * Decides whether to retry, and when: exponential backoff with full jitter, or the wait that the service asked for.
+ * `random` is in [0, 1). Pure: the caller waits.
  */
-export function retryVerdict(failure: RetryableFailure, attempt: Attempt, random: number): Verdict {
+export function retryVerdict(failure: RetryableFailure, attempt: Attempt, random: number): RetryVerdict {
   if (failure.reason === 'refused' || failure.reason === 'stale-token') return { retry: false };
   const delayMs = delayOf(failure, attempt.number, random);
   if (attempt.elapsedMs + delayMs > attempt.deadlineMs) {

@@ -15,7 +15,7 @@ import { parsed, readNull, rpcRequest } from './request.ts';
 
 type Sharing = Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
 
-/** Links for people without an account. */
+/** The calls for shared links. */
 export function sharingOf(client: Client): Sharing {
   const { caller, root } = client;
   return {
@@ -24,9 +24,9 @@ export function sharingOf(client: Client): Sharing {
     async createSharedLink(path, settings, signal) {
       const wireSettings = settingsOf(settings);
       const arg: CreateSharedLinkWithSettingsArg = {
-        // The root of a whole account is the one folder that cannot be shared.
+        // The root of an account cannot be shared: `belowRoot` throws for it.
         path: root.toWire(path) || root.belowRoot(path),
-        // Settings without a member are refused.
+        // The service refuses an empty settings object.
         ...(Object.keys(wireSettings).length > 0 && { settings: wireSettings }),
       };
       return caller.call({
@@ -61,7 +61,7 @@ async function sharedLink(
   path: Path,
   how: { readonly signal: AbortSignal | undefined; readonly trouble?: Trouble },
 ): Promise<SharedLink | undefined> {
-  // Without `direct_only` links of the folders above count as well; without a path, all links do.
+  // Without `direct_only` the answer includes links to the folders above; without a path, all links.
   const arg: ListSharedLinksArg = { path: root.toWire(path), direct_only: true };
   if (arg.path === '') return undefined;
   return caller.call({
@@ -72,7 +72,7 @@ async function sharedLink(
   });
 }
 
-/** The wire's settings; their names are the ones that every version of the service takes. */
+/** Returns the settings under the names that every version of the API accepts. */
 function settingsOf({ visibility, password, expiresMs }: LinkSettings): SharedLinkSettings {
   return {
     ...(visibility !== undefined && { requested_visibility: visibility }),
@@ -81,7 +81,7 @@ function settingsOf({ visibility, password, expiresMs }: LinkSettings): SharedLi
   };
 }
 
-/** What of a link is shown. Anything but a password counts as public, as whoever has the address gets in. */
+/** Reads a link. Any visibility except a password counts as public, because everyone with the address gets in. */
 function linkOf({ url, expires, link_permissions: permissions }: SharedLinkMetadata): SharedLink {
   if (typeof url !== 'string') throw new TypeError('a link without url');
   const visibility = permissions?.resolved_visibility?.['.tag'];
@@ -93,7 +93,7 @@ function linkOf({ url, expires, link_permissions: permissions }: SharedLinkMetad
   };
 }
 
-/** As far as a link tells: its password is nowhere to be read. */
+/** Compares the visible settings of a link: its password cannot be read. */
 function hasSettings(link: SharedLink, { visibility = 'public', expiresMs }: LinkSettings): boolean {
   const expires = expiresMs === undefined ? undefined : timeOf(timestampOf(expiresMs));
   return link.visibility === visibility && link.expiresMs === expires;

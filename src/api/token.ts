@@ -16,38 +16,38 @@ import { CallFailure, failureOfAnswer, failureOfJunk, failureOfLoss } from './fa
 import { type HttpAnswer, type HttpRequest, LostConnection } from './http.ts';
 import { parsed } from './request.ts';
 
-/** A fixed access token, or what it takes to get new ones (`oauth2/token`, grant `refresh_token`). */
+/** A fixed access token, or a refresh token to get access tokens with (`oauth2/token`, grant `refresh_token`). */
 export type Credentials =
   | { readonly token: string }
   | { readonly appKey: string; readonly appSecret?: string; readonly refreshToken: string };
 
-/** Where calls get their access token. Both methods throw `CallFailure`, or the signal's reason. */
+/** The source of access tokens. Both methods throw `CallFailure`, or the signal's reason. */
 export interface Tokens {
   current(signal: AbortSignal): Promise<string>;
-  /** After the service refused `token` as expired: whether there is another one now. */
+  /** To be called when the service refused `token` as expired. Returns whether there is another one now. */
   renew(token: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** What a token source needs of the world. `signal` ends when no more tokens will be wanted. */
-export interface TokenWorld {
+/** What a token source uses. `signal` is aborted when the client closes. */
+export interface TokenDeps {
   readonly send: (request: HttpRequest, signal: AbortSignal) => Promise<HttpAnswer>;
   readonly clock: Clock;
   readonly meter: Meter;
   readonly signal: AbortSignal;
 }
 
-export function createTokens(credentials: Credentials, world: TokenWorld): Tokens {
-  if (!('token' in credentials)) return new RefreshedTokens(credentials, world);
-  // Checked here because a header's own complaint would show the value.
+export function createTokens(credentials: Credentials, deps: TokenDeps): Tokens {
+  if (!('token' in credentials)) return new RefreshedTokens(credentials, deps);
+  // Checked here because the error of an invalid header would show the value.
   if (!/^[\x21-\x7e]+$/.test(credentials.token))
     throw new ApiError('unauthorized', 'the access token is empty or holds characters that no token has');
   return { current: async () => credentials.token, renew: async () => false };
 }
 
-/** How long before its end a token is replaced (both official SDKs do so). */
+/** How long before it expires a token is replaced, in ms, as in both official SDKs. */
 const EARLY_MS = 5 * 60_000;
 
-/** How soon a refresh that came early, and failed, is tried again. */
+/** How long after an early refresh the next one may start, in ms. */
 const EARLY_AGAIN_MS = 10_000;
 
 const ROUTE = 'oauth2/token';
@@ -65,18 +65,18 @@ class RefreshedTokens implements Tokens {
 
   constructor(
     private readonly credentials: Exclude<Credentials, { readonly token: string }>,
-    private readonly world: TokenWorld,
+    private readonly deps: TokenDeps,
   ) {}
 
   async current(signal: AbortSignal): Promise<string> {
     const issued = this.#issued;
-    const { clock } = this.world;
+    const { clock } = this.deps;
     const leftMs = issued ? issued.lifetimeMs - ageMs(clock, issued.at) : 0;
     if (!issued || leftMs <= 0) return (await this.#refresh(signal)).token;
     if (leftMs <= EARLY_MS && clock.instant() >= this.#nextEarly) {
       this.#nextEarly = instantIn(clock, EARLY_AGAIN_MS);
-      // Nobody waits for it: the old token is still good, and if this fails the next call tries again.
-      this.#refresh(this.world.signal).catch(() => {});
+      // In the background: the old token is still valid, and if this fails a later call tries again.
+      this.#refresh(this.deps.signal).catch(() => {});
     }
     return issued.token;
   }
@@ -88,9 +88,9 @@ class RefreshedTokens implements Tokens {
     return next.token !== token;
   }
 
-  /** One refresh for all who ask meanwhile. */
+  /** Refreshes the token, once for all callers that ask meanwhile. */
   #refresh(signal: AbortSignal): Promise<Issued> {
-    const grant = (stop: AbortSignal) => counted(this.world, ROUTE, stop, () => this.#grant(stop));
+    const grant = (stop: AbortSignal) => counted(this.deps, ROUTE, stop, () => this.#grant(stop));
     return this.#refreshes.run(ROUTE, grant, signal);
   }
 
@@ -110,26 +110,26 @@ class RefreshedTokens implements Tokens {
       body: form.toString(),
     };
     const answer = await this.#send(request, signal);
-    this.world.meter.answered(answer.status);
+    this.deps.meter.answered(answer.status);
     const { access_token: token, expires_in: seconds } = this.#read(answer);
-    this.#issued = { token, at: momentNow(this.world.clock), lifetimeMs: seconds * 1000 };
+    this.#issued = { token, at: momentNow(this.deps.clock), lifetimeMs: seconds * 1000 };
     return this.#issued;
   }
 
   async #send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
     try {
-      return await this.world.send(request, signal);
+      return await this.deps.send(request, signal);
     } catch (cause) {
       if (!(cause instanceof LostConnection)) throw cause;
       const failure = failureOfLoss(cause, ROUTE);
-      // Asking again for a token does no harm.
+      // A second request for a token does no harm.
       throw new CallFailure(failure.reason, failure.error);
     }
   }
 
   #read(answer: HttpAnswer): TokenResult {
     if (answer.status === 429 || answer.status === 408 || answer.status >= 500) {
-      const failure = failureOfAnswer(answer, ROUTE, this.world.clock.now());
+      const failure = failureOfAnswer(answer, ROUTE, this.deps.clock.now());
       throw new CallFailure(failure.reason, failure.error, { retryAfterMs: failure.retryAfterMs });
     }
     if (answer.status !== 200) throw refusedGrant(answer);
@@ -139,14 +139,14 @@ class RefreshedTokens implements Tokens {
         throw new TypeError('no usable access_token or expires_in');
       return result;
     } catch {
-      // Without the cause: a parser's complaint may quote the token.
+      // Without the cause, because a parser's message may quote the token.
       const failure = failureOfJunk(answer, ROUTE, undefined);
       throw new CallFailure(failure.reason, failure.error);
     }
   }
 }
 
-/** What `oauth2/token` calls its refusals (RFC 6749 §5.2). */
+/** The error names of `oauth2/token` (RFC 6749 §5.2). */
 const GRANT_ERRORS: readonly OAuthError['error'][] = [
   'invalid_request',
   'invalid_client',
@@ -154,12 +154,12 @@ const GRANT_ERRORS: readonly OAuthError['error'][] = [
   'unsupported_grant_type',
 ];
 
-/** The OAuth error that an answer of `oauth2/token` names, if it is one of those. */
+/** Returns the OAuth error that an answer of `oauth2/token` names, if there is one. */
 export function grantErrorIn(answer: HttpAnswer): OAuthError['error'] | undefined {
   return GRANT_ERRORS.find((error) => answer.text.includes(`"${error}"`));
 }
 
-/** Only the error's fixed name goes into the message: its description may quote what was sent. */
+/** The message has only the error's fixed name, because its description may quote the request. */
 function refusedGrant(answer: HttpAnswer): CallFailure {
   const name = grantErrorIn(answer) ?? `status ${answer.status}`;
   const message = `the storage service gives no access token for this app key, secret and refresh token (${name})`;

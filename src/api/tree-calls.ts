@@ -18,8 +18,8 @@ import { parsed, readNull, rpcRequest, slowRpcRequest } from './request.ts';
 type Tree = Pick<Remote, 'createFolder' | 'remove' | 'copy' | 'move'>;
 
 /**
- * Changes of the tree. Each of them, when its answer is lost, finds out from what is there whether it
- * was done: tried blindly again it would meet its own work and report a conflict, or nothing there.
+ * The calls that change the tree. After a lost answer each finds out whether it was carried out: a blind retry would meet
+ * its own result and report a conflict, or nothing at the path.
  */
 export function treeOf(client: Client): Tree {
   return {
@@ -32,7 +32,7 @@ export function treeOf(client: Client): Tree {
 
 type Signal = AbortSignal | undefined;
 
-/** Nothing tells a folder from one that another made in that moment: after a lost answer both are ours. */
+/** After a lost answer, a folder that someone else made at the same moment counts as ours: nothing tells them apart. */
 async function createFolder(client: Client, path: Path, signal: Signal): Promise<FolderEntry> {
   const { caller, root } = client;
   const arg: CreateFolderArg = { path: root.belowRoot(path), autorename: false };
@@ -44,7 +44,7 @@ async function createFolder(client: Client, path: Path, signal: Signal): Promise
     async resolve({ outcomeUnknown, trouble }) {
       if (!outcomeUnknown) return undefined;
       const found = await statOf(client, path, { signal, trouble });
-      // One in another case was there before: ours would be called as we asked.
+      // A folder in another letter case was there before: ours would have the name that we asked for.
       return found?.kind === 'folder' && found.name === nameOf(path) ? { result: found } : undefined;
     },
   });
@@ -67,18 +67,18 @@ async function remove(
       if (failure.error.failure === 'not-found') return { result: undefined };
       const found = await statOf(client, path, { signal, trouble });
       const replaced = found && id !== undefined && found.id !== id;
-      // What was only moved to the trash is not yet gone for good: that call has to be made again.
+      // For a permanent deletion the trash is not enough: the call must be repeated.
       return replaced || (!found && !permanent) ? { result: undefined } : undefined;
     },
   });
 }
 
-/** `delete_v2` answers with what was there. */
+/** Reads the answer of `delete_v2`, which describes the removed entry. */
 function readDeleted({ text }: { readonly text: string }): undefined {
   if (typeof parsed<DeleteResult>(text).metadata.name !== 'string') throw new TypeError('no metadata');
 }
 
-/** A copy has an id of its own, so content and age tell whether it is ours. */
+/** After a lost answer, content and age tell whether a copy is ours, because its id is new. */
 async function copy(client: Client, from: Path, to: Path, signal: Signal): Promise<Entry> {
   const started = momentNow(client.clock);
   return client.caller.call({
@@ -100,7 +100,7 @@ interface Move {
 
 async function move(client: Client, { from, to, id }: Move, signal: Signal): Promise<Entry> {
   const call = relocation(client, 'files/move_v2', from, to);
-  // An id stays with what is moved, so it alone can tell afterwards what has become of it.
+  // The id stays the same, so it tells after a lost answer whether the move was made.
   const moved = id ?? (await statOf(client, from, { signal }))?.id;
   return client.caller.call({
     ...call,
@@ -114,13 +114,13 @@ async function move(client: Client, { from, to, id }: Move, signal: Signal): Pro
   });
 }
 
-/** What move and copy have in common on the wire. Neither overwrites. */
+/** Returns the common parts of a move and a copy. Neither overwrites. */
 function relocation({ root }: Client, route: string, from: Path, to: Path) {
   const arg: RelocationArg = {
     from_path: root.belowRoot(from),
     to_path: root.belowRoot(to),
     autorename: false,
-    // Davgate has asked nobody, and a refusal is what the person can understand.
+    // davgate cannot ask the user, who understands a refusal.
     allow_ownership_transfer: false,
   };
   return {

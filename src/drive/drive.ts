@@ -34,8 +34,6 @@ import { type DeletePolicy, Remover } from './tree/remover.ts';
 import { Replacer } from './tree/replacing.ts';
 import { createTree } from './tree/tree.ts';
 import { Writer } from './tree/writer.ts';
-import { CommitLane } from './upload/commit-lane.ts';
-import { createUploader } from './upload/upload.ts';
 
 export interface DriveOptions {
   readonly remote: Remote;
@@ -138,7 +136,6 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     log,
     commit: (placeholder) => writing.commitPlaceholder(placeholder),
   });
-  const lane = new CommitLane({ remote, clock });
   const parts: TreeParts = {
     remote,
     locks: new PathLocks(),
@@ -148,8 +145,6 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     placeholders,
     times,
     collector,
-    lane,
-    uploader: createUploader({ remote, log, lane }),
     reader: createContentReader({ remote, cache, clock, log }),
     space: new QuotaCache(remote, clock, log),
     clock,

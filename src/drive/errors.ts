@@ -57,7 +57,10 @@ export class FileError extends Error {
 }
 
 /** What each refusal of the service is to a file system, and what to tell the person about `subject`. */
-const TABLE: Record<ApiFailure, readonly [fault: Fault, message: (subject: string) => string]> = {
+const TABLE: Record<
+  ApiFailure,
+  readonly [fault: Fault, message: (subject: string, error: ApiError) => string]
+> = {
   'not-found': ['not-found', (subject) => `${subject} is not there`],
   'not-file': ['is-a-folder', (subject) => `${subject} is not a file`],
   'not-folder': ['not-a-folder', (subject) => `${subject} is not a folder`],
@@ -73,6 +76,10 @@ const TABLE: Record<ApiFailure, readonly [fault: Fault, message: (subject: strin
   'too-large': ['too-large', (subject) => `${subject} is larger than the storage service takes`],
   'too-many-files': ['too-many', (subject) => `${subject} holds more files than the service handles at once`],
   'into-itself': ['into-itself', (subject) => `${subject} cannot go into itself`],
+  incomplete: [
+    'incomplete',
+    (_subject, { message }) => `${message}: nothing was written; send the file again`,
+  ],
   'hash-mismatch': [
     'broken',
     (subject) => `${subject} was damaged on its way to the service; write it again`,
@@ -107,8 +114,9 @@ export function fileErrorOf(error: unknown, subject: string): unknown {
   if (!(error instanceof ApiError)) return error;
   const [fault, message] = TABLE[error.failure];
   const { retryAfterMs, summary } = error.details;
+  const text = message(subject, error);
   const reason = fault === 'unsupported' || fault === 'broken' ? summary : undefined;
-  return new FileError(fault, reason ? `${message(subject)} (${reason})` : message(subject), {
+  return new FileError(fault, reason ? `${text} (${reason})` : text, {
     cause: error,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
@@ -117,9 +125,4 @@ export function fileErrorOf(error: unknown, subject: string): unknown {
 /** Other content is at `path` than the caller has heard of. */
 export function replaced(path: string): FileError {
   return new FileError('busy', `${path} was replaced at this moment; ask again`);
-}
-
-/** Whether the service refused with one of `failures`. */
-export function isApiFailure(error: unknown, ...failures: readonly ApiFailure[]): error is ApiError {
-  return error instanceof ApiError && failures.includes(error.failure);
 }

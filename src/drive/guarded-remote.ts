@@ -1,4 +1,4 @@
-import type { Remote } from '../api/remote.ts';
+import type { AroundCommit, Remote } from '../api/remote.ts';
 import type { Path } from '../util/path.ts';
 import { PathLocks } from './path-locks.ts';
 
@@ -35,18 +35,12 @@ export class Gaps {
       awaitChange: (cursor, timeoutMs, signal) => remote.awaitChange(cursor, timeoutMs, signal),
       changesSince: (cursor, signal) => remote.changesSince(cursor, signal),
       download: (file, range, signal, options) => remote.download(file, range, signal, options),
-      upload: (path, body, options, signal) =>
-        visit([path], () => remote.upload(path, body, options, signal)),
-      uploadsAtOnce: () => remote.uploadsAtOnce(),
-      startSession: (signal) => remote.startSession(signal),
-      appendSession: (session, part, signal) => remote.appendSession(session, part, signal),
-      finishSession: (commit, signal) => visit([commit.path], () => remote.finishSession(commit, signal)),
-      stageContents: (contents, signal) => remote.stageContents(contents, signal),
-      finishSessions: (commits, signal, onOutcome) =>
-        visit(
-          commits.map(({ path }) => path),
-          () => remote.finishSessions(commits, signal, onOutcome),
-        ),
+      write(path, body, options, signal) {
+        const { aroundCommit = (commit) => commit() } = options;
+        // Only the commit: a gap does not wait for a body, which may take long.
+        const guarded: AroundCommit = (commit) => aroundCommit(() => visit([path], commit));
+        return remote.write(path, body, { ...options, aroundCommit: guarded }, signal);
+      },
       createFolder: (path, signal) => visit([path], () => remote.createFolder(path, signal)),
       remove: (path, options, signal) => visit([path], () => remote.remove(path, options, signal)),
       copy: (from, to, signal) => visit([from, to], () => remote.copy(from, to, signal)),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { AroundCommit } from '../api/remote.ts';
 import { LOCAL_FILE_BYTES_MAX, type LocalFile, type LocalFileStore } from '../state/local-files.ts';
 import type { Clock } from '../util/clock.ts';
 import { nameOf, type Path } from '../util/path.ts';
@@ -6,7 +7,6 @@ import type { ByteRange } from '../util/ranges.ts';
 import { FileError, replaced } from './errors.ts';
 import type { Entry, FileEntry, FolderEntry, WriteMode, WriteOptions, Written } from './files.ts';
 import { isWithinLitter } from './names.ts';
-import type { Turn } from './upload/lane-member.ts';
 
 const ID = 'aside:';
 
@@ -49,15 +49,15 @@ export class LocalFiles {
     return range ? content.subarray(range.start, range.end) : content;
   }
 
-  /** Takes all of `body`, and keeps it `inTurn`. */
+  /** Takes all of `body`, and keeps it inside `aroundCommit`. */
   async write(
     path: Path,
     body: AsyncIterable<Uint8Array>,
     options: WriteOptions,
-    inTurn: Turn,
+    aroundCommit: AroundCommit,
   ): Promise<Written> {
     const content = await contentOf(path, body, options.sizeBytes);
-    return inTurn(() => this.#keep(path, content, options));
+    return aroundCommit(() => this.#keep(path, content, options));
   }
 
   #keep(path: Path, content: Uint8Array, options: WriteOptions): Promise<Written> {

@@ -1,6 +1,6 @@
+import { isApiFailure } from '../api/errors.ts';
 import type { LinkSettings, Remote, SharedLink } from '../api/remote.ts';
 import type { Path } from '../util/path.ts';
-import { isApiFailure } from './errors.ts';
 
 type Links = Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
 

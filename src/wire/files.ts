@@ -1,6 +1,6 @@
 /**
  * The storage service's HTTP API as types, named exactly as on the wire; nothing here runs. This file has
- * what is common to all and `files/*`; `wire-account.ts` has sharing, users and OAuth. Unions are
+ * what is common to all and `files/*`; `account.ts` has sharing, users and OAuth. Unions are
  * told apart by `.tag`. Nearly all of them are open: the service may answer with a tag that is not named
  * here, so a reader needs a branch for the rest. `?` is a field that may be absent.
  */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pathOf, ROOT } from '../../src/util/path.ts';
 import { filesContract } from '../contract/files/files.contract.ts';
+import { bodyOf } from '../support/bytes.ts';
 import { openServiceDrive, type ServiceDrive } from '../support/service-drive.ts';
 
 filesContract('the tree over the embedded service', () => openServiceDrive());
@@ -14,7 +15,7 @@ describe('what others do at the service', () => {
 
   beforeAll(async () => {
     drive = await openServiceDrive();
-    await drive.other.upload(at('/Docs/a.txt'), Buffer.from('a'), any);
+    await drive.other.write(at('/Docs/a.txt'), bodyOf('a'), any);
     while (!drive.files.status().isFeedAlive) await new Promise((resolve) => setImmediate(resolve));
   });
   afterAll(() => drive.close());
@@ -30,7 +31,7 @@ describe('what others do at the service', () => {
 
   test('is seen: files that come, folders that move, things that go', async () => {
     await untilShown('/Docs', ['a.txt']);
-    await drive.other.upload(at('/docs/b.txt'), Buffer.from('b'), any);
+    await drive.other.write(at('/docs/b.txt'), bodyOf('b'), any);
     await untilShown('/Docs', ['a.txt', 'b.txt']);
     await drive.other.move(at('/Docs'), at('/Texts'));
     await untilShown('/Texts', ['a.txt', 'b.txt']);
@@ -45,7 +46,7 @@ describe('what others do at the service', () => {
     const folder = (await drive.files.createFolder(at('/Busy'))).path;
     await drive.files.list(folder);
     for (let round = 0; round < 30; round++) {
-      const theirs = drive.other.upload(at(`/Busy/theirs ${round}`), Buffer.from(`${round}`), any);
+      const theirs = drive.other.write(at(`/Busy/theirs ${round}`), bodyOf(`${round}`), any);
       const ours = at(`/Busy/ours ${round % 5}`);
       const bytes = async function* () {
         yield Buffer.from(`${round}`);

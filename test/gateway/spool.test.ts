@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { UPLOAD_LIMITS } from '../../src/drive/upload/upload.ts';
+import { UPLOAD_LIMITS } from '../../src/api/write/uploader.ts';
 import { contentHashOf } from '../../src/util/content-hash.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';

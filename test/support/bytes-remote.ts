@@ -1,14 +1,13 @@
 import { ApiError } from '../../src/api/errors.ts';
+import type { Download, FileEntry, Remote } from '../../src/api/remote.ts';
 import type {
   CommitOptions,
-  Download,
-  FileEntry,
-  Remote,
   SessionCommit,
   ShortContent,
+  UploadCalls,
   UploadPart,
   UploadSession,
-} from '../../src/api/remote.ts';
+} from '../../src/api/write/upload-calls.ts';
 import { BLOCK_BYTES, contentHashOf } from '../../src/util/content-hash.ts';
 import { nameOf, type Path } from '../../src/util/path.ts';
 import type { ByteRange } from '../../src/util/ranges.ts';
@@ -33,23 +32,10 @@ export interface DownloadFault {
 }
 
 /**
- * The part of a `Remote` that moves bytes, in memory: strict as the service about sessions, with a hook
- * before each call and a script of faults for downloads.
+ * The calls that move bytes, in memory: the upload calls, as strict as the service about sessions, with a hook before
+ * each call, and the downloads of a `Remote`, with a script of faults.
  */
-export class BytesRemote
-  implements
-    Pick<
-      Remote,
-      | 'upload'
-      | 'uploadsAtOnce'
-      | 'startSession'
-      | 'appendSession'
-      | 'stageContents'
-      | 'finishSession'
-      | 'finishSessions'
-      | 'download'
-    >
-{
+export class BytesRemote implements UploadCalls, Pick<Remote, 'download'> {
   readonly calls: Call[] = [];
   readonly files = new Map<Path, FileEntry>();
   /** By revision. */

@@ -11,3 +11,12 @@ export function pseudoRandomBytes(sizeBytes: number, seed: number): Buffer {
   }
   return Buffer.from(words.buffer, 0, sizeBytes);
 }
+
+/** The body of a write, in pieces of `pieceBytes`. */
+export async function* bodyOf(
+  content: string | Uint8Array,
+  pieceBytes = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(content);
+  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
+}

@@ -1,7 +1,6 @@
 import { CallAvailability } from '../../src/api/availability.ts';
 import { ApiError, type ApiFailure } from '../../src/api/errors.ts';
 import type {
-  CommitOptions,
   Entry,
   EntryLocation,
   FileEntry,
@@ -10,10 +9,11 @@ import type {
   Page,
   Quota,
   Remote,
-  SessionCommit,
+  RemoteWriteOptions,
   SharedLink,
-  ShortContent,
 } from '../../src/api/remote.ts';
+import type { CommitOptions } from '../../src/api/write/upload-calls.ts';
+import { BodyReader } from '../../src/util/body-reader.ts';
 import { keyOf, type Path, parentOf, pathOf, ROOT } from '../../src/util/path.ts';
 import { CallScript, type Gate, unlessAborted } from './call-script.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -21,8 +21,6 @@ import { MemoryStore, mustBeTaken } from './memory-store.ts';
 
 /** A method of `Remote` that a test can make fail or wait. */
 type Call = keyof Remote;
-
-const EMPTY = new Uint8Array(0);
 
 /**
  * A storage service in memory behind the lower seam, with cursors and a change feed like the real one's. Calls are
@@ -45,7 +43,7 @@ export class MemoryRemote implements Remote {
   readonly #store = new MemoryStore(() => {
     if (!this.#isFeedHeld) this.#wakeAll();
   });
-  readonly #sessions = new Map<string, Map<number, Uint8Array>>();
+  readonly #lastWrites = new Map<string, Promise<void>>();
   readonly #links = new Map<string, SharedLink>();
   #wake: (() => void)[] = [];
   #isFeedHeld = false;
@@ -226,62 +224,40 @@ export class MemoryRemote implements Remote {
     });
   }
 
-  upload(path: Path, body: Uint8Array, options: CommitOptions, signal?: AbortSignal) {
-    const content = Uint8Array.from(body);
-    return this.#script.run('upload', path, signal, () => this.#store.commit(path, content, options));
-  }
-
-  uploadsAtOnce() {
-    return 1;
-  }
-
-  startSession(signal?: AbortSignal) {
-    return this.#script.run('startSession', ROOT, signal, () => {
-      const id = this.#store.unique('session');
-      this.#sessions.set(id, new Map());
-      return { id };
+  async write(
+    path: Path,
+    body: AsyncIterable<Uint8Array>,
+    options: RemoteWriteOptions,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<FileEntry> {
+    const { mode, modifiedMs, sizeBytes, aroundCommit = (commit) => commit() } = options;
+    const content = await collected(body, sizeBytes, signal);
+    return this.#inOrder(path, () => {
+      signal.throwIfAborted();
+      const commitOptions = { mode, ...(modifiedMs !== undefined && { modifiedMs }) };
+      return aroundCommit(() =>
+        this.#script.run('write', path, signal, () => this.#store.commit(path, content, commitOptions)),
+      );
     });
   }
 
-  appendSession(session: { id: string }, part: { offset: number; bytes: Uint8Array }, signal?: AbortSignal) {
-    const bytes = Uint8Array.from(part.bytes);
-    return this.#script.run('appendSession', session.id, signal, () => {
-      const parts = this.#sessions.get(session.id);
-      if (!parts) throw new ApiError('session-gone', 'no such session');
-      parts.set(part.offset, bytes);
-    });
-  }
-
-  finishSession({ session, path, options }: SessionCommit, signal?: AbortSignal) {
-    return this.#script.run('finishSession', path, signal, () => {
-      const parts = this.#sessions.get(session.id);
-      if (!parts) throw new ApiError('session-gone', 'no such session');
-      const ordered = [...parts].sort(([one], [other]) => one - other).map(([, bytes]) => bytes);
-      const entry = this.#store.commit(path, Buffer.concat(ordered), options);
-      this.#sessions.delete(session.id);
-      return entry;
-    });
-  }
-
-  async stageContents(contents: readonly ShortContent[], signal?: AbortSignal) {
-    const sessions = await Promise.all(contents.map(() => this.startSession(signal)));
-    for (const [index, session] of sessions.entries())
-      await this.appendSession(session, { offset: 0, bytes: contents[index]?.bytes ?? EMPTY }, signal);
-    return sessions;
-  }
-
-  async finishSessions(
-    commits: readonly SessionCommit[],
-    signal?: AbortSignal,
-    onOutcome: (index: number, outcome: FileEntry | Error) => void = () => {},
-  ) {
-    const outcomes: (FileEntry | Error)[] = [];
-    for (const [index, commit] of commits.entries()) {
-      const outcome = await this.finishSession(commit, signal).catch((error: Error) => error);
-      outcomes.push(outcome);
-      onOutcome(index, outcome);
+  /** Carries out writes to one path one after the other. */
+  async #inOrder<T>(path: Path, work: () => Promise<T>): Promise<T> {
+    const key = keyOf(path);
+    const before = this.#lastWrites.get(key);
+    let end = () => {};
+    this.#lastWrites.set(
+      key,
+      new Promise((resolve) => {
+        end = resolve;
+      }),
+    );
+    try {
+      await before;
+      return await work();
+    } finally {
+      end();
     }
-    return outcomes;
   }
 
   createFolder(path: Path, signal?: AbortSignal) {
@@ -376,4 +352,27 @@ export function at(text: string): Path {
 
 async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
   if (bytes.byteLength > 0) yield bytes;
+}
+
+/** Reads all of `body`. Throws `incomplete` when it is not `sizeBytes` long. */
+async function collected(
+  body: AsyncIterable<Uint8Array>,
+  sizeBytes: number | undefined,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const reader = new BodyReader(body, signal);
+  try {
+    const pieces: Uint8Array[] = [];
+    let receivedBytes = 0;
+    for (let piece = await reader.next(); piece; piece = await reader.next()) {
+      pieces.push(Uint8Array.from(piece));
+      receivedBytes += piece.length;
+      if (receivedBytes > (sizeBytes ?? receivedBytes)) break;
+    }
+    if (receivedBytes !== (sizeBytes ?? receivedBytes))
+      throw new ApiError('incomplete', `${sizeBytes} bytes were announced and ${receivedBytes} came`);
+    return Buffer.concat(pieces);
+  } finally {
+    reader.close();
+  }
 }

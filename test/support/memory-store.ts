@@ -1,5 +1,6 @@
 import { ApiError } from '../../src/api/errors.ts';
-import type { Change, CommitOptions, Entry, FileEntry, FolderEntry } from '../../src/api/remote.ts';
+import type { Change, Entry, FileEntry, FolderEntry } from '../../src/api/remote.ts';
+import type { CommitOptions } from '../../src/api/write/upload-calls.ts';
 import { contentHashOf } from '../../src/util/content-hash.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT, relocate } from '../../src/util/path.ts';
 

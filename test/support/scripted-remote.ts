@@ -1,4 +1,5 @@
-import { createRemote, type RemoteOptions } from '../../src/api/client.ts';
+import { openConnection, type RemoteOptions, remoteOf } from '../../src/api/client.ts';
+import { uploadCallsOf } from '../../src/api/write/upload-routes.ts';
 import type { Log, LogFields } from '../../src/util/log.ts';
 import { type Path, pathOf } from '../../src/util/path.ts';
 import { ManualClock } from './manual-clock.ts';
@@ -22,14 +23,14 @@ function keptLog(): Log & { readonly lines: Logged[] } {
 }
 
 /**
- * A `Remote` on a service that does what the test says, with time that stands still. Retries come at once
- * (`random` gives 0) unless the service asks for a wait.
+ * A `Remote`, and the upload calls below its `write`, on a service that does what the test says. Time stands still.
+ * Retries come at once (`random` gives 0) unless the service asks for a wait.
  */
 export async function openScripted(options: Partial<RemoteOptions> = {}) {
   const service = await ScriptedService.start();
   const clock = new ManualClock();
   const log = keptLog();
-  const remote = createRemote({
+  const connection = openConnection({
     apiUrl: service.url,
     contentUrl: service.url,
     notifyUrl: service.url,
@@ -40,11 +41,13 @@ export async function openScripted(options: Partial<RemoteOptions> = {}) {
     random: () => 0,
     ...options,
   });
+  const remote = remoteOf(connection);
+  const uploads = uploadCallsOf(connection.client);
   const close = async () => {
     await remote.close();
     await service.close();
   };
-  return { service, clock, log, remote, close };
+  return { service, clock, log, remote, uploads, close };
 }
 
 export type Scripted = Awaited<ReturnType<typeof openScripted>>;

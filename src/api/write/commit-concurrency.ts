@@ -1,34 +1,34 @@
 import { type Clock, type Instant, instantIn, LONG_AGO } from '../../util/clock.ts';
 
-/** A commit under way, and whether another one of ours was at any time of it. */
+/** A commit under way, and whether another commit of ours was under way at the same time. */
 export interface CommitFlight {
   overlapped: boolean;
 }
 
-/** Uploads at once: two are tried, and as many more as go well; eight clients are as fast as the line then. */
-const AT_ONCE = { first: 2, max: 8 };
+/** Parallel uploads: starts with two and adds one for each success. Eight saturate a line. */
+const PARALLEL = { first: 2, max: 8 };
 
-/** For so long they go one by one when the service has refused one of several: most services always do. */
-const ONE_BY_ONE_MS = 3_600_000;
+/** How long uploads go one by one after the service refused a parallel one, in ms. */
+const SEQUENTIAL_MS = 3_600_000;
 
 /**
- * How many short uploads may be under way at once. The real service commits one at a time and refuses the others, so
- * they had better go together; another one takes them side by side, and that is faster. It is found out at the cost
- * of one refusal.
+ * Finds out how many short uploads the service accepts in parallel, at the cost of one refusal. Dropbox commits one at a
+ * time in a namespace and refuses the others, so files are better committed in a batch there; other implementations
+ * accept several, and that is faster.
  */
-export class SideBySide {
+export class CommitConcurrency {
   readonly #flights = new Set<CommitFlight>();
-  #atOnce = AT_ONCE.first;
-  #oneByOneUntil: Instant = LONG_AGO;
+  #max = PARALLEL.first;
+  #sequentialUntil: Instant = LONG_AGO;
 
   constructor(private readonly clock: Clock) {}
 
-  get atOnce(): number {
-    if (this.clock.instant() < this.#oneByOneUntil) return 1;
-    return this.#atOnce;
+  get max(): number {
+    if (this.clock.instant() < this.#sequentialUntil) return 1;
+    return this.#max;
   }
 
-  /** A commit of any kind is under way while `job` is. */
+  /** Runs `job`, which makes a commit of any kind. */
   async during<T>(flight: CommitFlight, job: () => Promise<T>): Promise<T> {
     flight.overlapped = this.#flights.size > 0;
     for (const other of this.#flights) other.overlapped = true;
@@ -40,14 +40,14 @@ export class SideBySide {
     }
   }
 
-  /** It was committed. */
+  /** Notes that a commit succeeded. */
   succeeded({ overlapped }: CommitFlight): void {
-    if (overlapped && this.atOnce > 1) this.#atOnce = Math.min(AT_ONCE.max, this.#atOnce + 1);
+    if (overlapped && this.max > 1) this.#max = Math.min(PARALLEL.max, this.#max + 1);
   }
 
-  /** The service refused one beside another one, or limits calls: those that go together are fewer. */
+  /** Notes that the service refused a parallel commit, or limits calls: batches need fewer calls. */
   refused(): void {
-    this.#atOnce = AT_ONCE.first;
-    this.#oneByOneUntil = instantIn(this.clock, ONE_BY_ONE_MS);
+    this.#max = PARALLEL.first;
+    this.#sequentialUntil = instantIn(this.clock, SEQUENTIAL_MS);
   }
 }

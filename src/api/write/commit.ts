@@ -13,22 +13,22 @@ import { timestampOf } from '../drive-root.ts';
 import { ApiError } from '../errors.ts';
 import { statOf } from '../list-folder.ts';
 import type { Lane } from '../queue.ts';
-import type { CommitOptions, FileEntry, WriteMode } from '../remote.ts';
+import type { FileEntry, WriteMode } from '../remote.ts';
 import { type CallRequest, parsed, rpcRequest } from '../request.ts';
+import type { CommitOptions } from './upload-calls.ts';
 
-/** A commit of content as we asked for it: what tells it from somebody else's. */
+/** A commit as we asked for it, with what tells it apart from another client's. */
 export interface Commit {
   readonly path: Path;
   readonly options: CommitOptions;
   readonly sizeBytes: number;
-  /** Absent when the caller does not know it. */
   readonly contentHash?: string;
   /** When the commit was first asked for. */
   readonly started: Moment;
 }
 
 interface TimedCommit extends Commit {
-  /** When it was first asked for, by the service's clock. */
+  /** `started` by the service's clock. */
   readonly startedMs: number;
 }
 
@@ -38,7 +38,7 @@ export function commitInfo({ root }: Client, path: Path, { mode, modifiedMs }: C
     mode: wireMode(mode),
     autorename: false,
     mute: false,
-    // Strict: `add` refuses equal content too, and `update` a file that is no longer there.
+    // With it, `add` refuses equal content too, and `update` refuses a file that is gone.
     strict_conflict: mode.if !== 'any',
     ...(modifiedMs !== undefined && { client_modified: timestampOf(modifiedMs) }),
   };
@@ -56,8 +56,8 @@ function wireMode(mode: WriteMode): WireMode {
 }
 
 /**
- * What a failed commit came to, by what is there now: our file, or `undefined` when it was not done. The
- * answer may have been lost, and then the next try would meet our own file and call it a conflict.
+ * Finds out what became of a failed commit from what is at its path now. Returns our file, or `undefined` when the
+ * commit was not made. Without this, a retry after a lost answer would meet our own file and report a conflict.
  */
 export async function resolveCommit(
   client: Client,
@@ -71,14 +71,14 @@ export async function resolveCommit(
   if (!outcomeUnknown) return found?.kind === 'file' && isUnchanged(found, commit) ? found : undefined;
   const timed = { ...commit, startedMs: client.caller.serviceTime(commit.started) };
   if (found?.kind === 'file' && isOurs(found, timed)) return found;
-  // To call it refused when it was done, and replaced since, would make the writer do it twice.
+  // It may have succeeded and been replaced since: reporting a refusal would cause a second write.
   return failure.reason === 'refused' ? replacedCommit(client, timed, { signal, trouble }) : undefined;
 }
 
-/** Revisions that are looked through; between a lost answer and the next try there are a few at most. */
+/** How many revisions are searched. Between a lost answer and the next try there are a few at most. */
 const REVISIONS_MAX = 100;
 
-/** What this commit made, if somebody has replaced or deleted it since. */
+/** Returns the revision that this commit made, if it has been replaced or deleted since. */
 async function replacedCommit(
   { caller, root }: Client,
   commit: TimedCommit,
@@ -97,18 +97,18 @@ async function replacedCommit(
   return newer.find((file) => isSince(file, commit) && isOurs(file, commit));
 }
 
-/** Whether what is there came of this commit, begun at a time by the service's clock, or makes it needless. */
+/** Whether `found` was made by this commit, or makes it unnecessary. */
 function isOurs(found: FileEntry, commit: TimedCommit): boolean {
   const { mode } = commit.options;
   if (found.sizeBytes !== commit.sizeBytes) return false;
-  // A new file is called as we asked: one in another case was there before.
+  // A new file has the name that we asked for: one in another letter case was there before.
   if (mode.if === 'absent' && found.name !== nameOf(commit.path)) return false;
   const since = isSince(found, commit);
   if (commit.contentHash === undefined || found.contentHash === undefined) {
     return since && hasOurTime(found, commit) && !(mode.if === 'rev' && found.rev === mode.rev);
   }
   if (found.contentHash !== commit.contentHash) return false;
-  // Equal content that was there before breaks the condition of `absent`, and only that.
+  // Equal content that was there before fails only the condition `absent`.
   return mode.if !== 'absent' || since;
 }
 
@@ -117,7 +117,7 @@ function isSince(found: FileEntry, { startedMs }: TimedCommit): boolean {
   return found.committedMs >= Math.floor(startedMs / 1000) * 1000;
 }
 
-/** Strict `update` may refuse content that is there already, though the revision is the one named. */
+/** Whether the file already has our content in the named revision, which a strict `update` may refuse. */
 function isUnchanged(found: FileEntry, { options: { mode }, contentHash }: Commit): boolean {
   return (
     mode.if === 'rev' &&
@@ -132,8 +132,8 @@ function hasOurTime(found: FileEntry, { options: { modifiedMs } }: Commit): bool
 }
 
 /**
- * The call that makes `commit`. A second try may meet the work of a first whose answer was lost: what is there then is
- * the result. Throws also `hash-mismatch`.
+ * Makes the call that commits `commit`. When a retry meets the file of a first try whose answer was lost, that file is
+ * the result. Throws `hash-mismatch` too.
  */
 export async function commitBy(
   client: Client,
@@ -151,7 +151,7 @@ export async function commitBy(
   return checkContent(file, commit, call.request.route);
 }
 
-/** Throws `hash-mismatch` when the service committed something else than our bytes. */
+/** Throws `hash-mismatch` when the service committed other bytes than ours. */
 export function checkContent(
   file: FileEntry,
   commit: Pick<Commit, 'contentHash' | 'sizeBytes'>,

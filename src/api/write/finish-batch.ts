@@ -10,16 +10,17 @@ import type { Client } from '../context.ts';
 import { ApiError } from '../errors.ts';
 import { CallFailure, failureOfEntry } from '../failure.ts';
 import type { HttpAnswer } from '../http.ts';
-import type { FileEntry, SessionCommit } from '../remote.ts';
+import type { FileEntry } from '../remote.ts';
 import { type CallRequest, COMMIT_TIMEOUT, parsed, rpcRequest } from '../request.ts';
 import { type Commit, checkContent, commitInfo, resolveCommit } from './commit.ts';
+import type { SessionCommit } from './upload-calls.ts';
 
 const ROUTE = 'files/upload_session/finish_batch_v2';
 
-/** What one call takes. */
+/** Maximum number of entries in one call. */
 const ENTRIES_MAX = 1000;
 
-/** The argument of `finish`, and of each entry of `finish_batch_v2`. */
+/** Returns the argument of `finish`, which is also that of an entry of `finish_batch_v2`. */
 export function finishArg(client: Client, commit: SessionCommit): UploadSessionFinishArg {
   const { session, sizeBytes, path, options } = commit;
   return {
@@ -29,8 +30,8 @@ export function finishArg(client: Client, commit: SessionCommit): UploadSessionF
 }
 
 /**
- * `finish_batch_v2`: entries that the service sends away for now go out again without those that are done.
- * An entry's outcome never depends on another's.
+ * `finish_batch_v2`: entries that the service refused for now are sent again without the finished ones. The outcome of
+ * an entry never depends on another entry.
  */
 export async function finishBatch(
   client: Client,
@@ -52,11 +53,11 @@ interface Entry {
   readonly commit: Commit;
   readonly arg: UploadSessionFinishArg;
   outcome?: FileEntry | Error;
-  /** The service's last word on this entry, which may only mean that it was committed before. */
+  /** The service's last answer for this entry, which may only mean that an earlier try has committed it. */
   refusal?: CallFailure;
 }
 
-/** One `finish_batch_v2`, over as many calls as it takes to give each entry its outcome. */
+/** A batch of commits, over as many calls as it takes to give each entry its outcome. */
 class Batch {
   readonly #entries: readonly Entry[];
   #pending: readonly Entry[];
@@ -86,12 +87,12 @@ class Batch {
     return this.#entries.map(({ outcome }) => outcome ?? new Error('an entry without an outcome'));
   }
 
-  /** Returns when every entry has an outcome or a refusal; those that never got one have the call's. */
+  /** Returns when every entry has an outcome or a refusal. Entries without either get the error of the call. */
   async #send(): Promise<void> {
     const request = () => this.#request;
     try {
       await this.client.caller.call({
-        // What is sent again is what is still open by then.
+        // Read for each try: only entries that are still open are sent again.
         get request() {
           return request();
         },
@@ -107,7 +108,7 @@ class Batch {
     }
   }
 
-  /** Takes the outcomes that are final. Throws the `CallFailure` of one that is not. */
+  /** Ends the entries whose outcome is final. Throws the `CallFailure` of one that is not. */
   #read(answer: HttpAnswer): void {
     const results = parsed<UploadSessionFinishBatchResult>(answer.text).entries;
     if (results.length !== this.#pending.length) throw new TypeError('not one outcome for each entry');
@@ -120,7 +121,7 @@ class Batch {
       else if (outcome.reason === 'refused') entry.refusal = outcome;
       else {
         open.push(entry);
-        // The one that may have been committed: it decides whether what is open is looked for before it goes out again.
+        // A failure with an unknown outcome goes first, because the open entries are looked up after it.
         again = again?.outcomeUnknown ? again : outcome;
       }
     }
@@ -134,7 +135,7 @@ class Batch {
       : failureOfEntry(result.failure, ROUTE, answer);
   }
 
-  /** After an answer that was lost: which of the open ones were committed? */
+  /** Ends the open entries that were committed by a call whose answer was lost. */
   async #lookForOpen(outcomeUnknown: boolean): Promise<{ readonly result: undefined } | undefined> {
     this.#outcomeUnknown ||= outcomeUnknown;
     if (!outcomeUnknown) return undefined;
@@ -149,7 +150,7 @@ class Batch {
     return this.#pending.length === 0 ? { result: undefined } : undefined;
   }
 
-  /** A refusal may be of our own commit: of a session that it used up, or a file that it made. */
+  /** Ends a refused entry. The refusal may be caused by our own commit, which used up the session or made the file. */
   async #settle(entry: Entry): Promise<void> {
     if (!entry.refusal) return;
     try {
@@ -170,7 +171,7 @@ class Batch {
     return resolveCommit(this.client, commit, about, this.signal);
   }
 
-  /** What is left to be sent. */
+  /** Keeps `open` as the entries that are still to be sent. */
   #keep(open: readonly Entry[]): void {
     if (open.length === this.#pending.length) return;
     this.#pending = open;

@@ -7,30 +7,30 @@ import type {
 } from '../../wire/files.ts';
 import type { Client } from '../context.ts';
 import { failureOfEntry } from '../failure.ts';
-import type { ShortContent, UploadSession } from '../remote.ts';
 import { parsed, uploadRequest } from '../request.ts';
-import type { SpareSessions } from './session-pool.ts';
+import type { SessionPool } from './session-pool.ts';
+import type { ShortContent, UploadSession } from './upload-calls.ts';
 
 const START = 'files/upload_session/start';
 const APPEND_BATCH = 'files/upload_session/append_batch';
 
-/** The argument is a header, and what stands in front of a service may take no more than 8 KiB of one. */
+/** Maximum length of an argument. It is sent as a header, and a proxy may refuse one of more than 8 KiB. */
 const ARGUMENT_CHARACTERS_MAX = 7000;
 
-/** Of one entry in the argument, beside the session's id. */
+/** Length of one entry in the argument, without the session's id. */
 const ENTRY_CHARACTERS = 80;
 
-/** As `Remote.stageContents` says. */
+/** Implements `UploadCalls.stageContents`. */
 export async function stage(
   client: Client,
-  spare: SpareSessions,
+  pool: SessionPool,
   contents: readonly ShortContent[],
   signal: AbortSignal | undefined,
 ): Promise<readonly (UploadSession | Error)[]> {
   const [sole] = contents;
   if (!sole) return [];
   if (contents.length === 1) return [await startClosed(client, sole, signal)];
-  const sessions = await spare.take(contents.length, signal);
+  const sessions = await pool.take(contents.length, signal);
   const filled = sessions.flatMap((session, index) => {
     const content = contents[index];
     return content ? [{ session, ...content }] : [];
@@ -39,7 +39,7 @@ export async function stage(
   return outcomes.flat();
 }
 
-/** Lost, it leaves a session behind, which lapses: another one does as well. */
+/** Stages one content. A lost answer leaves a session behind, which lapses; the retry starts another one. */
 function startClosed(
   { caller }: Client,
   { bytes, contentHash }: ShortContent,
@@ -62,7 +62,7 @@ interface Filled extends ShortContent {
   readonly session: UploadSession;
 }
 
-/** Cut where the argument would become too long for a header. */
+/** Splits the contents where the argument would become too long for a header. */
 function runsOf(filled: readonly Filled[]): Filled[][] {
   const runs: Filled[][] = [];
   let characters = Number.POSITIVE_INFINITY;
@@ -103,7 +103,7 @@ function appendBatch(
         const entry = entries[index];
         if (entry?.['.tag'] === 'success') return session;
         const { error } = failureOfEntry(entry?.failure, APPEND_BATCH, answer);
-        // Nobody else knows the session: what closed it is an earlier try, whose answer was lost.
+        // Nobody else knows the session: an earlier try whose answer was lost has closed it.
         return mayHaveArrived && error.details.summary === 'closed' ? session : error;
       });
     },

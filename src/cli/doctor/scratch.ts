@@ -12,8 +12,8 @@ const NAME_BYTES = 12;
 
 const SMALL_BYTES = 64 * 1024;
 
-/** Size of an upload session's part, in bytes; only the last part may be no multiple of 4 MiB. */
-const PART_BYTES = 4 * 1024 * 1024;
+/** Size of the large file, in bytes: more than one `upload` carries, so that an upload session is used. */
+const LARGE_BYTES = 4 * 1024 * 1024 + 1;
 
 /** How long a change may take to be reported, in ms. */
 const FEED_WAIT_MS = 30_000;
@@ -89,24 +89,23 @@ async function checkRoundTrips(needs: ScratchNeeds, folder: Path): Promise<FileE
   const options = { mode: { if: 'absent' } } as const;
   const small = randomBytes(SMALL_BYTES);
   const path = join(folder, 'small');
-  const file = await attempt(report, 'upload', WRITING, () => remote.upload(path, small, options, signal));
+  const file = await attempt(report, 'upload', WRITING, () =>
+    remote.write(path, once(small), options, signal),
+  );
   if (!file) return undefined;
   report.ok('upload', 'a file is there');
   await checkBytes(needs, 'download', file.result, small);
-  const large = randomBytes(PART_BYTES + 1);
-  const parts = [
-    { offset: 0, bytes: large.subarray(0, PART_BYTES), last: false },
-    { offset: PART_BYTES, bytes: large.subarray(PART_BYTES), last: true },
-  ];
+  const large = randomBytes(LARGE_BYTES);
   const about = 'upload session';
-  const sent = await attempt(report, about, WRITING, async () => {
-    const session = await remote.startSession(signal);
-    for (const part of parts) await remote.appendSession(session, part, signal);
-    const commit = { session, sizeBytes: large.length, path: join(folder, 'large'), options };
-    return remote.finishSession(commit, signal);
-  });
+  const sent = await attempt(report, about, WRITING, () =>
+    remote.write(join(folder, 'large'), once(large), options, signal),
+  );
   if (sent) await checkBytes(needs, about, sent.result, large);
   return file.result;
+}
+
+async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
 }
 
 async function checkBytes(

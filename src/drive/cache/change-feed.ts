@@ -1,8 +1,8 @@
+import { isApiFailure } from '../../api/errors.ts';
 import type { Change, Remote } from '../../api/remote.ts';
 import { ageMs, type Clock, elapsedMs, type Instant, type Moment, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { Alarm, retryPauseMs } from '../../util/wait.ts';
-import { isApiFailure } from '../errors.ts';
 
 /** Who is told what changed. */
 export interface FeedListener {

@@ -1,8 +1,9 @@
+import { isApiFailure } from '../../api/errors.ts';
 import type { Entry, FolderEntry, Remote } from '../../api/remote.ts';
 import { type Clock, momentNow } from '../../util/clock.ts';
 import { foldName, join, keyOf, nameOf, type Path, parentOf } from '../../util/path.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
-import { FileError, isApiFailure } from '../errors.ts';
+import { FileError } from '../errors.ts';
 import type { ModifiedTimes } from '../set-times.ts';
 import { CachedFolder, type Known } from './folder-cache.ts';
 import { type Fetch, takeChanges } from './in-flight.ts';

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Journal, JournalFull, type PendingWrite, type StagedBody } from '../../state/journal.ts';
+import { BodyReader } from '../../util/body-reader.ts';
 import { type Clock, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import { join, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
@@ -7,7 +8,6 @@ import type { Entry, FileEntry, Files, FolderEntry, FreeSpace, WriteOptions, Wri
 import type { Gaps } from '../guarded-remote.ts';
 import { modeAllows } from '../local-files.ts';
 import { isPlaceholder } from '../placeholders.ts';
-import { BodyReader } from '../upload/body-reader.ts';
 import type { JournalCapacity } from './capacity.ts';
 import type { Overlay } from './overlay.ts';
 import { newFileId, type OverlayEntries, pendingEntry } from './overlay-entries.ts';

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { isApiFailure } from '../../api/errors.ts';
 import type { Intent, Kept } from '../../state/intents.ts';
 import { LOCAL_FILE_BYTES_MAX } from '../../state/local-files.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { placedIn } from '../cache/tree-cache.ts';
-import { FileError, isApiFailure } from '../errors.ts';
+import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, RelocateOptions, Written } from '../files.ts';
 import { companionOf, isWithinWaiting } from '../names.ts';
 import type { IntentLog } from './intent-log.ts';

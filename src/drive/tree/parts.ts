@@ -13,8 +13,6 @@ import type { Placeholders } from '../placeholders.ts';
 import type { QuotaCache } from '../quota.ts';
 import type { ModifiedTimes } from '../set-times.ts';
 import type { StateCollector } from '../state-collector.ts';
-import type { CommitLane } from '../upload/commit-lane.ts';
-import type { Uploader } from '../upload/upload.ts';
 
 /** What the operations on a tree work with. */
 export interface TreeParts {
@@ -27,8 +25,6 @@ export interface TreeParts {
   readonly placeholders: Placeholders;
   readonly times: ModifiedTimes;
   readonly collector: StateCollector;
-  readonly lane: CommitLane;
-  readonly uploader: Uploader;
   readonly reader: ContentReader;
   readonly space: QuotaCache;
   readonly clock: Clock;

@@ -1,6 +1,7 @@
+import { isApiFailure } from '../../api/errors.ts';
 import { foldName, type Path } from '../../util/path.ts';
 import type { ByteRange } from '../../util/ranges.ts';
-import { FileError, isApiFailure, replaced } from '../errors.ts';
+import { FileError, replaced } from '../errors.ts';
 import type { Entry, FileEntry, Listing } from '../files.ts';
 import { isLocalFile } from '../local-files.ts';
 import { isWithinWaiting } from '../names.ts';

@@ -1,9 +1,9 @@
+import { isApiFailure } from '../../api/errors.ts';
 import type { Remote } from '../../api/remote.ts';
 import type { Replacement } from '../../state/replacements.ts';
 import { isWithin, keyOf, numberedPath, type Path, parentOf } from '../../util/path.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { placedIn } from '../cache/tree-cache.ts';
-import { isApiFailure } from '../errors.ts';
 import type { Entry } from '../files.ts';
 import type { Gaps } from '../guarded-remote.ts';
 import type { TreeParts } from './parts.ts';

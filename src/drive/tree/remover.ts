@@ -1,6 +1,7 @@
+import { isApiFailure } from '../../api/errors.ts';
 import type { Placeholder } from '../../state/placeholders.ts';
 import { type Path, ROOT } from '../../util/path.ts';
-import { FileError, isApiFailure } from '../errors.ts';
+import { FileError } from '../errors.ts';
 import type { Entry, RemoveOptions } from '../files.ts';
 import { companionOf, isWithinWaiting } from '../names.ts';
 import { placeholderEntry } from '../placeholders.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { isApiFailure } from '../../api/errors.ts';
 import type { Remote } from '../../api/remote.ts';
 import type { Replacement } from '../../state/replacements.ts';
 import { join, type Path, parentOf } from '../../util/path.ts';
 import { succeeds } from '../../util/succeeds.ts';
-import { isApiFailure } from '../errors.ts';
 import type { Entry } from '../files.ts';
 import type { Gaps } from '../guarded-remote.ts';
 import { waitingName } from '../names.ts';

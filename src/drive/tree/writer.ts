@@ -1,17 +1,15 @@
+import { isApiFailure } from '../../api/errors.ts';
+import type { AroundCommit } from '../../api/remote.ts';
 import type { Placeholder } from '../../state/placeholders.ts';
-import { contentHashOf } from '../../util/content-hash.ts';
 import { join, nameOf, type Path, ROOT } from '../../util/path.ts';
 import { placedIn } from '../cache/tree-cache.ts';
-import { FileError, isApiFailure } from '../errors.ts';
+import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, FolderEntry, WriteOptions, Written } from '../files.ts';
 import { modeAllows } from '../local-files.ts';
 import { isDoubtful, isWithinWaiting } from '../names.ts';
 import { placeholderEntry } from '../placeholders.ts';
-import type { Turn } from '../upload/lane-member.ts';
 import { parentFolder, putInTurn, type TreeParts } from './parts.ts';
 import type { Reader } from './reader.ts';
-
-const NOTHING = new Uint8Array(0);
 
 /** Files and folders that come to be, and content that is replaced. */
 export class Writer {
@@ -68,10 +66,10 @@ export class Writer {
 
   /** Makes a placeholder a real one. When the service has got one there meanwhile, that one stays. */
   async commitPlaceholder(placeholder: Placeholder): Promise<void> {
-    const { lane, metadata, placeholders, locks, log } = this.parts;
+    const { remote, metadata, placeholders, locks, log } = this.parts;
     const { path, modifiedMs } = placeholder;
     const isStillThere = async () => (await placeholders.get(path))?.id === placeholder.id;
-    const inTurn: Turn = (commit) =>
+    const aroundCommit: AroundCommit = (commit) =>
       locks.shared([path], async () => {
         if (!(await isStillThere())) throw new FileError('not-found', `${path} is not held any more`);
         return commit();
@@ -79,14 +77,8 @@ export class Writer {
     const change = metadata.begin([path]);
     let entry: FileEntry | undefined;
     try {
-      entry = await lane.commit({
-        path,
-        content: NOTHING,
-        sizeBytes: 0,
-        contentHash: contentHashOf(NOTHING),
-        options: { mode: { if: 'absent' }, modifiedMs },
-        inTurn,
-      });
+      const mode = { if: 'absent' } as const;
+      entry = await remote.write(path, empty(), { mode, sizeBytes: 0, modifiedMs, aroundCommit });
       await this.#becomes(placeholder, entry);
     } catch (error) {
       // It was moved or removed before its turn came.
@@ -180,7 +172,7 @@ export class Writer {
     });
   }
 
-  #turnAt(path: Path): Turn {
+  #turnAt(path: Path): AroundCommit {
     return (work) => putInTurn(this.parts, path, work);
   }
 
@@ -212,12 +204,12 @@ export class Writer {
     signal?: AbortSignal,
     stored?: (entry: FileEntry) => Promise<void>,
   ): Promise<Written> {
-    const { metadata, uploader, space } = this.parts;
+    const { metadata, remote, space } = this.parts;
     let before = typeof at === 'string' ? undefined : at;
     // What is there keeps its name, in whatever letter case it is written to.
     const path = typeof at === 'string' ? join(parent.path, nameOf(at)) : at.path;
     const change = metadata.begin([path]);
-    const inTurn: Turn = (commit) =>
+    const aroundCommit: AroundCommit = (commit) =>
       putInTurn(this.parts, path, () => {
         const known = metadata.peek(path);
         if (known === 'absent') before = undefined;
@@ -226,7 +218,7 @@ export class Writer {
       });
     let entry: FileEntry;
     try {
-      const committed = await uploader.store(path, body, options, signal, inTurn);
+      const committed = await remote.write(path, body, { ...options, aroundCommit }, signal);
       await stored?.(committed);
       entry = await this.#withTime(placedIn(parent.path, committed), options.modifiedMs);
     } catch (error) {

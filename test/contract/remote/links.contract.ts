@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Remote } from '../../../src/api/remote.ts';
+import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
-import { ANY, bytes, type RemoteUnderTest } from './remote-under-test.ts';
+import { ANY, type RemoteUnderTest } from './remote-under-test.ts';
 
 /** Shared links. */
 export function linksContract(drive: RemoteUnderTest): void {
@@ -14,7 +15,7 @@ export function linksContract(drive: RemoteUnderTest): void {
   describe('shared links', () => {
     test('one is made, found, and revoked', async () => {
       const at = path(`${await room()}/shared.txt`);
-      await remote.upload(at, bytes('x'), ANY);
+      await remote.write(at, bodyOf('x'), ANY);
       expect(await remote.sharedLink(at)).toBeUndefined();
       const link = await remote.createSharedLink(at, {});
       expect(link).toMatchObject({ visibility: 'public', url: expect.stringMatching(/^https?:\/\//) });
@@ -31,13 +32,13 @@ export function linksContract(drive: RemoteUnderTest): void {
         remote.createSharedLink(path(folder), { visibility: 'password', password: 'secret' }),
       ).rejects.toMatchObject({ failure: 'link-exists' });
       // A link of the folder is none of what is in it.
-      const file = await remote.upload(path(`${folder}/f`), bytes('x'), ANY);
+      const file = await remote.write(path(`${folder}/f`), bodyOf('x'), ANY);
       expect(await remote.sharedLink(file.path)).toBeUndefined();
     });
 
     test('with a password and an end', async () => {
       const at = path(`${await room()}/secret.txt`);
-      await remote.upload(at, bytes('x'), ANY);
+      await remote.write(at, bodyOf('x'), ANY);
       const expiresMs = Date.UTC(2100, 0, 1);
       const settings = { visibility: 'password', password: 'opensesame', expiresMs } as const;
       const link = await remote.createSharedLink(at, settings);

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { FileEntry, Page, Remote } from '../../../src/api/remote.ts';
 import { contentHashOf } from '../../../src/util/content-hash.ts';
 import { ROOT } from '../../../src/util/path.ts';
+import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
 import { ABSENT, ANY, bytes, listed, type RemoteUnderTest } from './remote-under-test.ts';
 
@@ -17,7 +18,7 @@ export function readingContract(drive: RemoteUnderTest): void {
     test('a file is as it was uploaded', async () => {
       const at = path(`${await room()}/Übung #1 %41.txt`);
       const modifiedMs = Date.UTC(2020, 1, 3, 4, 5, 6);
-      const file = await remote.upload(at, bytes('content'), { ...ABSENT, modifiedMs });
+      const file = await remote.write(at, bodyOf('content'), { ...ABSENT, modifiedMs });
       expect(file).toMatchObject({
         kind: 'file',
         path: at,
@@ -31,7 +32,7 @@ export function readingContract(drive: RemoteUnderTest): void {
 
     test('names are found whatever their case and normal form', async () => {
       const folder = await room();
-      await remote.upload(path(`${folder}/Übung.TXT`), bytes('x'), ANY);
+      await remote.write(path(`${folder}/Übung.TXT`), bodyOf('x'), ANY);
       expect(await remote.stat(path(`${folder.toUpperCase()}/u\u0308BUNG.txt`))).toMatchObject({
         name: 'Übung.TXT',
       });
@@ -53,10 +54,10 @@ export function readingContract(drive: RemoteUnderTest): void {
 
     test('a name that the service cannot take is refused as such', async () => {
       const folder = await room();
-      await expect(remote.upload(path(`${folder}/.DS_Store`), bytes('x'), ANY)).rejects.toMatchObject({
+      await expect(remote.write(path(`${folder}/.DS_Store`), bodyOf('x'), ANY)).rejects.toMatchObject({
         failure: 'disallowed-name',
       });
-      await expect(remote.upload(path(`${folder}/back\\slash`), bytes('x'), ANY)).rejects.toMatchObject({
+      await expect(remote.write(path(`${folder}/back\\slash`), bodyOf('x'), ANY)).rejects.toMatchObject({
         failure: 'malformed-path',
       });
     });
@@ -65,16 +66,16 @@ export function readingContract(drive: RemoteUnderTest): void {
   describe('listings', () => {
     test('children of a folder, and of the root', async () => {
       const folder = await room();
-      const file = await remote.upload(path(`${folder}/b.txt`), bytes('b'), ANY);
+      const file = await remote.write(path(`${folder}/b.txt`), bodyOf('b'), ANY);
       const inner = await remote.createFolder(path(`${folder}/A`));
-      await remote.upload(path(`${folder}/A/deep.txt`), bytes('deep'), ANY);
+      await remote.write(path(`${folder}/A/deep.txt`), bodyOf('deep'), ANY);
       expect(await listed(remote, path(folder), false)).toEqual([inner, file]);
       expect((await listed(remote, ROOT, false)).map((entry) => entry.path)).toContain(folder);
     });
 
     test('all below a folder, without the folder itself', async () => {
       const folder = await room();
-      await remote.upload(path(`${folder}/one/two/three.txt`), bytes('3'), ANY);
+      await remote.write(path(`${folder}/one/two/three.txt`), bodyOf('3'), ANY);
       const found = await listed(remote, path(folder), true);
       expect(found.map((entry) => entry.path)).toEqual([
         `${folder}/one`,
@@ -88,7 +89,7 @@ export function readingContract(drive: RemoteUnderTest): void {
     });
 
     test('of nothing, and of a file', async () => {
-      const file = await remote.upload(path(`${await room()}/f`), bytes('x'), ANY);
+      const file = await remote.write(path(`${await room()}/f`), bodyOf('x'), ANY);
       await expect(listed(remote, path('/not/here'), false)).rejects.toMatchObject({
         failure: 'not-found',
       });
@@ -99,8 +100,8 @@ export function readingContract(drive: RemoteUnderTest): void {
   describe('the change feed', () => {
     test('tells what came, moved and went since a cursor, and then of nothing more', async () => {
       const folder = await room();
-      const kept = await remote.upload(path(`${folder}/kept`), bytes('1'), ANY);
-      const gone = await remote.upload(path(`${folder}/gone`), bytes('2'), ANY);
+      const kept = await remote.write(path(`${folder}/kept`), bodyOf('1'), ANY);
+      const gone = await remote.write(path(`${folder}/gone`), bodyOf('2'), ANY);
       const cursor = await remote.latestCursor();
       const moved = await remote.move(kept.path, path(`${folder}/moved`));
       await remote.remove(gone.path, { permanent: false });
@@ -115,7 +116,7 @@ export function readingContract(drive: RemoteUnderTest): void {
       const folder = await room();
       const cursor = await remote.latestCursor();
       const woken = remote.awaitChange(cursor, 30_000);
-      await remote.upload(path(`${folder}/news`), bytes('x'), ANY);
+      await remote.write(path(`${folder}/news`), bodyOf('x'), ANY);
       expect(await woken).toBe(true);
     });
 
@@ -134,26 +135,26 @@ export function readingContract(drive: RemoteUnderTest): void {
 
   describe('downloads', () => {
     test('all of a file, and parts of it', async () => {
-      const file = await remote.upload(path(`${await room()}/digits`), bytes('0123456789'), ANY);
+      const file = await remote.write(path(`${await room()}/digits`), bodyOf('0123456789'), ANY);
       expect(await read(remote, file)).toBe('0123456789');
       expect(await read(remote, file, { start: 3, end: 5 })).toBe('34');
       expect(await read(remote, file, { start: 8, end: 10 })).toBe('89');
     });
 
     test('an empty file', async () => {
-      const file = await remote.upload(path(`${await room()}/empty`), bytes(''), ANY);
+      const file = await remote.write(path(`${await room()}/empty`), bodyOf(''), ANY);
       expect(await read(remote, file)).toBe('');
     });
 
     test('the revision that was asked for, though there is a newer one', async () => {
       const at = path(`${await room()}/f`);
-      const old = await remote.upload(at, bytes('old'), ANY);
-      await remote.upload(at, bytes('newer'), ANY);
+      const old = await remote.write(at, bodyOf('old'), ANY);
+      await remote.write(at, bodyOf('newer'), ANY);
       expect(await read(remote, old)).toBe('old');
     });
 
     test('not what is gone for good', async () => {
-      const file = await remote.upload(path(`${await room()}/f`), bytes('x'), ANY);
+      const file = await remote.write(path(`${await room()}/f`), bodyOf('x'), ANY);
       await remote.remove(file.path, { permanent: true });
       await expect(remote.download(file, undefined)).rejects.toMatchObject({ failure: 'not-found' });
     });

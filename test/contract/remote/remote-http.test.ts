@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest';
-import { createRemote, type RemoteOptions } from '../../../src/api/client.ts';
+import { type Connection, openConnection, type RemoteOptions, remoteOf } from '../../../src/api/client.ts';
+import { uploadCallsOf } from '../../../src/api/write/upload-routes.ts';
 import { systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { type Loss, startLossyProxy } from '../../support/lossy-proxy.ts';
 import { path } from '../../support/paths.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { remoteContract } from './remote.contract.ts';
-import type { OpenedRemote } from './remote-under-test.ts';
+import { uploadCallsContract } from './upload-calls.contract.ts';
 
-function overHttp(service: TestService, options: Partial<RemoteOptions> & { readonly url?: string } = {}) {
+function connect(service: TestService, options: Partial<RemoteOptions> & { readonly url?: string } = {}) {
   const { url = service.url, ...more } = options;
   const { appKey, appSecret, refreshToken } = service;
-  return createRemote({
+  return openConnection({
     apiUrl: url,
     contentUrl: url,
     notifyUrl: url,
@@ -23,31 +24,41 @@ function overHttp(service: TestService, options: Partial<RemoteOptions> & { read
   });
 }
 
-remoteContract('over HTTP, the whole account of the embedded service', async () => {
-  const service = await startTestService();
-  const remote = overHttp(service);
-  return {
-    remote,
-    async close() {
-      await remote.close();
-      await service.close();
-    },
+const overHttp = (...how: Parameters<typeof connect>) => remoteOf(connect(...how));
+
+/** Both contracts on one connection, which is closed before the service. */
+function httpContract(name: string, open: () => Promise<OpenedConnection>): void {
+  const openBoth = async () => {
+    const { connection, close } = await open();
+    return {
+      remote: remoteOf(connection),
+      uploads: uploadCallsOf(connection.client),
+      async close() {
+        await connection.close();
+        await close();
+      },
+    };
   };
+  remoteContract(name, openBoth, uploadCallsContract);
+}
+
+interface OpenedConnection {
+  readonly connection: Connection;
+  close(): Promise<void>;
+}
+
+httpContract('over HTTP, the whole account of the embedded service', async () => {
+  const service = await startTestService();
+  return { connection: connect(service), close: () => service.close() };
 });
 
-remoteContract('over HTTP, a folder of the account whose case is written otherwise', async () => {
+httpContract('over HTTP, a folder of the account whose case is written otherwise', async () => {
   const service = await startTestService();
   const whole = overHttp(service);
   const folder = await whole.createFolder(path('/Team/Über uns'));
   await whole.close();
-  const remote = overHttp(service, { root: folder.path.toUpperCase() });
-  return {
-    remote,
-    async close() {
-      await remote.close();
-      await service.close();
-    },
-  };
+  const connection = connect(service, { root: folder.path.toUpperCase() });
+  return { connection, close: () => service.close() };
 });
 
 test('an entry is located outside a root while another folder of the account has it, and nowhere once it is gone', async () => {
@@ -71,15 +82,13 @@ test('an entry is located outside a root while another folder of the account has
   }
 });
 
-/** The drive behaves as on a good line, whatever is lost: every single call, once. */
-async function openLossy(loss: Loss): Promise<OpenedRemote> {
+/** The remote behaves as on a good line, although every single call is lost once. */
+async function openLossy(loss: Loss): Promise<OpenedConnection> {
   const service = await startTestService();
   const proxy = await startLossyProxy(service.url, loss);
-  const remote = overHttp(service, { url: proxy.url, random: () => 0 });
   return {
-    remote,
+    connection: connect(service, { url: proxy.url, random: () => 0 }),
     async close() {
-      await remote.close();
       await proxy.close();
       await service.close();
       expect(proxy.losses()).toBeGreaterThan(50);
@@ -87,6 +96,6 @@ async function openLossy(loss: Loss): Promise<OpenedRemote> {
   };
 }
 
-remoteContract('over HTTP, every call lost before it arrives', () => openLossy('before'));
-remoteContract('over HTTP, every answer lost', () => openLossy('after'));
-remoteContract('over HTTP, every answer replaced by 500', () => openLossy('replaced'));
+httpContract('over HTTP, every call lost before it arrives', () => openLossy('before'));
+httpContract('over HTTP, every answer lost', () => openLossy('after'));
+httpContract('over HTTP, every answer replaced by 500', () => openLossy('replaced'));

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { Entry, Remote } from '../../../src/api/remote.ts';
+import type { UploadCalls } from '../../../src/api/write/upload-calls.ts';
 import type { Path } from '../../../src/util/path.ts';
 import { path } from '../../support/paths.ts';
 
 /** A `Remote` on a drive that is empty. */
 export interface OpenedRemote {
   readonly remote: Remote;
+  /** The calls below `write`, where there are any. */
+  readonly uploads?: UploadCalls;
   close(): Promise<void>;
 }
 
@@ -13,6 +16,7 @@ export interface OpenedRemote {
 export interface RemoteUnderTest {
   /** There from the first `beforeAll` on. */
   readonly remote: Remote;
+  readonly uploads: UploadCalls;
   /** A new, empty folder for one test. */
   room(): Promise<string>;
 }
@@ -28,6 +32,10 @@ export function remoteUnderTest(open: () => Promise<OpenedRemote>): RemoteUnderT
   return {
     get remote() {
       return opened.remote;
+    },
+    get uploads() {
+      if (!opened.uploads) throw new Error('this remote has no upload calls');
+      return opened.uploads;
     },
     async room() {
       folders += 1;

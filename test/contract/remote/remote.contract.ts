@@ -1,23 +1,35 @@
 import { describe, expect, test } from 'vitest';
+import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
 import { linksContract } from './links.contract.ts';
 import { readingContract } from './reading.contract.ts';
-import { ANY, filled, type OpenedRemote, remoteUnderTest } from './remote-under-test.ts';
+import {
+  ANY,
+  filled,
+  type OpenedRemote,
+  type RemoteUnderTest,
+  remoteUnderTest,
+} from './remote-under-test.ts';
 import { treeContract } from './tree.contract.ts';
-import { uploadsContract } from './uploads.contract.ts';
+import { writeContract } from './write.contract.ts';
 
-/** What every `Remote` does, whatever is behind it. */
-export function remoteContract(name: string, open: () => Promise<OpenedRemote>): void {
+/** What every `Remote` does; `more` adds to it what only some can do. */
+export function remoteContract(
+  name: string,
+  open: () => Promise<OpenedRemote>,
+  more: (drive: RemoteUnderTest) => void = () => {},
+): void {
   describe(`Remote: ${name}`, () => {
     const drive = remoteUnderTest(open);
     readingContract(drive);
-    uploadsContract(drive);
+    writeContract(drive);
     treeContract(drive);
     linksContract(drive);
+    more(drive);
 
-    test('space is counted', async () => {
+    test('quota counts the bytes of a new file', async () => {
       const before = await drive.remote.quota();
-      await drive.remote.upload(path(`${await drive.room()}/f`), filled(100_000, 7), ANY);
+      await drive.remote.write(path(`${await drive.room()}/f`), bodyOf(filled(100_000, 7)), ANY);
       const after = await drive.remote.quota();
       expect(after?.allocatedBytes).toBeGreaterThan(after?.usedBytes ?? 0);
       expect((after?.usedBytes ?? 0) - (before?.usedBytes ?? 0)).toBeGreaterThanOrEqual(100_000);

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Remote } from '../../../src/api/remote.ts';
 import { ROOT } from '../../../src/util/path.ts';
+import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
-import { ANY, bytes, listed, type RemoteUnderTest } from './remote-under-test.ts';
+import { ANY, listed, type RemoteUnderTest } from './remote-under-test.ts';
 
 /** Folders made, and what is removed, moved and copied. */
 export function treeContract(drive: RemoteUnderTest): void {
@@ -21,7 +22,7 @@ export function treeContract(drive: RemoteUnderTest): void {
       await expect(remote.createFolder(path(`${folder}/nEW`))).rejects.toMatchObject({
         failure: 'conflict-folder',
       });
-      await remote.upload(path(`${folder}/f`), bytes('x'), ANY);
+      await remote.write(path(`${folder}/f`), bodyOf('x'), ANY);
       await expect(remote.createFolder(path(`${folder}/f`))).rejects.toMatchObject({
         failure: 'conflict-file',
       });
@@ -29,7 +30,7 @@ export function treeContract(drive: RemoteUnderTest): void {
 
     test.each([{ permanent: false }, { permanent: true }])('removes files and folders: %o', async (how) => {
       const folder = await room();
-      const file = await remote.upload(path(`${folder}/one/f`), bytes('x'), ANY);
+      const file = await remote.write(path(`${folder}/one/f`), bodyOf('x'), ANY);
       await remote.remove(path(folder), how);
       expect(await remote.stat(file.path)).toBeUndefined();
       await expect(remote.remove(path(folder), how)).rejects.toMatchObject({ failure: 'not-found' });
@@ -39,8 +40,8 @@ export function treeContract(drive: RemoteUnderTest): void {
       'removes a file only as long as it is the revision that was meant: %o',
       async (how) => {
         const folder = await room();
-        const first = await remote.upload(path(`${folder}/f`), bytes('x'), ANY);
-        const second = await remote.upload(first.path, bytes('y'), ANY);
+        const first = await remote.write(path(`${folder}/f`), bodyOf('x'), ANY);
+        const second = await remote.write(first.path, bodyOf('y'), ANY);
         await expect(remote.remove(first.path, { ...how, rev: first.rev })).rejects.toMatchObject({
           failure: 'conflict-file',
         });
@@ -52,7 +53,7 @@ export function treeContract(drive: RemoteUnderTest): void {
 
     test('a move keeps the id, a copy makes a new one', async () => {
       const folder = await room();
-      const file = await remote.upload(path(`${folder}/f`), bytes('x'), ANY);
+      const file = await remote.write(path(`${folder}/f`), bodyOf('x'), ANY);
       const moved = await remote.move(file.path, path(`${folder}/g`));
       expect(moved).toMatchObject({ id: file.id, path: `${folder}/g` });
       const copied = await remote.copy(moved.path, path(`${folder}/h`));
@@ -63,15 +64,15 @@ export function treeContract(drive: RemoteUnderTest): void {
 
     test('a folder is copied with all below it', async () => {
       const folder = await room();
-      await remote.upload(path(`${folder}/a/b/c`), bytes('x'), ANY);
+      await remote.write(path(`${folder}/a/b/c`), bodyOf('x'), ANY);
       await remote.copy(path(`${folder}/a`), path(`${folder}/z`));
       expect(await remote.stat(path(`${folder}/z/b/c`))).toMatchObject({ kind: 'file' });
     });
 
     test('neither overwrites, nor goes into itself, nor takes what is not there', async () => {
       const folder = await room();
-      const one = (await remote.upload(path(`${folder}/one`), bytes('1'), ANY)).path;
-      const two = (await remote.upload(path(`${folder}/two`), bytes('2'), ANY)).path;
+      const one = (await remote.write(path(`${folder}/one`), bodyOf('1'), ANY)).path;
+      const two = (await remote.write(path(`${folder}/two`), bodyOf('2'), ANY)).path;
       for (const relocate of [remote.move, remote.copy]) {
         await expect(relocate(one, two)).rejects.toMatchObject({ failure: 'conflict-file' });
         await expect(relocate(path(`${folder}/none`), path(`${folder}/x`))).rejects.toMatchObject({
@@ -89,7 +90,7 @@ export function treeContract(drive: RemoteUnderTest): void {
       await expect(remote.createFolder(ROOT)).rejects.toMatchObject(refused);
       await expect(remote.move(ROOT, path('/x'))).rejects.toMatchObject(refused);
       await expect(remote.copy(ROOT, path('/x'))).rejects.toMatchObject(refused);
-      await expect(remote.upload(ROOT, bytes('x'), ANY)).rejects.toMatchObject(refused);
+      await expect(remote.write(ROOT, bodyOf('x'), ANY)).rejects.toMatchObject(refused);
       expect((await listed(remote, ROOT, false)).length).toBeGreaterThan(0);
     });
   });

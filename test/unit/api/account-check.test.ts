@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { Told } from '../../../src/api/account-check.ts';
 import { ApiError } from '../../../src/api/errors.ts';
+import { bodyOf } from '../../support/bytes.ts';
 import { at, openScripted, type Scripted, TOKEN } from '../../support/scripted-remote.ts';
 import { type Answer, fileMetadata, json, lose, ok, tagged, text } from '../../support/scripted-service.ts';
 
@@ -50,7 +51,7 @@ test('the first calls wait until the account is admitted, which is asked for onc
 test('after a refusal no call is made, and nobody is asked again', async () => {
   const refusal = new ApiError('unauthorized', 'another account');
   const { remote, service } = await open(() => Promise.reject(refusal), ok(ACCOUNT));
-  const upload = () => remote.upload(at('/f'), Buffer.from('abc'), { mode: { if: 'any' } });
+  const upload = () => remote.write(at('/f'), bodyOf('abc'), { mode: { if: 'any' } });
   await expect(upload()).rejects.toBe(refusal);
   await expect(upload()).rejects.toBe(refusal);
   await expect(remote.stat(at('/f'))).rejects.toBe(refusal);
@@ -64,7 +65,7 @@ test.each<[string, Answer]>([
 ])('a service that does not answer is asked again: %s', async (_what, trouble) => {
   const { remote, service } = await open(async () => {}, trouble, ok(ACCOUNT));
   service.on(UPLOAD, ok(fileMetadata('/f', { size: 0, content_hash: undefined })));
-  await remote.upload(at('/f'), Buffer.alloc(0), { mode: { if: 'absent' } });
+  await remote.write(at('/f'), bodyOf(''), { mode: { if: 'absent' } });
   // The upload itself never went out: there is nothing to look for.
   expect(service.routes).toEqual([WHOSE, WHOSE, UPLOAD]);
   expect(told).toEqual([ANN]);

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createRemote, type HttpRemote } from '../../../src/api/client.ts';
+import { type HttpRemote, openConnection, remoteOf } from '../../../src/api/client.ts';
 import { HTTP_TIMEOUTS, Http, LostConnection } from '../../../src/api/http.ts';
 import type { FileEntry } from '../../../src/api/remote.ts';
+import type { UploadCalls } from '../../../src/api/write/upload-calls.ts';
+import { uploadCallsOf } from '../../../src/api/write/upload-routes.ts';
 import { elapsedMs, systemClock } from '../../../src/util/clock.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -50,28 +52,38 @@ describe('a service that accepts and never answers', () => {
   const body = new Uint8Array(300 * 1024);
   const session = { id: 's' };
   const commit = { session, sizeBytes: 1, path: at('/f'), options: { mode: { if: 'any' } as const } };
-  test.each<[string, (remote: HttpRemote) => Promise<unknown>]>([
+  test.each<[string, (remote: HttpRemote, uploads: UploadCalls) => Promise<unknown>]>([
     ['a question for an entry', (remote) => remote.stat(at('/f'))],
     ['a page of the change feed', (remote) => remote.changesSince('c')],
     ['a new folder', (remote) => remote.createFolder(at('/f'))],
-    ['a short upload', (remote) => remote.upload(at('/f'), new Uint8Array(1), { mode: { if: 'any' } })],
-    ['a long upload', (remote) => remote.upload(at('/f'), body, { mode: { if: 'any' } })],
+    ['a short upload', (_, uploads) => uploads.upload(at('/f'), new Uint8Array(1), { mode: { if: 'any' } })],
+    ['a long upload', (_, uploads) => uploads.upload(at('/f'), body, { mode: { if: 'any' } })],
     [
       'a part of an upload',
-      (remote) => remote.appendSession(session, { offset: 0, bytes: body, last: true }),
+      (_, uploads) => uploads.appendSession(session, { offset: 0, bytes: body, last: true }),
     ],
-    ['the commit of an upload', (remote) => remote.finishSession(commit)],
-    ['the commit of several uploads', async (remote) => Promise.all(await remote.finishSessions([commit]))],
+    ['the commit of an upload', (_, uploads) => uploads.finishSession(commit)],
+    [
+      'the commit of several uploads',
+      async (_, uploads) => Promise.all(await uploads.finishSessions([commit])),
+    ],
   ])('%s ends within a minute', async (_what, call) => {
     const url = await rawService(silent);
     const clock = new ManualClock();
     const urls = { apiUrl: url, contentUrl: url, notifyUrl: url };
     const credentials = { token: 't' };
-    const remote = createRemote({ ...urls, credentials, root: '', clock, httpClock: clock, log: silentLog });
-    closers.push(() => remote.close());
+    const connection = openConnection({
+      ...urls,
+      credentials,
+      root: '',
+      clock,
+      httpClock: clock,
+      log: silentLog,
+    });
+    closers.push(() => connection.close());
     const start = clock.instant();
     const outcome = await clock.during(
-      call(remote).then(
+      call(remoteOf(connection), uploadCallsOf(connection.client)).then(
         (result) => result,
         (error: unknown) => error,
       ),

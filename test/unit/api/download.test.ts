@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { headerJson } from '../../../src/api/arg.ts';
 import type { Download, FileEntry } from '../../../src/api/remote.ts';
+import { headerJson } from '../../../src/api/request.ts';
 import type { ByteRange } from '../../../src/util/ranges.ts';
 import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
 import {

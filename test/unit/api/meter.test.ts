@@ -117,13 +117,13 @@ test('how many commits go out in one call', async () => {
   }));
   const done = (name: string) => ({ '.tag': 'success', ...fileMetadata(`/${name}`) });
   scripted.service.on('files/upload_session/finish_batch_v2', ok({ entries: ['a', 'b', 'c'].map(done) }));
-  await scripted.remote.finishSessions(commits);
+  await scripted.uploads.finishSessions(commits);
   expect(told[0]).toBe('batch 3');
 });
 
 test('bytes of bodies both ways, and the calls under way by lane', async () => {
   scripted = await openScripted();
-  const { remote, service } = scripted;
+  const { remote, uploads, service } = scripted;
   const idle = { waiting: 0, running: 0 };
   const names = ['metadata', 'read', 'commit', 'upload', 'session', 'staging', 'prefetch'];
   const lanes = Object.fromEntries(names.map((name) => [name, idle]));
@@ -137,10 +137,10 @@ test('bytes of bodies both ways, and the calls under way by lane', async () => {
 
   service.on('files/upload', hang);
   const gone = new AbortController();
-  const uploads = ['/a', '/b', '/c'].map((path) =>
-    remote.upload(at(path), new Uint8Array(300_000), { mode: { if: 'any' } }, gone.signal),
+  const calls = ['/a', '/b', '/c'].map((path) =>
+    uploads.upload(at(path), new Uint8Array(300_000), { mode: { if: 'any' } }, gone.signal),
   );
-  const ended = Promise.allSettled(uploads);
+  const ended = Promise.allSettled(calls);
   await service.until(() => service.calls.length === 2);
   expect(remote.status().lanes).toEqual({ ...lanes, upload: { waiting: 1, running: 2 } });
   expect(remote.status().sentBytes).toBe(600_000);

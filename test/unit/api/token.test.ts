@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { bodyOf } from '../../support/bytes.ts';
 import { at, openScripted, type Scripted } from '../../support/scripted-remote.ts';
 import {
   type Answer,
@@ -169,7 +170,7 @@ describe('a token that expires early', () => {
       const answer = bearer(call) === `token-${granted}` ? ok(fileMetadata('/f', { content_hash })) : expired;
       return answer(response, call, request);
     });
-    await remote.upload(at('/f'), new TextEncoder().encode('abc'), { mode: { if: 'absent' } });
+    await remote.write(at('/f'), bodyOf('abc'), { mode: { if: 'absent' } });
     expect(service.callsOf('files/upload').map(({ body }) => body.toString())).toEqual(['abc', 'abc']);
   });
 });

@@ -64,7 +64,7 @@ describe('write-back', () => {
   beforeEach(() => open({ writeBack: true }));
 
   test('a write that failed is sent again on time after the wall clock was set back', async () => {
-    remote.failNext('upload', 'unavailable');
+    remote.failNext('write', 'unavailable');
     await drive.put(at('/a'), 'x');
     while (drive.warnings.length === 0) await turn();
     drive.clock.stepWall(-HOUR_MS);

@@ -12,7 +12,7 @@ afterEach(() => drive.close());
 test('a drive ends within its grace time though the service does not answer, and commits what it held at the next start', async () => {
   const { clock, remote } = drive;
   await drive.files.keepPlaceholder(at('/a'), 3_600_000);
-  const gate = remote.holdNext('upload', 'begin');
+  const gate = remote.holdNext('write', 'begin');
   const start = clock.instant();
   await clock.during(drive.end());
   expect(elapsedMs(clock, start)).toBeLessThanOrEqual(10_000);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ApiError, type ApiFailure } from '../../../src/api/errors.ts';
-import { type Fault, FileError, fileErrorOf, isApiFailure } from '../../../src/drive/errors.ts';
+import { ApiError, type ApiFailure, isApiFailure } from '../../../src/api/errors.ts';
+import { type Fault, FileError, fileErrorOf } from '../../../src/drive/errors.ts';
 
 /** Each one once, and none twice: a new one does not compile until it is here. */
 const EXPECTED: Record<ApiFailure, Fault> = {
@@ -19,6 +19,7 @@ const EXPECTED: Record<ApiFailure, Fault> = {
   'too-large': 'too-large',
   'too-many-files': 'too-many',
   'into-itself': 'into-itself',
+  incomplete: 'incomplete',
   'hash-mismatch': 'broken',
   'incorrect-offset': 'broken',
   'session-gone': 'broken',

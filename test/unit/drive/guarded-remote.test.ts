@@ -68,7 +68,7 @@ test('what is being replaced can be moved on meanwhile', async () => {
 });
 
 test('a write that is being committed is done before its folder steps aside', async () => {
-  const commit = remote.holdNext('upload', 'begin');
+  const commit = remote.holdNext('write', 'begin');
   const written = drive.write(at('/To/late'), 'late');
   await commit.reached;
   const renamed = moves.rename();

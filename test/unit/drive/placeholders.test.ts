@@ -30,7 +30,7 @@ describe('an empty file', () => {
     await drive.clock.advance(1);
     await untilNoneHeld();
     expect(remote.paths).toEqual(['/a']);
-    expect(remote.count('upload')).toBe(1);
+    expect(remote.count('write')).toBe(1);
   });
 
   test.each(['', 'body'])('of two that may only create, one empty and one %j, one wins', async (other) => {
@@ -45,7 +45,7 @@ describe('an empty file', () => {
     await drive.state.properties.change(entry.id, [{ set: { namespace: 'n', name: 'p', xml: '<p/>' } }]);
     const written = await drive.write(at('/a'), 'body');
     await drive.clock.advance(60_000);
-    expect(remote.count('upload')).toBe(1);
+    expect(remote.count('write')).toBe(1);
     expect(remote.text(at('/a'))).toBe('body');
     const { id } = written.entry;
     expect((await drive.state.properties.of([id, entry.id])).get(id)).toHaveLength(1);
@@ -71,7 +71,7 @@ describe('an empty file', () => {
     send();
     await writing;
     expect(remote.text(at('/a'))).toBe('body');
-    expect(remote.count('upload')).toBe(1);
+    expect(remote.count('write')).toBe(1);
   });
 
   test('is not moved while its body is on its way', async () => {
@@ -159,7 +159,7 @@ describe('an empty file', () => {
   test('An empty file whose body a kill caught right after its commit keeps its properties', async () => {
     const { entry } = await touch(at('/a'));
     await drive.state.properties.change(entry.id, [{ set: property('a') }]);
-    const gate = remote.holdNext('upload', 'end');
+    const gate = remote.holdNext('write', 'end');
     drive.write(at('/a'), 'body').catch(() => {});
     await gate.reached;
     drive.kill();
@@ -197,7 +197,7 @@ describe('an empty file', () => {
 
   test('is tried again when the service fails', async () => {
     await touch(at('/a'));
-    remote.failNext('upload', 'offline');
+    remote.failNext('write', 'offline');
     await drive.clock.advance(5_000);
     await turn(5);
     expect(remote.paths).toEqual([]);
@@ -276,7 +276,7 @@ describe('an empty file', () => {
 
   test('committed while somebody looks is never gone', async () => {
     await touch(at('/a'));
-    const gate = remote.holdNext('upload', 'end');
+    const gate = remote.holdNext('write', 'end');
     const settling = drive.files.commitPlaceholder(at('/a'));
     await gate.reached;
     expect(await drive.names(ROOT)).toEqual(['a']);

@@ -52,7 +52,7 @@ describe.each(['remove', 'move'] as const)('while the %s of a folder is on its w
 });
 
 test('a folder is moved after the commits into it that were on their way, and takes their files along', async () => {
-  const gate = remote.holdNext('upload', 'begin');
+  const gate = remote.holdNext('write', 'begin');
   const written = drive.write(at('/From/new'), 'new');
   await gate.reached;
   const moved = goes.move();
@@ -64,7 +64,7 @@ test('a folder is moved after the commits into it that were on their way, and ta
 });
 
 test('a held file that came while its folder waited to be moved moves with it', async () => {
-  const upload = remote.holdNext('upload', 'begin');
+  const upload = remote.holdNext('write', 'begin');
   const written = drive.write(at('/From/other'), 'other');
   await upload.reached;
   const held = drive.files.keepPlaceholder(at('/From/new'), 60_000);
@@ -116,7 +116,7 @@ describe.each([
 
   test('waits for the write that is on its way to its source, and is refused as changed', async () => {
     const { rev } = await drive.fileAt(at('/From/file'));
-    const gate = remote.holdNext('upload', 'begin');
+    const gate = remote.holdNext('write', 'begin');
     const written = drive.write(at('/From/file'), 'newer');
     await gate.reached;
     const relocated = faultOf(relocate({ rev }));

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => scripted.close());
 
-const upload = () => scripted.remote.upload(at('/f'), BODY, { mode: { if: 'any' } });
+const upload = () => scripted.uploads.upload(at('/f'), BODY, { mode: { if: 'any' } });
 
 describe('several uploads at once', () => {
   /** Uploads that were not told yet to be done. */
@@ -30,7 +30,7 @@ describe('several uploads at once', () => {
       const answer = answerOf(held.length + 1);
       held.push(() => answer(...asked));
       seen.most = Math.max(seen.most, held.length);
-      if (held.length < Math.min(left, scripted.remote.uploadsAtOnce())) return;
+      if (held.length < Math.min(left, scripted.uploads.uploadsAtOnce())) return;
       for (const give of held.splice(0)) give();
     });
     return seen;
@@ -50,7 +50,7 @@ describe('several uploads at once', () => {
     expect(seen.most).toBe(2);
     await many(40);
     expect(seen.most).toBe(8);
-    expect(scripted.remote.uploadsAtOnce()).toBe(8);
+    expect(scripted.uploads.uploadsAtOnce()).toBe(8);
   });
 
   test('go one by one once the service has refused one, which is tried again at once', async () => {
@@ -59,19 +59,19 @@ describe('several uploads at once', () => {
     // No time passes: nobody waits the second that the service asks for.
     await many(2);
     expect(service.callsOf(UPLOAD).length).toBeLessThanOrEqual(5);
-    expect(scripted.remote.uploadsAtOnce()).toBe(1);
+    expect(scripted.uploads.uploadsAtOnce()).toBe(1);
     const before = service.callsOf(UPLOAD).length;
     seen.most = 0;
     await many(6);
     expect([seen.most, service.callsOf(UPLOAD).length - before]).toEqual([1, 6]);
     expect(log.lines).toEqual([]);
     await clock.advance(3_600_000);
-    expect(scripted.remote.uploadsAtOnce()).toBe(2);
+    expect(scripted.uploads.uploadsAtOnce()).toBe(2);
   });
 
   test('go one by one once the service limits calls', async () => {
     scripted.service.on(UPLOAD, text(429, 'Too many requests.', { 'retry-after': '1' }), uploaded);
     await scripted.clock.during(upload());
-    expect(scripted.remote.uploadsAtOnce()).toBe(1);
+    expect(scripted.uploads.uploadsAtOnce()).toBe(1);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { SessionCommit } from '../../../../src/api/remote.ts';
+import type { SessionCommit } from '../../../../src/api/write/upload-calls.ts';
 import { at, openScripted, type Scripted } from '../../../support/scripted-remote.ts';
 import {
   type Answer,
@@ -59,7 +59,7 @@ const there =
   };
 
 const asked = () => scripted.service.callsOf(BATCH).map(({ arg }) => namesIn(arg));
-const finish = () => scripted.remote.finishSessions(commits);
+const finish = () => scripted.uploads.finishSessions(commits);
 
 test('each entry has its own outcome, in the order asked', async () => {
   scripted.service.on(
@@ -81,13 +81,13 @@ test('each entry has its own outcome, in the order asked', async () => {
 });
 
 test('nothing to commit is no call', async () => {
-  expect(await scripted.remote.finishSessions([])).toEqual([]);
+  expect(await scripted.uploads.finishSessions([])).toEqual([]);
   expect(scripted.service.calls).toEqual([]);
 });
 
 test('more than fit are refused before anything is sent', async () => {
   const tooMany = Array.from({ length: 1001 }, () => commit('a'));
-  await expect(scripted.remote.finishSessions(tooMany)).rejects.toMatchObject({ failure: 'bad-request' });
+  await expect(scripted.uploads.finishSessions(tooMany)).rejects.toMatchObject({ failure: 'bad-request' });
 });
 
 test('only what met contention goes out again, after a while', async () => {
@@ -194,5 +194,5 @@ test('an abort is no outcome', async () => {
   const abort = new AbortController();
   const reason = new Error('gone');
   scripted.service.on(BATCH, () => abort.abort(reason));
-  await expect(scripted.remote.finishSessions(commits, abort.signal)).rejects.toBe(reason);
+  await expect(scripted.uploads.finishSessions(commits, abort.signal)).rejects.toBe(reason);
 });

@@ -28,7 +28,7 @@ beforeEach(async () => {
 afterEach(() => scripted.close());
 
 describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
-  const upload = (mode: WriteMode) => scripted.remote.upload(at('/f'), BODY, { mode });
+  const upload = (mode: WriteMode) => scripted.uploads.upload(at('/f'), BODY, { mode });
 
   test.each<WriteMode>([{ if: 'any' }, { if: 'absent' }, { if: 'rev', rev: OLD_REV }])(
     'was done: our content is there (%o)',
@@ -135,14 +135,14 @@ describe('an upload', () => {
   test('whose answer is lost at the deadline is still looked for', async () => {
     await scripted.close();
     scripted = await openScripted({ random: () => 0.9 });
-    const { service, remote, clock } = scripted;
+    const { service, uploads, clock } = scripted;
     // The waits are 450, 900, 1800, 3600 and 7200 ms; with one more it would be over 25 s.
     const tries = 6;
     service.on('files/upload', lose).on(STAT, (response, call, request) => {
       const done = service.callsOf('files/upload').length === tries;
       return (done ? stored() : notFound)(response, call, request);
     });
-    const upload = remote.upload(at('/f'), BODY, { mode: { if: 'absent' } });
+    const upload = uploads.upload(at('/f'), BODY, { mode: { if: 'absent' } });
     expect(await clock.during(upload)).toMatchObject({ contentHash: HASH });
     expect(clock.now() - Date.UTC(2026, 0, 1)).toBe(13_950);
   });
@@ -151,7 +151,7 @@ describe('an upload', () => {
     await scripted.close();
     scripted = await openScripted({ clock: new ManualClock(Date.UTC(2100, 0, 1)) });
     scripted.service.on('files/upload', lose, conflict).on(STAT, stored());
-    expect(await scripted.remote.upload(at('/f'), BODY, { mode: { if: 'absent' } })).toMatchObject({
+    expect(await scripted.uploads.upload(at('/f'), BODY, { mode: { if: 'absent' } })).toMatchObject({
       contentHash: HASH,
     });
   });
@@ -161,11 +161,11 @@ describe('an upload', () => {
     async (step) => {
       await scripted.close();
       scripted = await openScripted({ random: () => 0.9 });
-      const { service, remote, clock } = scripted;
+      const { service, uploads, clock } = scripted;
       const justNow = () => new Date().toISOString().replace(/\.\d+Z$/, 'Z');
       const committed: Answer = (...call) => stored({ server_modified: justNow() })(...call);
       service.on('files/upload', lose, conflict).on(STAT, committed);
-      const upload = remote.upload(at('/f'), BODY, { mode: { if: 'absent' } });
+      const upload = uploads.upload(at('/f'), BODY, { mode: { if: 'absent' } });
       await clock.untilSleeping();
       clock.stepWall(step);
       expect(await clock.during(upload)).toMatchObject({ contentHash: HASH });
@@ -177,25 +177,25 @@ describe('an upload', () => {
     await gone.close();
     await scripted.close();
     scripted = await openScripted({ contentUrl: gone.service.url, random: () => 0.9 });
-    const upload = scripted.remote.upload(at('/f'), BODY, { mode: { if: 'absent' } });
+    const upload = scripted.uploads.upload(at('/f'), BODY, { mode: { if: 'absent' } });
     await expect(scripted.clock.during(upload)).rejects.toMatchObject({ failure: 'offline' });
     expect(scripted.service.calls).toEqual([]);
   });
 
   test('refused in so many words is not looked for', async () => {
-    const { service, remote } = scripted;
+    const { service, uploads } = scripted;
     service.on('files/upload', conflict);
-    await expect(remote.upload(at('/f'), BODY, { mode: { if: 'absent' } })).rejects.toMatchObject({
+    await expect(uploads.upload(at('/f'), BODY, { mode: { if: 'absent' } })).rejects.toMatchObject({
       failure: 'conflict-file',
     });
     expect(service.routes).toEqual(['files/upload']);
   });
 
   test('of the very revision and content that are there needs no writing, though strict says conflict', async () => {
-    const { service, remote } = scripted;
+    const { service, uploads } = scripted;
     service.on('files/upload', conflict).on(STAT, stored({ rev: OLD_REV, server_modified: LONG_AGO }));
     const mode = { if: 'rev', rev: OLD_REV } as const;
-    expect(await remote.upload(at('/f'), BODY, { mode })).toMatchObject({ rev: OLD_REV });
+    expect(await uploads.upload(at('/f'), BODY, { mode })).toMatchObject({ rev: OLD_REV });
   });
 });
 
@@ -215,34 +215,34 @@ describe.each(LOSSES)('a session commit whose answer is lost: %s', (_what, loss)
   );
 
   test('was done', async () => {
-    const { service, remote } = scripted;
+    const { service, uploads } = scripted;
     service.on(FINISH, loss, used).on(STAT, stored());
-    expect(await remote.finishSession(finishing)).toMatchObject({ contentHash: HASH });
+    expect(await uploads.finishSession(finishing)).toMatchObject({ contentHash: HASH });
     expect(service.callsOf(FINISH)).toHaveLength(1);
   });
 
   test('was done after we looked: the session is used up', async () => {
-    const { service, remote } = scripted;
+    const { service, uploads } = scripted;
     service.on(FINISH, loss, used).on(STAT, notFound, stored());
-    expect(await remote.finishSession(finishing)).toMatchObject({ contentHash: HASH });
+    expect(await uploads.finishSession(finishing)).toMatchObject({ contentHash: HASH });
   });
 
   test('without the hash: by size, time and what the writer said of the time', async () => {
-    const { service, remote } = scripted;
+    const { service, uploads } = scripted;
     const modifiedMs = Date.UTC(2001, 1, 2, 3, 4, 5);
     const { contentHash: _, ...unhashed } = finishing;
     const commit = { ...unhashed, options: { mode: { if: 'any' }, modifiedMs } } as const;
     service.on(FINISH, loss, used).on(STAT, stored({ client_modified: '2001-02-02T03:04:05Z' }));
-    expect(await remote.finishSession(commit)).toMatchObject({ modifiedMs });
+    expect(await uploads.finishSession(commit)).toMatchObject({ modifiedMs });
     service
       .on(FINISH, loss, used)
       .on(STAT, stored({ server_modified: LONG_AGO, client_modified: '2001-02-02T03:04:05Z' }));
-    await expect(remote.finishSession(commit)).rejects.toMatchObject({ failure: 'session-gone' });
+    await expect(uploads.finishSession(commit)).rejects.toMatchObject({ failure: 'session-gone' });
   });
 
   test('and the session is used up, but other content is there', async () => {
-    const { service, remote } = scripted;
+    const { service, uploads } = scripted;
     service.on(FINISH, loss, used).on(STAT, stored({ content_hash: 'b'.repeat(64) }));
-    await expect(remote.finishSession(finishing)).rejects.toMatchObject({ failure: 'session-gone' });
+    await expect(uploads.finishSession(finishing)).rejects.toMatchObject({ failure: 'session-gone' });
   });
 });

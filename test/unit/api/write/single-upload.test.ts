@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => scripted.close());
 
 const upload = (mode: WriteMode = { if: 'any' }, modifiedMs?: number) =>
-  scripted.remote.upload(at('/f'), BODY, { mode, ...(modifiedMs !== undefined && { modifiedMs }) });
+  scripted.uploads.upload(at('/f'), BODY, { mode, ...(modifiedMs !== undefined && { modifiedMs }) });
 
 describe('an upload', () => {
   test.each<[WriteMode, Record<string, unknown>]>([
@@ -47,7 +47,7 @@ describe('an upload', () => {
   test('of nothing has a type and a length too', async () => {
     const empty = contentHashOf(new Uint8Array());
     scripted.service.on(UPLOAD, ok(fileMetadata('/f', { size: 0, content_hash: empty })));
-    await scripted.remote.upload(at('/f'), new Uint8Array(), { mode: { if: 'any' } });
+    await scripted.uploads.upload(at('/f'), new Uint8Array(), { mode: { if: 'any' } });
     expect(scripted.service.calls[0]?.headers).toMatchObject({
       'content-type': 'application/octet-stream',
       'content-length': '0',
@@ -60,7 +60,7 @@ describe('an upload', () => {
     scripted.service
       .on(UPLOAD, text(503, ''), ok(fileMetadata('/f', { size: big.length, content_hash })))
       .on('files/get_metadata', refuse({ '.tag': 'path', path: { '.tag': 'not_found' } }, 'path/not_found'));
-    await scripted.remote.upload(at('/f'), big, { mode: { if: 'any' } });
+    await scripted.uploads.upload(at('/f'), big, { mode: { if: 'any' } });
     const bodies = scripted.service.callsOf(UPLOAD).map(({ body }) => contentHashOf(body));
     expect(bodies).toEqual([content_hash, content_hash]);
   });
@@ -68,6 +68,7 @@ describe('an upload', () => {
   test.each([
     ['another hash', { content_hash: 'f'.repeat(64) }],
     ['another size', { content_hash: HASH, size: 4 }],
+    ['no hash and another size', { content_hash: undefined, size: 4 }],
   ])('that the service stored with %s is no success', async (_what, more) => {
     scripted.service.on(UPLOAD, ok(fileMetadata('/f', more)));
     await expect(upload()).rejects.toMatchObject({ failure: 'hash-mismatch' });

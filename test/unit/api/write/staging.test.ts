@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ShortContent } from '../../../../src/api/remote.ts';
+import type { ShortContent } from '../../../../src/api/write/upload-calls.ts';
 import { contentHashOf } from '../../../../src/util/content-hash.ts';
 import { openScripted, type Scripted } from '../../../support/scripted-remote.ts';
 import { type Answer, lose, ok, text } from '../../../support/scripted-service.ts';
@@ -47,7 +47,7 @@ const contentOf = (text: string): ShortContent => {
   return { bytes, contentHash: contentHashOf(bytes) };
 };
 const contents = ['one', '', 'three'].map(contentOf);
-const stage = (some: readonly ShortContent[] = contents) => scripted.remote.stageContents(some);
+const stage = (some: readonly ShortContent[] = contents) => scripted.uploads.stageContents(some);
 const appendCalls = () => scripted.service.callsOf(APPEND_BATCH);
 
 test('one content is a session begun and closed in one call', async () => {

@@ -151,7 +151,7 @@ describe('nothing older than our own change is believed', () => {
   test('a write that comes while another one of the same file waits for its answer is the later one', async () => {
     await drive.files.list(at('/Docs'));
     remote.holdFeed();
-    const gate = remote.holdNext('upload', 'end');
+    const gate = remote.holdNext('write', 'end');
     const first = drive.write(at('/Docs/a.txt'), 'first');
     await gate.reached;
     const second = drive.write(at('/Docs/a.txt'), 'second');
@@ -164,7 +164,7 @@ describe('nothing older than our own change is believed', () => {
 
   test('a write from elsewhere between our commit and its answer', async () => {
     await drive.files.list(at('/Docs'));
-    const gate = remote.holdNext('upload', 'end');
+    const gate = remote.holdNext('write', 'end');
     const ours = drive.write(at('/Docs/a.txt'), 'ours');
     await gate.reached;
     const theirs = remote.putFile(at('/Docs/a.txt'), 'theirs');
@@ -221,7 +221,7 @@ describe('nothing older than our own change is believed', () => {
 
   test('what became of a write whose answer was lost is asked for', async () => {
     await drive.files.list(at('/Docs'));
-    remote.failNext('upload', 'offline', { late: true });
+    remote.failNext('write', 'offline', { late: true });
     await expect(drive.write(at('/Docs/a.txt'), 'sent')).rejects.toMatchObject({ fault: 'offline' });
     expect(await drive.text(at('/Docs/a.txt'))).toBe('sent');
   });

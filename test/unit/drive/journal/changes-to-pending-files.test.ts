@@ -15,7 +15,7 @@ afterEach(() => drive.close());
 
 describe('changes of pending files', () => {
   test('DELETE of a pending file keeps it from ever being sent', async () => {
-    const gate = remote.holdNext('upload', 'begin');
+    const gate = remote.holdNext('write', 'begin');
     await drive.put(at('/other'), 'x');
     await gate.reached;
     await drive.put(at('/a'), '');
@@ -30,7 +30,7 @@ describe('changes of pending files', () => {
   });
 
   test('DELETE of a file that is being sent removes it at the service too', async () => {
-    const gate = remote.holdNext('upload', 'begin');
+    const gate = remote.holdNext('write', 'begin');
     await drive.put(at('/a'), 'one');
     await gate.reached;
     await drive.put(at('/a'), 'two');
@@ -57,7 +57,7 @@ describe('changes of pending files', () => {
   test('a failed DELETE does not lose the pending write', async () => {
     remote.putFile(at('/a'), 'old');
     await drive.files.keepPlaceholder(at('/b'), 60_000);
-    const gate = remote.holdNext('upload', 'begin');
+    const gate = remote.holdNext('write', 'begin');
     await drive.put(at('/c'), 'x');
     await gate.reached;
     await drive.put(at('/a'), 'new');
@@ -72,7 +72,7 @@ describe('changes of pending files', () => {
 
   test('DELETE of a folder with pending files brings none of them back', async () => {
     await drive.files.createFolder(at('/f'));
-    const gate = remote.holdNext('upload', 'begin');
+    const gate = remote.holdNext('write', 'begin');
     await drive.put(at('/f/a'), 'x');
     await gate.reached;
     await Promise.all([drive.put(at('/f/b'), 'x'), drive.put(at('/f/c'), '')]);
@@ -103,7 +103,7 @@ describe('changes of pending files', () => {
 
   test('MOVE of a pending file fails while the service is away, and the write stays', async () => {
     await drive.put(at('/a'), '');
-    remote.failNext('upload', 'offline');
+    remote.failNext('write', 'offline');
     expect(await faultOf(drive.files.move(at('/a'), at('/b'), { overwrite: false }))).toBe('offline');
     expect(await drive.fileAt(at('/a'))).toBeDefined();
     await drive.clock.advance(60_000);

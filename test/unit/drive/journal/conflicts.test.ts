@@ -16,7 +16,7 @@ afterEach(() => drive.close());
 describe('conflicts with changes made elsewhere', () => {
   /** A write that waits while `meanwhile` happens at the service. */
   async function conflict(path: Path, text: string, meanwhile: () => void): Promise<void> {
-    const gate = remote.holdNext('upload', 'begin');
+    const gate = remote.holdNext('write', 'begin');
     await drive.put(path, text);
     await gate.reached;
     meanwhile();
@@ -59,7 +59,7 @@ describe('conflicts with changes made elsewhere', () => {
   test('a pending edit survives a deletion elsewhere', async () => {
     await drive.put(at('/a'), 'base');
     await drive.untilLanded();
-    const gate = remote.holdNext('upload', 'begin');
+    const gate = remote.holdNext('write', 'begin');
     await drive.put(at('/a'), 'edit');
     await gate.reached;
     remote.delete(at('/a'));
@@ -75,7 +75,7 @@ describe('conflicts with changes made elsewhere', () => {
       remote.putFile(at('/f/old'), 'v1');
       await drive.feedTold();
       // Not as while the service is away: its answers to others would end that.
-      remote.failNext('upload', 'insufficient-space');
+      remote.failNext('write', 'insufficient-space');
       await drive.put(at('/first'), 'x');
       while (drive.warnings.length === 0) await turn();
       await drive.put(at('/f/old'), 'v2');

@@ -16,10 +16,10 @@ describe('empty files', () => {
   test('an empty file waits for its body and costs no commit of its own', async () => {
     await drive.put(at('/a'), '');
     await turn(20);
-    expect(remote.count('upload')).toBe(0);
+    expect(remote.count('write')).toBe(0);
     await drive.put(at('/a'), 'body');
     await drive.untilLanded();
-    expect(remote.count('upload')).toBe(1);
+    expect(remote.count('write')).toBe(1);
     expect(remote.text(at('/a'))).toBe('body');
   });
 

@@ -28,7 +28,7 @@ describe('a service that fails', () => {
   });
 
   test('a write to a full account waits until there is room', async () => {
-    remote.failNext('upload', 'insufficient-space');
+    remote.failNext('write', 'insufficient-space');
     await drive.put(at('/a'), 'x');
     while (drive.warnings.length === 0) await turn();
     expect(drive.files.depth()).toEqual({ files: 1, bytes: 1, lostFiles: 0, trouble: 'no-space' });
@@ -44,7 +44,7 @@ describe('a service that fails', () => {
   ] as const)(
     'a write that fails with %s waits, is reported as hindered by %s, and lands when the failure ends',
     async (failure, trouble) => {
-      for (let count = 0; count < 30; count++) remote.failNext('upload', failure);
+      for (let count = 0; count < 30; count++) remote.failNext('write', failure);
       await drive.put(at('/a'), 'precious');
       while (drive.warnings.length === 0) await turn();
       expect(drive.files.depth()).toEqual({ files: 1, bytes: 8, lostFiles: 0, trouble });
@@ -60,7 +60,7 @@ describe('a service that fails', () => {
 
   test('a single write that a proxy blocks does not hold up the others', async () => {
     // Each try is two calls: what a shared call may have spoilt is sent once more alone.
-    for (let count = 0; count < 8; count++) remote.failNext('upload', 'foreign');
+    for (let count = 0; count < 8; count++) remote.failNext('write', 'foreign');
     await drive.put(at('/blocked'), 'x');
     while (drive.warnings.length === 0) await turn();
     const names = Array.from({ length: 20 }, (_, index) => at(`/${index}`));
@@ -73,7 +73,7 @@ describe('a service that fails', () => {
   test.each(['no-permission', 'too-large'] as const)(
     'a write that is refused for good (%s) goes to the lost-and-found folder',
     async (failure) => {
-      remote.failNext('upload', failure);
+      remote.failNext('write', failure);
       await drive.put(at('/a'), 'precious');
       await drive.untilLanded();
       expect(drive.lost().map(({ text }) => text)).toEqual(['precious']);
@@ -83,7 +83,7 @@ describe('a service that fails', () => {
   );
 
   test('a write that fails ten times with a senseless answer goes to the lost-and-found folder', async () => {
-    for (let count = 0; count < 10; count++) remote.failNext('upload', 'hash-mismatch');
+    for (let count = 0; count < 10; count++) remote.failNext('write', 'hash-mismatch');
     await drive.put(at('/a'), 'precious');
     await drive.clock.during(drive.untilLanded());
     expect(drive.lost().map(({ text }) => text)).toEqual(['precious']);

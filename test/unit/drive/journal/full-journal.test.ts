@@ -22,7 +22,7 @@ describe('a journal that is full', () => {
   });
 
   test('a write that does not fit into the journal waits for the service', async () => {
-    const gate = remote.holdNext('upload', 'begin');
+    const gate = remote.holdNext('write', 'begin');
     await drive.put(at('/a'), 'x'.repeat(80));
     await gate.reached;
     const large = drive.put(at('/b'), 'y'.repeat(80));
@@ -89,7 +89,7 @@ describe('a journal that is full', () => {
     });
 
     test('a client that leaves while its large write waits for its turn frees the path', async () => {
-      const gate = remote.holdNext('upload', 'begin');
+      const gate = remote.holdNext('write', 'begin');
       await drive.put(at('/f/large'), 'small');
       await gate.reached;
       finish();
@@ -112,7 +112,7 @@ describe('a journal that is full', () => {
 });
 
 test('a journal that takes no more writes sends those that are left in it', async () => {
-  for (let count = 0; count < 3; count++) remote.failNext('upload', 'offline');
+  for (let count = 0; count < 3; count++) remote.failNext('write', 'offline');
   await drive.put(at('/a'), 'left');
   while (drive.warnings.length === 0) await turn();
   await drive.end();

@@ -21,7 +21,7 @@ describe('a kill', () => {
 
   test('all acknowledged writes are visible after a kill, and land', async () => {
     remote.putFile(at('/replaced'), 'old');
-    const gate = remote.holdNext('upload', 'begin');
+    const gate = remote.holdNext('write', 'begin');
     await drive.put(at('/first'), 'x');
     await gate.reached;
     const text = 'y'.repeat(100_000);
@@ -40,7 +40,7 @@ describe('a kill', () => {
     'a kill between a commit and its removal from the journal leaves one file (%s)',
     async (what) => {
       if (what === 'replaced') remote.putFile(at('/a'), 'old');
-      const gate = remote.holdNext('upload', 'end');
+      const gate = remote.holdNext('write', 'end');
       const { id } = await drive.put(at('/a'), 'text');
       await drive.state.properties.change(id, [{ set: { namespace: 'n', name: 'p', xml: '<p/>' } }]);
       await gate.reached;
@@ -62,7 +62,7 @@ describe('a kill', () => {
   });
 
   test('SIGTERM while the service is away leaves the pending writes for the next start', async () => {
-    for (let count = 0; count < 3; count++) remote.failNext('upload', 'offline');
+    for (let count = 0; count < 3; count++) remote.failNext('write', 'offline');
     await drive.put(at('/a'), 'text');
     while (drive.warnings.length === 0) await turn();
     await drive.end();
@@ -74,7 +74,7 @@ describe('a kill', () => {
   });
 
   test('SIGTERM does not wait for a service that hangs', async () => {
-    const gate = remote.holdNext('upload', 'begin');
+    const gate = remote.holdNext('write', 'begin');
     await drive.put(at('/a'), 'text');
     await gate.reached;
     await drive.clock.during(drive.end());

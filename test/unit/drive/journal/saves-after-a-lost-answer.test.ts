@@ -16,8 +16,8 @@ afterEach(() => drive.close());
 
 /** Commits `text`, whose answer is lost; then the service is away for `failures` tries. */
 async function saveWithLostAnswer(text: string, failures = 3): Promise<void> {
-  remote.failNext('upload', 'offline', { late: true });
-  for (let count = 0; count < failures; count++) remote.failNext('upload', 'offline');
+  remote.failNext('write', 'offline', { late: true });
+  for (let count = 0; count < failures; count++) remote.failNext('write', 'offline');
   await drive.put(at('/a'), text);
   while (drive.warnings.length === 0) await turn();
   expect(remote.text(at('/a'))).toBe(text);

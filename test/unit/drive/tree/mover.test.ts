@@ -376,5 +376,5 @@ test('an empty file that waits for its body is replaced like any other, and cost
   expect(await move(true)).toMatchObject({ created: false });
   await drive.clock.advance(60_000);
   expect(remote.paths).toEqual(['/held', '/old']);
-  expect(remote.count('upload')).toBe(0);
+  expect(remote.count('write')).toBe(0);
 });

@@ -72,7 +72,7 @@ describe('a tree over the service', () => {
     expect(await drive.names(ROOT)).toEqual(['new.doc']);
     expect(drive.remote.paths).toEqual([]);
     expect(await drive.write(at('/new.doc'), 'body')).toMatchObject({ created: false });
-    expect(drive.remote.count('upload')).toBe(1);
+    expect(drive.remote.count('write')).toBe(1);
     expect(await drive.text(at('/new.doc'))).toBe('body');
     expect(await drive.names(ROOT)).toEqual(['new.doc']);
   });

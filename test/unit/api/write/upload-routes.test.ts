@@ -18,7 +18,7 @@ describe('a session', () => {
 
   test('is concurrent, and begins empty', async () => {
     scripted.service.on('files/upload_session/start', ok({ session_id: session.id }));
-    expect(await scripted.remote.startSession()).toEqual(session);
+    expect(await scripted.uploads.startSession()).toEqual(session);
     const [call] = scripted.service.calls;
     expect(call?.arg).toEqual({ session_type: { '.tag': 'concurrent' } });
     expect(call?.body).toHaveLength(0);
@@ -26,8 +26,8 @@ describe('a session', () => {
 
   test('has each part hashed, and ends with the last', async () => {
     scripted.service.on(APPEND, ok(null));
-    await scripted.remote.appendSession(session, part);
-    await scripted.remote.appendSession(session, { ...part, last: false, contentHash: 'e'.repeat(64) });
+    await scripted.uploads.appendSession(session, part);
+    await scripted.uploads.appendSession(session, { ...part, last: false, contentHash: 'e'.repeat(64) });
     const cursor = { session_id: session.id, offset: 4_194_304 };
     expect(scripted.service.calls.map(({ arg }) => arg)).toEqual([
       { cursor, close: true, content_hash: HASH },
@@ -39,7 +39,7 @@ describe('a session', () => {
     'takes a part again whose answer was lost, and one that had closed it: %s',
     async (_what, loss) => {
       scripted.service.on(APPEND, loss, refuse({ '.tag': 'closed' }, 'closed'));
-      await scripted.remote.appendSession(session, part);
+      await scripted.uploads.appendSession(session, part);
       expect(scripted.service.callsOf(APPEND)).toHaveLength(2);
     },
   );
@@ -59,7 +59,7 @@ describe('a session', () => {
 
   test('goes on with a part where the service says that it stopped', async () => {
     scripted.service.on(APPEND, lose, behind(11), behind(13), ok(null));
-    await scripted.remote.appendSession(session, long);
+    await scripted.uploads.appendSession(session, long);
     expect(appended()).toEqual([
       [8, 'abcdefgh', false, true],
       [8, 'abcdefgh', false, true],
@@ -70,16 +70,16 @@ describe('a session', () => {
 
   test('sends nothing again of a part that it has whole, but closes with the last one', async () => {
     scripted.service.on(APPEND, lose, behind(16));
-    await scripted.remote.appendSession(session, long);
+    await scripted.uploads.appendSession(session, long);
     expect(appended()).toHaveLength(2);
     scripted.service.on(APPEND, lose, behind(16), ok(null));
-    await scripted.remote.appendSession(session, { ...long, last: true });
+    await scripted.uploads.appendSession(session, { ...long, last: true });
     expect(appended().at(-1)).toEqual([16, '', true, true]);
   });
 
   test.each([7, 8, 17])('does not believe an offset outside of the part: %d', async (offset) => {
     scripted.service.on(APPEND, behind(offset));
-    await expect(scripted.remote.appendSession(session, long)).rejects.toMatchObject({
+    await expect(scripted.uploads.appendSession(session, long)).rejects.toMatchObject({
       failure: 'incorrect-offset',
       details: { correctOffset: offset },
     });
@@ -88,11 +88,11 @@ describe('a session', () => {
 
   test('that is closed takes no part that was not sent before', async () => {
     scripted.service.on(APPEND, refuse({ '.tag': 'closed' }, 'closed'));
-    await expect(scripted.remote.appendSession(session, part)).rejects.toMatchObject({
+    await expect(scripted.uploads.appendSession(session, part)).rejects.toMatchObject({
       failure: 'session-gone',
     });
     scripted.service.on(APPEND, lose, refuse({ '.tag': 'closed' }, 'closed'));
-    const middle = scripted.remote.appendSession(session, { ...part, last: false });
+    const middle = scripted.uploads.appendSession(session, { ...part, last: false });
     await expect(middle).rejects.toMatchObject({ failure: 'session-gone' });
   });
 
@@ -108,7 +108,7 @@ describe('a session', () => {
     ['insufficient_space', {}, { failure: 'insufficient-space' }],
   ])('refuses a part: %s', async (tag, more, error) => {
     scripted.service.on(APPEND, refuse({ '.tag': tag, ...more }, tag));
-    await expect(scripted.remote.appendSession(session, part)).rejects.toMatchObject(error);
+    await expect(scripted.uploads.appendSession(session, part)).rejects.toMatchObject(error);
   });
 
   test.each<[Record<string, unknown>, object]>([
@@ -126,10 +126,20 @@ describe('a session', () => {
   ])('refuses its commit: %o', async (error, failure) => {
     scripted.service.on('files/upload_session/finish', refuse(error, 'x'));
     const commit = { session, sizeBytes: 3, path: at('/f'), options: { mode: { if: 'absent' } } } as const;
-    await expect(scripted.remote.finishSession(commit)).rejects.toMatchObject(failure);
+    await expect(scripted.uploads.finishSession(commit)).rejects.toMatchObject(failure);
   });
 
-  test('that is used up, as we heard, though our content is there: that is for the caller to judge', async () => {
+  test.each([
+    ['another hash', { content_hash: 'f'.repeat(64) }],
+    ['another size', { content_hash: HASH, size: 4 }],
+  ])('finishSession fails with hash-mismatch when the service stored %s', async (_what, stored) => {
+    scripted.service.on('files/upload_session/finish', ok(fileMetadata('/f', stored)));
+    const options = { mode: { if: 'any' } } as const;
+    const commit = { session, sizeBytes: 3, contentHash: HASH, path: at('/f'), options };
+    await expect(scripted.uploads.finishSession(commit)).rejects.toMatchObject({ failure: 'hash-mismatch' });
+  });
+
+  test('finishSession fails with session-gone for a used session, although our content is at the path', async () => {
     const used = refuse(
       { '.tag': 'lookup_failed', lookup_failed: { '.tag': 'not_found' } },
       'lookup_failed/not_found',
@@ -144,7 +154,7 @@ describe('a session', () => {
       path: at('/f'),
       options: { mode: { if: 'any' } },
     } as const;
-    await expect(scripted.remote.finishSession(commit)).rejects.toMatchObject({ failure: 'session-gone' });
+    await expect(scripted.uploads.finishSession(commit)).rejects.toMatchObject({ failure: 'session-gone' });
     expect(scripted.service.routes).toEqual(['files/upload_session/finish']);
   });
 });

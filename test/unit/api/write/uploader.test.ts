@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CommitLane } from '../../../../src/drive/upload/commit-lane.ts';
-import type { LaneCommit } from '../../../../src/drive/upload/lane-member.ts';
-import { createUploader, UPLOAD_LIMITS } from '../../../../src/drive/upload/upload.ts';
+import { CommitLane } from '../../../../src/api/write/commit-lane.ts';
+import type { CommitRequest } from '../../../../src/api/write/queued-commit.ts';
+import { UPLOAD_LIMITS, Uploader, type UploadLimits } from '../../../../src/api/write/uploader.ts';
 import { systemClock } from '../../../../src/util/clock.ts';
 import { BLOCK_BYTES } from '../../../../src/util/content-hash.ts';
 import { silentLog } from '../../../../src/util/log.ts';
@@ -20,16 +20,18 @@ async function* pieces(bytes: Uint8Array, pieceBytes: number): AsyncGenerator<Ui
 
 function setUp() {
   const remote = new BytesRemote();
-  return { remote, uploader: createUploader({ remote, log: silentLog, lane: laneOf(remote) }) };
+  return { remote, uploader: uploaderOf(remote) };
 }
 
-const laneOf = (remote: BytesRemote) => new CommitLane({ remote, clock: systemClock });
+const laneOf = (remote: BytesRemote) => new CommitLane(remote, systemClock);
+const uploaderOf = (remote: BytesRemote, limits?: UploadLimits) =>
+  new Uploader(remote, laneOf(remote), silentLog, limits);
 
 describe('a body that ends within one block', () => {
   test.each([0, 1, 100_000, BLOCK_BYTES - 1, BLOCK_BYTES])('of %d bytes is one call', async (sizeBytes) => {
     const { remote, uploader } = setUp();
     const bytes = pseudoRandomBytes(sizeBytes, 1);
-    const entry = await uploader.store(PATH, pieces(bytes, 65_536), ANY);
+    const entry = await uploader.write(PATH, pieces(bytes, 65_536), ANY);
     expect(entry).toBe(remote.files.get(PATH));
     expect(bytes.equals(remote.contentAt(PATH) ?? Buffer.alloc(1))).toBe(true);
     expect(remote.calls.map(({ what }) => what)).toEqual(['upload']);
@@ -38,7 +40,7 @@ describe('a body that ends within one block', () => {
   test('in pieces of one byte arrives whole', async () => {
     const { remote, uploader } = setUp();
     const bytes = pseudoRandomBytes(70_001, 2);
-    await uploader.store(PATH, pieces(bytes, 1), ANY);
+    await uploader.write(PATH, pieces(bytes, 1), ANY);
     expect(bytes.equals(remote.contentAt(PATH) ?? Buffer.alloc(0))).toBe(true);
   });
 
@@ -49,7 +51,7 @@ describe('a body that ends within one block', () => {
       seen.push(options);
       return remote.put(path, body);
     };
-    await uploader.store(PATH, pieces(Buffer.from('x'), 1), {
+    await uploader.write(PATH, pieces(Buffer.from('x'), 1), {
       mode: { if: 'rev', rev: 'r' },
       modifiedMs: 5000,
     });
@@ -65,7 +67,7 @@ describe('a longer body', () => {
       const bytes = pseudoRandomBytes(sizeBytes, 3);
       for (const options of [ANY, { ...ANY, sizeBytes }]) {
         const { remote, uploader } = setUp();
-        const entry = await uploader.store(PATH, pieces(bytes, 300_000), options);
+        const entry = await uploader.write(PATH, pieces(bytes, 300_000), options);
         expect(entry).toBe(remote.files.get(PATH));
         expect(bytes.equals(remote.contentAt(PATH) ?? Buffer.alloc(0))).toBe(true);
         expect(remote.countOf('upload')).toBe(0);
@@ -82,7 +84,7 @@ describe('a longer body', () => {
       startsAtFirstByte = remote.countOf('startSession');
       yield bytes;
     }
-    await uploader.store(PATH, body(), { ...ANY, sizeBytes: bytes.length });
+    await uploader.write(PATH, body(), { ...ANY, sizeBytes: bytes.length });
     expect(startsAtFirstByte).toBe(1);
   });
 
@@ -103,7 +105,7 @@ describe('a longer body', () => {
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
-    const stored = uploader.store(PATH, body(), ANY);
+    const stored = uploader.write(PATH, body(), ANY);
     const limit = BLOCK_BYTES + UPLOAD_LIMITS.inFlightMax * part;
     for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve));
     expect(readBytes).toBeGreaterThan(part);
@@ -125,21 +127,21 @@ describe('a longer body', () => {
       for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
       underWay--;
     };
-    await uploader.store(PATH, pieces(pseudoRandomBytes(9 * part, 6), part), ANY);
+    await uploader.write(PATH, pieces(pseudoRandomBytes(9 * part, 6), part), ANY);
     expect(mostUnderWay).toBe(UPLOAD_LIMITS.inFlightMax);
     expect(underWayWithLast).toBe(1);
   });
 
   test('goes to the commit lane it is given', async () => {
     const remote = new BytesRemote();
-    const commits: LaneCommit[] = [];
+    const commits: CommitRequest[] = [];
     const lane = laneOf(remote);
-    const commit = (request: LaneCommit, signal?: AbortSignal) => {
+    const commit = (request: CommitRequest, signal?: AbortSignal) => {
       commits.push(request);
       return lane.commit(request, signal);
     };
-    const uploader = createUploader({ remote, log: silentLog, lane: { commit } });
-    await uploader.store(PATH, pieces(pseudoRandomBytes(BLOCK_BYTES + 5, 7), 65_536), {
+    const uploader = new Uploader(remote, { commit }, silentLog);
+    await uploader.write(PATH, pieces(pseudoRandomBytes(BLOCK_BYTES + 5, 7), 65_536), {
       ...ANY,
       modifiedMs: 1000,
     });
@@ -156,15 +158,10 @@ describe('a longer body', () => {
 
 test('many uploads at once share the buffers and all arrive', async () => {
   const remote = new BytesRemote();
-  const uploader = createUploader({
-    remote,
-    log: silentLog,
-    lane: laneOf(remote),
-    limits: { partBytes: BLOCK_BYTES, inFlightMax: 3, buffersMax: 2 },
-  });
+  const uploader = uploaderOf(remote, { partBytes: BLOCK_BYTES, inFlightMax: 3, buffersMax: 2 });
   const all = Array.from({ length: 6 }, (_, seed) => pseudoRandomBytes(4 * BLOCK_BYTES + seed, seed));
   await Promise.all(
-    all.map((bytes, index) => uploader.store(pathOf([`${index}`]), pieces(bytes, 100_000), ANY)),
+    all.map((bytes, index) => uploader.write(pathOf([`${index}`]), pieces(bytes, 100_000), ANY)),
   );
   all.forEach((bytes, index) => {
     expect(bytes.equals(remote.contentAt(pathOf([`${index}`])) ?? Buffer.alloc(0))).toBe(true);
@@ -178,7 +175,7 @@ test('bytes of any length in pieces of any size arrive as they are', async () =>
     fc.asyncProperty(size, cuts, fc.boolean(), async (sizeBytes, lengths, announced) => {
       const remote = new BytesRemote();
       const limits = { partBytes: BLOCK_BYTES, inFlightMax: 2, buffersMax: 3 };
-      const uploader = createUploader({ remote, log: silentLog, lane: laneOf(remote), limits });
+      const uploader = uploaderOf(remote, limits);
       const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
       async function* body() {
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
@@ -188,7 +185,7 @@ test('bytes of any length in pieces of any size arrive as they are', async () =>
           at += length;
         }
       }
-      await uploader.store(PATH, body(), announced ? { ...ANY, sizeBytes } : ANY);
+      await uploader.write(PATH, body(), announced ? { ...ANY, sizeBytes } : ANY);
       expect(bytes.equals(remote.contentAt(PATH) ?? Buffer.alloc(1))).toBe(true);
     }),
     { numRuns: effort(4) },

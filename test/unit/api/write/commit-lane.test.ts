@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ApiError } from '../../../../src/api/errors.ts';
 import type { FileEntry } from '../../../../src/api/remote.ts';
-import { CommitLane } from '../../../../src/drive/upload/commit-lane.ts';
+import { CommitLane } from '../../../../src/api/write/commit-lane.ts';
 import { contentHashOf } from '../../../../src/util/content-hash.ts';
 import { type Path, pathOf } from '../../../../src/util/path.ts';
 import { BytesRemote } from '../../../support/bytes-remote.ts';
@@ -15,7 +15,7 @@ let lane: CommitLane;
 beforeEach(() => {
   remote = new BytesRemote();
   clock = new ManualClock();
-  lane = new CommitLane({ remote, clock });
+  lane = new CommitLane(remote, clock);
 });
 
 const named = (name: string): Path => pathOf([name]);

@@ -1,6 +1,7 @@
 import { momentNow } from '../../util/clock.ts';
 import { contentHashOf } from '../../util/content-hash.ts';
 import type {
+  UploadArg,
   UploadSessionAppendArg,
   UploadSessionStartArg,
   UploadSessionStartResult,
@@ -8,26 +9,31 @@ import type {
 import type { Client } from '../context.ts';
 import { ApiError } from '../errors.ts';
 import type { CallFailure } from '../failure.ts';
-import type { Remote, UploadPart, UploadSession } from '../remote.ts';
 import { COMMIT_TIMEOUT, parsed, readNull, uploadRequest } from '../request.ts';
-import { commitBy } from './commit.ts';
+import { commitBy, commitInfo } from './commit.ts';
 import { finishArg, finishBatch } from './finish-batch.ts';
-import { SpareSessions } from './session-pool.ts';
+import { SessionPool } from './session-pool.ts';
 import { stage } from './staging.ts';
+import type { UploadCalls, UploadPart, UploadSession } from './upload-calls.ts';
 
 const EMPTY = new Uint8Array();
 
-type Sessions = Pick<
-  Remote,
-  'startSession' | 'appendSession' | 'stageContents' | 'finishSession' | 'finishSessions'
->;
-
-/** Writes content in parts: the parts wait for no commit, and only the last step is one. */
-export function sessionsOf(client: Client): Sessions {
+/** `UploadCalls` over HTTP. */
+export function uploadCallsOf(client: Client): UploadCalls {
   const { caller } = client;
-  const spare = new SpareSessions(client);
+  const pool = new SessionPool(client);
   return {
-    // Lost, it leaves an empty session behind, which lapses: another one does as well.
+    async upload(path, body, options, signal) {
+      const contentHash = contentHashOf(body);
+      const arg: UploadArg = { ...commitInfo(client, path, options), content_hash: contentHash };
+      const commit = { path, options, sizeBytes: body.length, contentHash, started: momentNow(client.clock) };
+      const request = uploadRequest('files/upload', arg, body);
+      return commitBy(client, commit, { request, lane: 'upload', signal });
+    },
+
+    uploadsAtOnce: () => caller.uploadsAtOnce,
+
+    // A lost answer leaves an empty session behind, which lapses; the retry starts another one.
     startSession(signal) {
       const arg: UploadSessionStartArg = { session_type: { '.tag': 'concurrent' } };
       return caller.call({
@@ -47,7 +53,7 @@ export function sessionsOf(client: Client): Sessions {
       while (rest) rest = await append(client, session, rest, signal);
     },
 
-    // The session is used up by its commit, so a second try can only tell that there was a first.
+    // A commit uses its session up, so a retry after a lost answer is refused: `commitBy` looks for the file then.
     async finishSession(commit, signal) {
       const call = uploadRequest('files/upload_session/finish', finishArg(client, commit), EMPTY);
       const request = { ...call, answerTimeout: COMMIT_TIMEOUT };
@@ -57,12 +63,14 @@ export function sessionsOf(client: Client): Sessions {
         { request, lane: 'commit', signal },
       );
     },
-    stageContents: (contents, signal) => stage(client, spare, contents, signal),
+
+    stageContents: (contents, signal) => stage(client, pool, contents, signal),
+
     finishSessions: (commits, signal, onOutcome) => finishBatch(client, commits, signal, onOutcome),
   };
 }
 
-/** Sends a part; what is left of it, when the service says that it has the beginning already. */
+/** Sends a part. Returns the rest of it when the service says that it has the beginning already. */
 async function append(
   { caller }: Client,
   session: UploadSession,
@@ -81,7 +89,7 @@ async function append(
       lane: 'session',
       signal,
       read: readNull,
-      // The last part closes the session: a second try finds it closed by the first, whose answer was lost.
+      // The last part closes the session: the retry after a lost answer finds it closed.
       resolve: async ({ failure, outcomeUnknown }) =>
         last && outcomeUnknown && isClosed(failure) ? { result: undefined } : undefined,
     });
@@ -93,7 +101,7 @@ async function append(
   }
 }
 
-/** After a try that was cut off: what lies behind `correctOffset`, if that is in the part and not at its beginning. */
+/** Returns the part's bytes from `correctOffset` on; `undefined` when that is not inside the part. */
 function restOf({ offset, bytes, last }: UploadPart, correctOffset = offset): UploadPart | undefined {
   const doneBytes = correctOffset - offset;
   if (doneBytes <= 0 || doneBytes > bytes.length) return undefined;

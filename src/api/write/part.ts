@@ -1,12 +1,12 @@
 import { ContentHasher } from '../../util/content-hash.ts';
 
-/** A part of a file while its bytes are gathered, hashed as they come. */
+/** A part of a file whose bytes are gathered and hashed as they come. */
 export class Part {
   readonly #hasher: ContentHasher;
   #buffer: Buffer;
   sizeBytes = 0;
 
-  /** Begins in `buffer` and moves to larger ones up to `sizeBytesMax`. `onBlock` gets the hash of each block. */
+  /** Starts in `buffer` and grows up to `sizeBytesMax`. Calls `onBlock` with the hash of each block. */
   constructor(
     readonly offset: number,
     private readonly sizeBytesMax: number,
@@ -33,7 +33,7 @@ export class Part {
     return this.#buffer.subarray(0, this.sizeBytes);
   }
 
-  /** Copies what has room, and returns the rest. */
+  /** Copies as much of `chunk` as fits, and returns the rest. */
   add(chunk: Uint8Array): Uint8Array {
     const piece = chunk.subarray(0, this.sizeBytesMax - this.sizeBytes);
     this.#makeRoom(this.sizeBytes + piece.length);
@@ -43,7 +43,7 @@ export class Part {
     return chunk.subarray(piece.length);
   }
 
-  /** The content hash of these bytes alone; the last block counts as closed. Ends the part. */
+  /** Ends the part and returns the content hash of its bytes alone. */
   digest(): string {
     return this.#hasher.digest();
   }

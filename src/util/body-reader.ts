@@ -1,6 +1,6 @@
 /**
- * Reads a body piece by piece, and stops waiting for the next piece as soon as `signal` is aborted: a
- * sender that stalls must not keep a failed write from ending.
+ * Reads a body piece by piece, and stops waiting for the next piece as soon as `signal` is aborted, so that a sender
+ * that stalls cannot keep a failed write from ending.
  */
 export class BodyReader {
   readonly #iterator: AsyncIterator<Uint8Array>;
@@ -11,11 +11,11 @@ export class BodyReader {
     private readonly signal: AbortSignal,
   ) {
     this.#iterator = body[Symbol.asyncIterator]();
-    // One listener for the whole body: one a piece would cost more than the piece.
+    // One listener for the whole body, because one for each piece would cost more than the piece.
     signal.addEventListener('abort', () => this.#stopWaiting?.(signal.reason), { once: true });
   }
 
-  /** The next piece that is not empty; `undefined` at the end. Rejects with what the body throws or the signal's reason. */
+  /** Returns the next piece that is not empty; `undefined` at the end. Rejects with what the body throws or the signal's reason. */
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       const step = await this.#step();
@@ -32,7 +32,7 @@ export class BodyReader {
     });
   }
 
-  /** Tells the sender that no more is wanted; does not wait for it, as it may be stalled. */
+  /** Tells the sender to stop. Does not wait for it, because it may be stalled. */
   close(): void {
     this.#iterator.return?.().catch(() => {});
   }

@@ -1,41 +1,39 @@
-import type { CommitOptions, FileEntry, SessionCommit, UploadSession } from '../../api/remote.ts';
 import type { Instant } from '../../util/clock.ts';
 import type { Path } from '../../util/path.ts';
+import type { AroundCommit, FileEntry } from '../remote.ts';
+import type { CommitOptions, SessionCommit, UploadSession } from './upload-calls.ts';
 
-/** One file to be committed: where its bytes are, and what becomes of them. */
-export interface LaneCommit {
+/** A file to be committed. */
+export interface CommitRequest {
   readonly path: Path;
   readonly options: CommitOptions;
   readonly sizeBytes: number;
-  /** Of all the bytes: by it a commit whose answer was lost is recognised. */
+  /** The hash of the whole content: by it a commit whose answer was lost is recognised. */
   readonly contentHash: string;
-  /** All the bytes, at most 4 MiB, not to be changed any more; or the session that holds them, its last part sent. */
+  /** All the bytes, at most 4 MiB, which must not change any more; or the session that holds them, with its last part sent. */
   readonly content: Uint8Array | UploadSession;
-  readonly inTurn?: Turn;
+  readonly aroundCommit?: AroundCommit;
 }
 
-/** Runs a commit when it may happen, until its end; throws why it may not happen any more. */
-export type Turn = <T>(commit: () => Promise<T>) => Promise<T>;
-
 /** A file on its way through the commit lane. */
-export class LaneMember {
-  /** For who asked: rejects at once when the signal is aborted, whatever is under way. */
+export class QueuedCommit {
+  /** The caller's result: rejects at once when the signal is aborted, even if the commit is under way. */
   readonly outcome: Promise<FileEntry>;
-  /** When nothing more happens to the file on its account. Never rejects. */
+  /** Resolves when no call is made for this file any more. Never rejects. */
   readonly ended: Promise<void>;
-  /** Bytes that have not been sent yet, or could not be. */
+  /** The bytes of a short file; `undefined` for one that came in a session. */
   readonly bytes: Uint8Array | undefined;
   session: UploadSession | undefined;
-  /** Neither staged nor committed with others: that has failed. */
+  /** Must be sent by an `upload` of its own, because staging it or committing it in a batch failed. */
   mustGoAlone = false;
   #resolve: (entry: FileEntry) => void = () => {};
   #reject: (reason: unknown) => void = () => {};
   #end: () => void = () => {};
   readonly #leave: () => void;
 
-  /** `onGone`: nobody waits for the outcome any more. */
+  /** Calls `onGone` when the signal is aborted. */
   constructor(
-    readonly request: LaneCommit,
+    readonly request: CommitRequest,
     readonly since: Instant,
     readonly signal: AbortSignal | undefined,
     onGone: () => void,
@@ -58,14 +56,15 @@ export class LaneMember {
     if (signal?.aborted) this.#reject(signal.reason);
   }
 
+  /** Whether nobody waits for the outcome any more. */
   get isGone(): boolean {
     return this.signal?.aborted ?? false;
   }
 
-  /** What the commit needs once the bytes are in a session. */
+  /** Returns the arguments of the commit of a file whose bytes are in a session. */
   sessionCommit(): SessionCommit {
     const { path, options, sizeBytes, contentHash } = this.request;
-    if (!this.session) throw new Error('a file without a session is to be committed by one');
+    if (!this.session) throw new Error('the file is not in a session yet');
     return { session: this.session, path, options, sizeBytes, contentHash };
   }
 
@@ -79,7 +78,7 @@ export class LaneMember {
     this.end();
   }
 
-  /** Nothing more happens to it. */
+  /** Marks the file as ended, so that the next write to its path may begin. */
   end(): void {
     this.signal?.removeEventListener('abort', this.#leave);
     this.#end();

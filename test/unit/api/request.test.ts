@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { headerJson, parseHeaderJson } from '../../../src/api/arg.ts';
+import { headerJson, parseHeaderJson } from '../../../src/api/request.ts';
 
 test('what a header cannot hold is escaped: DEL, umlauts, line breaks, pairs of surrogates', () => {
   expect(headerJson({ path: '/ü\u007f\n😀"~' })).toBe('{"path":"/\\u00fc\\u007f\\n\\ud83d\\ude00\\"~"}');
