@@ -7,170 +7,168 @@ import type { Log } from '../util/log.ts';
 import { type Meter, silentMeter } from '../util/meter.ts';
 import { ROOT } from '../util/path.ts';
 import { ChangeFeed } from './cache/change-feed.ts';
+import { Freshness } from './cache/freshness.ts';
 import { MetadataCache } from './cache/metadata-cache.ts';
-import { Outage } from './cache/outage.ts';
 import { TreeCache } from './cache/tree-cache.ts';
 import type { BlockCache } from './content/block-cache.ts';
 import { createContentReader } from './content/content-reader.ts';
 import type { Files } from './files.ts';
-import { Gaps } from './guarded-remote.ts';
+import { guardRemote } from './guarded-remote.ts';
 import type { JournalLimits } from './journal/capacity.ts';
 import { type JournalDepth, openWriteBack, type PendingWrites } from './journal/write-back.ts';
 import { LocalFiles } from './local-files.ts';
-import { isDoubtful, isLitter, isWaiting, isWithinWaiting } from './names.ts';
+import { ModifiedTimes } from './modified-times.ts';
+import { isDoubtful, isWaiting, isWithinWaiting } from './names.ts';
 import { PathLocks } from './path-locks.ts';
 import { Placeholders } from './placeholders.ts';
-import { QuotaCache } from './quota.ts';
-import { ModifiedTimes } from './set-times.ts';
+import { QuotaCache } from './quota-cache.ts';
 import { type Spool, writeSpooled } from './spool/spool.ts';
 import { StateCollector } from './state-collector.ts';
 import { IntentLog } from './tree/intent-log.ts';
 import { KeptState } from './tree/kept-state.ts';
 import { Mover } from './tree/mover.ts';
-import type { TreeParts } from './tree/parts.ts';
+import { ParentFolders } from './tree/parent-folders.ts';
+import { PlaceholderCommitter } from './tree/placeholder-committer.ts';
 import { Reader } from './tree/reader.ts';
 import { Recovery } from './tree/recovery.ts';
 import { type DeletePolicy, Remover } from './tree/remover.ts';
-import { Replacer } from './tree/replacing.ts';
+import { Replacer } from './tree/replacer.ts';
 import { createTree } from './tree/tree.ts';
 import { Writer } from './tree/writer.ts';
 
 export interface DriveOptions {
   readonly remote: Remote;
   readonly state: DriveState;
-  /** Of content; it may be shared with other drives. */
+  /** Cache of file content; several drives may share it. */
   readonly cache: BlockCache;
   readonly clock: Clock;
   readonly log: Log;
   readonly meter?: Meter;
   readonly deletePolicy: DeletePolicy;
-  /** Where bodies wait that the service does not take yet; without it, their senders do. */
+  /** Where bodies wait while the service is slow. Without it clients wait. */
   readonly spool?: Spool;
-  /** Whether the litter of desktop systems is kept off the service; on when absent. */
-  readonly setAside?: boolean;
-  /** How long an empty file waits for its body, ms. */
+  /** Whether files of desktop systems (`.DS_Store`, `._*`) are kept on this machine; default: on. */
+  readonly keepsLocalFiles?: boolean;
+  /** How long a placeholder waits for its body, in ms. */
   readonly placeholderMs?: number;
-  /** With it, a write is acknowledged when it is there, and sent afterwards. */
+  /** With a journal, a write is acknowledged once it is in there, and sent to the service afterwards. */
   readonly journal?: Journal;
   readonly journalLimits?: Partial<JournalLimits>;
-  /** How long what is known may be believed while the change feed is down, ms. */
+  /** How long cached answers are used while the change feed is down, in ms. */
   readonly staleMs?: number;
-  /** Changes at the service that follow each other faster are asked for together, ms. */
+  /** Shortest time between two requests for changes, in ms. */
   readonly feedEveryMs?: number;
-  /** What may be remembered of folders and entries together, bytes. */
+  /** Maximum size of the metadata cache, in bytes. */
   readonly metadataBytesMax?: number;
 }
 
 export interface DriveStatus {
-  /** Whether changes made elsewhere are seen as they happen. */
+  /** Whether the service reports changes as they happen. */
   readonly isFeedAlive: boolean;
   readonly placeholders: number;
   readonly metadataBytes: number;
 }
 
 export interface OpenDrive extends Files {
-  /** As the protocol is to use it. */
+  /** The state for the protocol layer. */
   readonly state: DriveState;
   status(): DriveStatus;
-  /** The single writes that wait in the journal; `undefined` without one. */
+  /** The pending writes one by one; `undefined` without a journal. */
   readonly pending: PendingWrites | undefined;
-  /** What waits in the journal; nothing ever does without one. */
+  /** Number and size of the pending writes. */
   depth(): JournalDepth;
   /**
-   * Waits for changes under way, and commits what is held back or pending, until `over`: what is kept on this machine goes
-   * on at the next start. Stops watching the service.
+   * Waits for running changes and commits placeholders and pending writes until `over` is aborted; what remains is
+   * committed after the next start. Then stops the change feed.
    */
   close(over: AbortSignal): Promise<void>;
 }
 
-/** Finder and Explorer send the body within a second of the empty file; slow ones within a few. */
+/** Finder and Explorer send the body within a second after the empty file, slow machines within a few. */
 const PLACEHOLDER_MS = 5_000;
 
-/** As long as clients keep a listing themselves. */
+/** About as long as clients cache a listing themselves. */
 const STALE_MS = 10_000;
 
-/** What others change is to be seen within a second, and asking takes a moment too. */
+/** Changes by others have to be visible within a second, and the request takes its time too. */
 const FEED_EVERY_MS = 600;
 
-/** About 100,000 entries. */
+/** Room for about 100,000 entries. */
 const METADATA_BYTES_MAX = 64 * 1024 * 1024;
 
-/** One drive of the storage service as a tree of files. Calls the service, but waits for no answer. */
+/** Opens one drive of the storage service. Starts calls to the service, but waits for none of them. */
 export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
-  const { remote: bare, state, cache, clock, log } = options;
-  const gaps = new Gaps();
-  const remote = gaps.guard(bare);
-  const { availability } = remote;
-  const outage = new Outage(availability, clock);
-  const isSettingAside = options.setAside ?? true;
+  const { remote: unguarded, state, clock, log } = options;
+  const { placeholderMs = PLACEHOLDER_MS } = options;
+  const { availability } = unguarded;
+  const locks = new PathLocks();
+  const callLocks = new PathLocks();
+  const remote = guardRemote(unguarded, callLocks);
   const times = new ModifiedTimes(state.times);
-  const bytesMax = options.metadataBytesMax ?? METADATA_BYTES_MAX;
-  const known = new TreeCache(clock, bytesMax, (asked): boolean => feed.isFresh(asked));
-  const isHidden = (name: string) => isWaiting(name) || (isSettingAside && isLitter(name));
+  const localFiles = new LocalFiles(state.localFiles, clock, options.keepsLocalFiles ?? true);
+  const quota = new QuotaCache(remote, clock, log);
   const collector = new StateCollector({ remote, state, clock, log });
-  const onGone = (ids: readonly string[]) => {
-    // What is missed here the next sweep finds.
-    collector.suspect(ids).catch(() => {});
-  };
+
+  const freshness = new Freshness(clock, options.staleMs ?? STALE_MS);
+  const treeCache = new TreeCache(clock, options.metadataBytesMax ?? METADATA_BYTES_MAX, freshness);
   const metadata = new MetadataCache({
     remote,
-    onGone,
-    outage,
-    known,
+    availability,
+    cache: treeCache,
     times,
     clock,
-    isHidden,
+    isHidden: (name) => isWaiting(name) || localFiles.ownsName(name),
+    // The next sweep finds what is missed here.
+    onGone: (ids) => void collector.suspect(ids).catch(() => {}),
     meter: options.meter ?? silentMeter,
   });
-  const feed = new ChangeFeed({
-    remote,
-    listener: metadata,
-    clock,
-    log,
-    staleMs: options.staleMs ?? STALE_MS,
-    everyMs: options.feedEveryMs ?? FEED_EVERY_MS,
-  });
+  const feedEveryMs = options.feedEveryMs ?? FEED_EVERY_MS;
+  const feed = new ChangeFeed({ remote, listener: metadata, freshness, clock, log, everyMs: feedEveryMs });
+
+  const committer = new PlaceholderCommitter({ remote, state, metadata, locks, log });
   const placeholders = new Placeholders({
     store: state.placeholders,
     clock,
     log,
-    commit: (placeholder) => writing.commitPlaceholder(placeholder),
+    commit: (placeholder) => committer.commit(placeholder),
   });
-  const parts: TreeParts = {
-    remote,
-    locks: new PathLocks(),
-    state,
-    metadata,
-    localFiles: new LocalFiles(state.localFiles, clock, isSettingAside),
-    placeholders,
-    times,
-    collector,
-    reader: createContentReader({ remote, cache, clock, log }),
-    space: new QuotaCache(remote, clock, log),
-    clock,
-    log,
-  };
-  const reading = new Reader(parts);
-  const writing: Writer = new Writer(parts, reading, options.placeholderMs ?? PLACEHOLDER_MS);
-  const removal = new Remover(parts, options.deletePolicy);
-  const repairs = new Recovery({ ...parts, remote: bare, gaps });
-  const stepAside = new Replacer({ remote: bare, state, gaps, log }, repairs);
-  const keptState = new KeptState(parts, reading);
-  const intentLog = new IntentLog(parts, keptState);
-  const relocating = new Mover(parts, reading, writing, removal, stepAside, keptState, intentLog);
-  const tree = createTree({ parts, reading, writing, removal, relocating, repairs, intentLog });
+  const content = createContentReader({ remote, cache: options.cache, clock, log });
+  const parents = new ParentFolders(metadata, localFiles, locks);
+  const reader = new Reader({ metadata, localFiles, placeholders, content });
+  const writer = new Writer({
+    ...{ remote, state, metadata, localFiles, placeholders, times, parents, reader, quota, clock },
+    placeholderMs,
+  });
+  const remover = new Remover({
+    ...{ remote, state, metadata, localFiles, placeholders, times, locks, collector, quota, log },
+    policy: options.deletePolicy,
+  });
+  const { replacements } = state;
+  const recovery = new Recovery({ remote: unguarded, replacements, metadata, locks, callLocks, clock, log });
+  const replacer = new Replacer({ remote: unguarded, replacements, callLocks, recovery, log });
+  const keptState = new KeptState({ state, times, metadata, reader });
+  const intentLog = new IntentLog({ state, metadata, localFiles, keptState, locks, clock, log });
+  const mover = new Mover({
+    ...{ remote, state, metadata, localFiles, placeholders, times, locks, parents, log },
+    ...{ reader, writer, remover, replacer, keptState, intentLog },
+  });
+  const operations = { reader, writer, remover, mover, recovery, intentLog };
+  const tree = createTree({ ...operations, localFiles, placeholders, quota, remote });
 
-  for (const root of await times.on([known.root])) known.adorn(root);
+  for (const root of await times.applyTo([treeCache.root])) treeCache.adorn(root);
   feed.start();
   collector.start();
-  await repairs
+  await recovery
     .open()
-    .catch((error) => log.error('what a kill left half done is not known', { reason: String(error) }));
+    .catch((error) =>
+      log.error('cannot read which moves and copies a kill interrupted', { reason: String(error) }),
+    );
   await intentLog
     .open()
-    .catch((error) => log.error('what a kill left of copies is not known', { reason: String(error) }));
+    .catch((error) =>
+      log.error('cannot read which moved or copied files still lack properties', { reason: String(error) }),
+    );
   await placeholders.start();
-  const placeholderMs = options.placeholderMs ?? PLACEHOLDER_MS;
   const writeBack =
     options.journal &&
     (await openWriteBack({
@@ -181,12 +179,12 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
       log,
       bodyWaitMs: placeholderMs,
       goesThrough: (path) =>
-        path === ROOT || parts.localFiles.owns(path) || isWithinWaiting(path) || isDoubtful(path),
+        path === ROOT || localFiles.owns(path) || isWithinWaiting(path) || isDoubtful(path),
       availability,
       locate: (folderId, signal) => remote.locate(folderId, signal),
       touch: (folder) => metadata.adorn({ ...folder, modifiedMs: clock.now() }),
-      isDeletionPermanent: () => removal.isPermanent,
-      forgetKept: (path, ids) => removal.forgetKept(path, ids),
+      isDeletionPermanent: () => remover.isPermanent,
+      forgetKept: (path, ids) => remover.forgetKept(path, ids),
       ...(options.journalLimits && { limits: options.journalLimits }),
     }));
   const files = writeBack?.files ?? tree;
@@ -197,22 +195,22 @@ export async function openDrive(options: DriveOptions): Promise<OpenDrive> {
     pending: writeBack?.pending,
     depth: () => writeBack?.depth() ?? { files: 0, bytes: 0, lostFiles: 0 },
     status: () => ({
-      isFeedAlive: feed.isAlive,
+      isFeedAlive: freshness.isAlive,
       placeholders: placeholders.count,
-      metadataBytes: known.sizeBytes,
+      metadataBytes: treeCache.sizeBytes,
     }),
     async close(over) {
       await writeBack?.close(over);
       const finish = async () => {
         await tree.idle();
         await placeholders.close();
-        await repairs.close();
+        await recovery.close();
         await intentLog.close();
       };
       if (!(await endsBefore(over, finish())))
-        log.warn('calls of the storage service were cut off at the end of the grace time');
+        log.warn('the grace period is over: calls to the storage service were cut off');
       await collector.close();
-      await metadata.subtrees.close();
+      await metadata.prefetch.close();
       await feed.close();
     },
   };

@@ -1,49 +1,49 @@
 import { ApiError, type ApiFailure } from '../api/errors.ts';
 
-/** Every way in which work on a drive can fail, in the words of a file system. */
+/** Every way in which work on a drive can fail, in the terms of a file system. */
 export const FAULTS = [
-  /** Nothing there, and the service said so. */
+  /** Nothing is there; the service has said so. */
   'not-found',
-  /** The folder that should hold it is not there. */
+  /** The parent folder does not exist. */
   'parent-missing',
   /** Something is there already. */
   'exists',
   'not-a-folder',
   'is-a-folder',
-  /** It is not the revision that the caller named. */
+  /** The file does not have the revision that the caller named. */
   'changed',
-  /** The account may not change this. */
+  /** The account may not change this entry. */
   'forbidden',
-  /** The account, the app or the token may not do this to anything. */
+  /** The account, the app or the token may never do this. */
   'not-entitled',
-  /** The service does not take this name. */
+  /** The service does not accept this name. */
   'bad-name',
-  /** A folder cannot go into itself, nor anything onto itself. */
+  /** A folder cannot be moved into itself, nor anything onto itself. */
   'into-itself',
   'too-large',
   'too-many',
   'no-space',
-  /** The body ended early or was not what its sender announced: nothing was written. */
+  /** The body ended early or had another length than announced: nothing was written. */
   'incomplete',
-  /** The body does not have the checksum that its sender gave: nothing was written. */
+  /** The body does not match the client's checksum: nothing was written. */
   'checksum',
-  /** The service is limiting or refusing for now. */
+  /** The service limits or refuses calls for now. */
   'busy',
   /** The service cannot be reached. */
   'offline',
-  /** A proxy or a portal answered in place of the service. */
+  /** A proxy or a captive portal answered instead of the service. */
   'intercepted',
   /** The service refuses our token. */
   'unauthorized',
-  /** The service cannot do this at all, or refuses these link settings. */
+  /** The service cannot do this, or refuses these link settings. */
   'unsupported',
-  /** The service said something that we do not understand, or stored bytes are damaged. */
+  /** The service's answer makes no sense, or stored bytes are damaged. */
   'broken',
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
 
-/** A failure of the drive; `message` is fit to be shown to the person who asked. */
+/** A failure of the drive. Its `message` can be shown to users. */
 export class FileError extends Error {
   override readonly name = 'FileError';
 
@@ -56,7 +56,7 @@ export class FileError extends Error {
   }
 }
 
-/** What each refusal of the service is to a file system, and what to tell the person about `subject`. */
+/** The fault for each failure of the service, and the message about `subject`. */
 const TABLE: Record<
   ApiFailure,
   readonly [fault: Fault, message: (subject: string, error: ApiError) => string]
@@ -109,7 +109,7 @@ const TABLE: Record<
   ],
 };
 
-/** `error` in the words of a file system if it came from the service; anything else as it is. */
+/** Returns the `FileError` for an `ApiError`, and any other error unchanged. */
 export function fileErrorOf(error: unknown, subject: string): unknown {
   if (!(error instanceof ApiError)) return error;
   const [fault, message] = TABLE[error.failure];
@@ -122,7 +122,7 @@ export function fileErrorOf(error: unknown, subject: string): unknown {
   });
 }
 
-/** Other content is at `path` than the caller has heard of. */
+/** Returns the error for a file whose content was replaced while it was being read. */
 export function replaced(path: string): FileError {
   return new FileError('busy', `${path} was replaced at this moment; ask again`);
 }

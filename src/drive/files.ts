@@ -11,7 +11,7 @@ export type {
   WriteMode,
 } from '../api/remote.ts';
 
-/** A folder and its children at one moment. A change makes a new value, so identity says "unchanged". */
+/** A folder and its children at one moment. A change makes a new object, so the same object means "unchanged". */
 export interface Listing {
   readonly folder: FolderEntry;
   readonly children: readonly Entry[];
@@ -19,7 +19,7 @@ export interface Listing {
 
 export interface Written {
   readonly entry: Entry;
-  /** Nothing was there before. */
+  /** Whether nothing was there before. */
   readonly created: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface RelocateOptions {
 
 export interface WriteOptions {
   readonly mode: WriteMode;
-  /** What the sender says of the body, in bytes; a body of another length is not committed. */
+  /** The announced length of the body, in bytes. A body of another length is not committed. */
   readonly sizeBytes?: number;
   /** Milliseconds since 1970. */
   readonly modifiedMs?: number;
@@ -50,16 +50,16 @@ export interface FreeSpace {
 }
 
 /**
- * The upper seam: one drive, as the protocol sees it. Every failure is a `FileError`; a missing entry is
- * `undefined`. What a method acknowledged, the next call of any method sees. All are safe to call in parallel.
+ * The upper seam: one drive as the protocol sees it. Every failure is a `FileError`; a missing entry is `undefined`. Every
+ * call sees what earlier calls have acknowledged. All methods may be called in parallel.
  */
 export interface Files {
-  /** The entry at `path`; no call to the service while the change feed is alive and the parent is known. */
+  /** Returns the entry at `path`, without a call while the change feed is alive and the parent is cached. */
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined>;
   /**
-   * As `stat`, for a write that is about to come. While the service cannot be asked, what was last known decides, also
-   * that nothing was there. `isPinned`: the write is to replace only what is there now, so the service is asked even
-   * about what is known, if it answers soon.
+   * As `stat`, before a write. While the service is unavailable the last known state decides, also that nothing was
+   * there. `isPinned`: the write replaces only what is there now, so the service is asked even about a cached entry, if
+   * it answers soon.
    */
   statForWrite(
     path: Path,
@@ -67,21 +67,21 @@ export interface Files {
     signal?: AbortSignal,
   ): Promise<Entry | undefined>;
   /**
-   * Throws `not-found` or `not-a-folder`. `isCovered`: the caller knows by itself what is at a path; where the service
-   * cannot be asked about it, it may be missing.
+   * Throws `not-found` or `not-a-folder`. `isCovered`: whether the caller knows by itself what is at a path; such a path
+   * may be missing while the service is unavailable.
    */
   list(folder: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing>;
-  /** Every folder at and below `folder`, each with its children, parents first; for depth infinity. */
+  /** Lists every folder at and below `folder`, parents first; for depth infinity. */
   walk(folder: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): AsyncIterable<Listing>;
   /**
-   * The bytes of exactly this revision; `undefined` for all of it. They end early only by throwing, and
-   * a whole read ends only if it has the file's content hash. Ending the iteration ends the download.
+   * Reads bytes of exactly this revision; without `range`, all of them. They end early only by throwing, and a whole read
+   * ends only with the right content hash. Ending the iteration ends the download.
    */
   read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * Takes all of `body` and resolves once it is where the drive's write mode promises. When `body` throws,
-   * or is not as long as announced, nothing is written and the old content stays. Throws `changed` when
-   * `mode` does not hold, `is-a-folder`, `parent-missing`, `bad-name`, `no-space`.
+   * Reads all of `body` and resolves when it is stored as the drive's write mode promises. When `body` throws, or has not
+   * the announced length, nothing is written and the old content stays. Throws `changed` when the condition in `mode` is
+   * false, `is-a-folder`, `parent-missing`, `bad-name`, `no-space`.
    */
   write(
     path: Path,
@@ -90,33 +90,33 @@ export interface Files {
     signal?: AbortSignal,
   ): Promise<Written>;
   /**
-   * Keeps the empty file at `path` back from the service for `placeholderMs` from now, making one when nothing is
-   * there: the first half of a create, whose body is about to follow. A file that has been committed stays as it is.
+   * Keeps an empty file at `path` as a placeholder for `waitMs` from now, and creates one when nothing is there: the first
+   * half of a create, whose body follows. A file that is committed already stays as it is.
    */
-  keepPlaceholder(path: Path, placeholderMs: number): Promise<Written>;
-  /** Commits what `hold` kept back at `path`, if anything. */
+  keepPlaceholder(path: Path, waitMs: number): Promise<Written>;
+  /** Commits the placeholder at `path`, if there is one. */
   commitPlaceholder(path: Path): Promise<void>;
   /** Throws `exists` or `parent-missing`. */
   createFolder(path: Path): Promise<FolderEntry>;
   /**
-   * A file, or a folder with all below it. `recoverable` insists on a deletion that can be undone. `rev`: of a
-   * file that is to be removed only while that is its revision. Throws `not-found`, and `changed` where `rev` is not.
+   * Removes a file, or a folder with everything below it. `recoverable` requires a deletion that can be undone. With `rev`,
+   * removes only this revision of a file. Throws `not-found`, and `changed` for another revision.
    */
   remove(path: Path, options: RemoveOptions): Promise<void>;
   /**
-   * A file, or a folder: with all below it, or `shallow` without. Throws `exists` when something is at `to`
-   * and `overwrite` is off, `parent-missing`, `into-itself`, `not-found`, and `changed` where a revision is not the one
-   * in `options`. On failure the old target is still there.
+   * Copies a file, or a folder: with everything below it, or without when `shallow`. Throws `exists` when something is at
+   * `to` and `overwrite` is off, `parent-missing`, `into-itself`, `not-found`, and `changed` for another revision than
+   * `options` names. After a failure the old target is still there.
    */
   copy(from: Path, to: Path, options: RelocateOptions & { readonly shallow: boolean }): Promise<Written>;
-  /** As `copy`, always whole; `from` and `to` may differ only in letter case. */
+  /** As `copy`, always with everything below. `from` and `to` may differ only in letter case. */
   move(from: Path, to: Path, options: RelocateOptions): Promise<Written>;
-  /** Makes `modifiedMs` the time that `entry` shows from now on, for as long as its content stays. */
+  /** Sets the modification time at `path`, until the content changes. */
   setModified(path: Path, modifiedMs: number): Promise<Entry>;
-  /** `undefined` when the service names no limit or cannot be asked. */
+  /** Returns `undefined` when the service names no limit or is unavailable. */
   freeSpace(signal?: AbortSignal): Promise<FreeSpace | undefined>;
   sharedLink(path: Path, signal?: AbortSignal): Promise<SharedLink | undefined>;
-  /** Replaces a link that is there. Throws `unsupported` with the service's reason. */
+  /** Creates a shared link in place of an existing one. Throws `unsupported` with the service's reason. */
   shareLink(path: Path, settings: LinkSettings): Promise<SharedLink>;
   /** Revokes the link, if there is one. */
   unshareLink(path: Path): Promise<void>;

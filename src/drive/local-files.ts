@@ -6,18 +6,22 @@ import { nameOf, type Path } from '../util/path.ts';
 import type { ByteRange } from '../util/ranges.ts';
 import { FileError, replaced } from './errors.ts';
 import type { Entry, FileEntry, FolderEntry, WriteMode, WriteOptions, Written } from './files.ts';
-import { isWithinLitter } from './names.ts';
+import { isLitter, isWithinLitter } from './names.ts';
 
+/** Prefix of the ids. Stored ids and revisions begin with `aside` since the first version. */
 const ID = 'aside:';
 
-/** A local folder is kept as an empty file with this revision. */
+/** Revision of a local folder, which is stored as an empty file. */
 const FOLDER_REV = 'aside-folder';
 
 const NOTHING = new Uint8Array(0);
 
-/** The litter of desktop systems, kept beside the service: files, and folders like `.Trashes` with all below. */
+/**
+ * Local files: what desktop systems leave in every folder (`.DS_Store`, `._*`, `Thumbs.db`), and folders like `.Trashes`
+ * with everything below. They are kept on this machine and never sent to the service.
+ */
 export class LocalFiles {
-  /** Check and change take turns: of two that may only create, one wins. */
+  /** Serialises check and change: of two writes that may only create, one wins. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -26,9 +30,14 @@ export class LocalFiles {
     private readonly isOn: boolean,
   ) {}
 
-  /** Whether what is called so is kept here, and never asked of the service. */
+  /** Whether `path` belongs to a local file. */
   owns(path: Path): boolean {
     return this.isOn && isWithinLitter(path);
+  }
+
+  /** Whether an entry called `name` is a local file, whatever folder it is in. */
+  ownsName(name: string): boolean {
+    return this.isOn && isLitter(name);
   }
 
   async stat(path: Path): Promise<Entry | undefined> {
@@ -49,7 +58,7 @@ export class LocalFiles {
     return range ? content.subarray(range.start, range.end) : content;
   }
 
-  /** Takes all of `body`, and keeps it inside `aroundCommit`. */
+  /** Reads all of `body` and stores it inside `aroundCommit`. */
   async write(
     path: Path,
     body: AsyncIterable<Uint8Array>,
@@ -90,19 +99,19 @@ export class LocalFiles {
     return this.store.touch(path, modifiedMs);
   }
 
-  /** At `path` and below. Returns the ids of what was there. */
+  /** Forgets what is at `path` and below. Returns the ids of what was there. */
   async forget(path: Path): Promise<string[]> {
     const gone = await this.store.within(path);
     if (gone.length > 0) await this.store.forget(path);
     return gone.map(({ id }) => id);
   }
 
-  /** At `from` and below; what is at `to` is replaced. */
+  /** Moves what is at `from` and below, and replaces what is at `to`. */
   move(from: Path, to: Path): Promise<void> {
     return this.store.move(from, to);
   }
 
-  /** At `from` and below; what is at `to` is replaced. */
+  /** Copies what is at `from` and below, and replaces what is at `to`. */
   copy(from: Path, to: Path): Promise<void> {
     return this.store.copy(from, to, newId);
   }
@@ -114,7 +123,7 @@ export class LocalFiles {
   }
 }
 
-/** Whether `mode` allows to write where `old` is. */
+/** Whether `mode` allows a write where `old` is. */
 export function modeAllows(mode: WriteMode, old: Entry | undefined): boolean {
   if (mode.if === 'any') return true;
   if (mode.if === 'absent') return old === undefined;
@@ -151,7 +160,7 @@ async function contentOf(
     if (sizeBytes > LOCAL_FILE_BYTES_MAX)
       throw new FileError(
         'too-large',
-        `${path} is kept aside, and may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
+        `${path} is a local file and may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
       );
     chunks.push(chunk);
   }

@@ -1,9 +1,9 @@
 import { foldName, join, nameOf, namesOf, type Path, parentOf } from '../util/path.ts';
 
-/** What waits beside its place during a move or copy onto it is called this and a random end; never shown. */
+/** Prefix of the hidden name of an entry that is being replaced by a move or copy; never shown. */
 const WAITING_PREFIX = '.davgate-waiting-';
 
-/** Of one whole name, folded: what desktop systems leave in every folder they show. */
+/** Names that desktop systems leave in every folder they show, in folded case. */
 const LITTER = new Set(
   [
     '.DS_Store',
@@ -35,12 +35,12 @@ export function isLitter(name: string): boolean {
   return LITTER_PATTERN.test(name) || LITTER.has(foldName(name));
 }
 
-/** Whether `path` is litter or lies in a folder that is. */
+/** Whether `path` or a folder above it has such a name. */
 export function isWithinLitter(path: Path): boolean {
   return namesOf(path).some(isLitter);
 }
 
-/** The AppleDouble file, in which macOS keeps what belongs to the file at `path` and has no place in it. */
+/** Returns the path of the AppleDouble file, in which macOS keeps metadata of the file at `path`. */
 export function companionOf(path: Path): Path {
   return join(parentOf(path), `._${nameOf(path)}`);
 }
@@ -53,14 +53,14 @@ export function isWaiting(name: string): boolean {
   return name.startsWith(WAITING_PREFIX);
 }
 
-/** Whether something that waits beside its place is at `path` or above it. */
+/** Whether `path` or a folder above it has the hidden name of a replaced entry. */
 export function isWithinWaiting(path: Path): boolean {
   return path.includes(`/${WAITING_PREFIX}`);
 }
 
 /**
- * Names that the service is known to refuse at times (service-api.md §9.1): whether it takes one is to be
- * asked before anything is acknowledged.
+ * Whether the service may refuse the name of `path`, as it is known to do with some (service-api.md §9.1): then the service
+ * is asked before anything is acknowledged.
  */
 export function isDoubtful(path: Path): boolean {
   const name = nameOf(path);

@@ -11,8 +11,8 @@ export interface PlaceholdersOptions {
   readonly store: PlaceholderStore;
   readonly clock: Clock;
   readonly log: Log;
-  /** Commits the empty file, or finds that the service has the file already, and then forgets the placeholder. */
-  readonly commit: (placeholder: Placeholder) => Promise<void>;
+  /** Commits the empty file. Returns whether the placeholder is done with, and is to be forgotten. */
+  readonly commit: (placeholder: Placeholder) => Promise<boolean>;
 }
 
 /** Pauses between attempts to commit a placeholder. */
@@ -155,7 +155,9 @@ export class Placeholders {
     const due = this.#due.get(key);
     try {
       const placeholder = await this.get(path);
-      if (placeholder) await commit(placeholder);
+      if (placeholder) {
+        if (await commit(placeholder)) await this.forget(path);
+      }
       // Another gateway has committed or removed it. Without this it would stay due for ever.
       else if (this.#due.get(key) === due) this.#due.delete(key);
     } catch (error) {

@@ -2,10 +2,14 @@ import { isApiFailure } from '../api/errors.ts';
 import type { LinkSettings, Remote, SharedLink } from '../api/remote.ts';
 import type { Path } from '../util/path.ts';
 
-type Links = Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
+type RemoteLinks = Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
 
-/** A link with these settings; the service keeps one a path, so one that is there goes first. */
-export async function replaceLink(remote: Links, path: Path, settings: LinkSettings): Promise<SharedLink> {
+/** Creates a link with these settings. The service keeps one link per path, so an existing one is revoked first. */
+export async function replaceLink(
+  remote: RemoteLinks,
+  path: Path,
+  settings: LinkSettings,
+): Promise<SharedLink> {
   try {
     return await remote.createSharedLink(path, settings);
   } catch (error) {
@@ -15,8 +19,8 @@ export async function replaceLink(remote: Links, path: Path, settings: LinkSetti
   return remote.createSharedLink(path, settings);
 }
 
-/** Ends the link, if there is one. */
-export async function revokeLink(remote: Links, path: Path): Promise<void> {
+/** Revokes the link, if there is one. */
+export async function revokeLink(remote: RemoteLinks, path: Path): Promise<void> {
   const link = await remote.sharedLink(path);
   if (!link) return;
   try {

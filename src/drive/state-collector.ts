@@ -11,27 +11,27 @@ export interface StateCollectorParts {
   readonly log: Log;
 }
 
-/** Between two sweeps of all ids for which something is kept, in ms. */
+/** Interval between two sweeps over all ids with state, in ms. */
 const SWEEP_EVERY_MS = 24 * 3_600_000;
 
-/** Between two calls: for ids that have probably gone, and for all others, in ms. */
+/** Pause between two calls, in ms: for ids that are probably gone, and for all others. */
 const PACE_MS = { suspected: 100, swept: 5_000 };
 
-/** After a doubt, so many ids are asked for at the faster pace. */
+/** How many ids are checked at the faster pace after a doubt. */
 const QUICK_MAX = 200;
 
-/** Suspected ids that are remembered; the next sweep finds what is beyond. */
+/** Maximum number of suspected ids; the next sweep finds the others. */
 const SUSPECTS_MAX = 10_000;
 
-/** After a call that failed, in ms. */
+/** Pause after a failed call, in ms. */
 const RETRY_MS = 60_000;
 
-/** The service's own ids begin so; those of held, set-aside and pending files do not, and have owners of their own. */
+/** Prefix of the service's ids. Placeholders, local files and pending writes have other ids and are forgotten elsewhere. */
 const SERVICE_ID = 'id:';
 
 /**
- * Forgets the properties and times of files that no longer exist at the service. Asks the service for each id first,
- * because a moved file keeps its id: slowly, one call at a time.
+ * Forgets the properties and times of files that no longer exist at the service. Asks the service about each id, because a
+ * moved file keeps its id; slowly, one call at a time.
  */
 export class StateCollector {
   readonly #suspects = new Set<string>();
@@ -54,7 +54,7 @@ export class StateCollector {
     await this.#running;
   }
 
-  /** The files with these ids have gone from their places. */
+  /** Queues ids whose files have disappeared from their paths. */
   async suspect(ids: readonly string[]): Promise<void> {
     const { properties, times } = this.parts.state;
     const asked = ids.filter(isServiceId);
@@ -63,11 +63,11 @@ export class StateCollector {
     if (kept.length > 0) this.#alarm.ring();
   }
 
-  /** Files have gone whose ids are not known. */
+  /** Files with unknown ids were deleted: queues all ids that have state. */
   async doubt(): Promise<void> {
     const kept = await this.#keptIds();
     const waiting = new Set(this.#swept);
-    // What waits already is asked for first: else many doubts would keep some from ever having their turn.
+    // Waiting ids stay first: many doubts in a row must not starve them.
     this.#swept = [...kept.filter((id) => !waiting.has(id)), ...this.#swept];
     this.#quick = QUICK_MAX;
     this.#alarm.ring();
@@ -80,7 +80,7 @@ export class StateCollector {
         await this.#step();
       } catch (error) {
         if (stop.aborted) return;
-        log.warn('properties of files that are gone are not collected for now', { reason: String(error) });
+        log.warn('cannot look for deleted files now; davgate tries again', { reason: String(error) });
         await this.#sleep(RETRY_MS);
       }
     }
@@ -117,7 +117,6 @@ export class StateCollector {
     return [...ids].filter(isServiceId);
   }
 
-  /** Ends early when there is something to do. */
   #sleep(ms: number): Promise<void> {
     return this.#alarm.sleep(ms, this.#stop.signal);
   }

@@ -1,37 +1,37 @@
 import type { Path } from '../util/path.ts';
 import type { DeadProperty } from './properties.ts';
 
-/** What one file or folder of a copy gets from its original. */
+/** What a copied file or folder gets from its original. */
 export interface Kept {
-  /** Where the copy of it will be. */
+  /** Path of the copy. */
   readonly path: Path;
   readonly kind: 'file' | 'folder';
-  /** Of a file: the time is for this content only. */
+  /** For a file: the time belongs to this content only. */
   readonly contentHash?: string;
   readonly properties: readonly DeadProperty[];
-  /** The modification time that a client has set. */
+  /** Modification time that a client has set. */
   readonly modifiedMs?: number;
 }
 
 /**
- * What is to follow on this machine when the service has moved or copied something: noted before the service is asked,
- * crossed out when it is done, so that a kill in between loses nothing.
+ * The local side of a move or copy: noted before the call to the service and crossed out when it is done, so that a kill in
+ * between loses nothing.
  */
 export interface Intent {
   readonly id: string;
   readonly kind: 'move' | 'copy';
   readonly from: Path;
   readonly to: Path;
-  /** How to recognize at `to` what the service has made there. */
+  /** How to recognize the outcome at `to`. */
   readonly outcome: {
     readonly kind: 'file' | 'folder';
-    /** Of a move. */
+    /** For a move. */
     readonly id?: string;
-    /** Of a copy: it has none of these ids, which were at `from` and `to` before. */
+    /** For a copy: the ids at `from` and `to` before, none of which the copy has. */
     readonly otherIds: readonly string[];
     readonly contentHash?: string;
   };
-  /** The set-aside files at and below `from` go along. */
+  /** The set-aside files at and below `from` follow. */
   readonly takesLocalFiles: boolean;
   readonly kept: readonly Kept[];
 }

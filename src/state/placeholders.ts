@@ -1,21 +1,21 @@
 import type { Path } from '../util/path.ts';
 
-/** An empty file that was acknowledged and is not at the service yet. */
+/** An empty file that was acknowledged, but not sent to the service yet. */
 export interface Placeholder {
   readonly path: Path;
   readonly id: string;
   readonly rev: string;
   readonly modifiedMs: number;
-  /** When it is to be committed if no body came, in ms since 1970. */
+  /** When it is committed unless a body comes, in ms since 1970. */
   readonly untilMs: number;
 }
 
-/** The held files of one drive, by path. Durable: they survive a kill and are committed after it. */
+/** The placeholders of one drive, by path. Durable: they survive a kill and are committed after it. */
 export interface PlaceholderStore {
   get(path: Path): Promise<Placeholder | undefined>;
-  /** Those directly in `folder`. */
+  /** Returns the placeholders directly in `folder`. */
   in(folder: Path): Promise<readonly Placeholder[]>;
-  /** Those at `path` and below. */
+  /** Returns the placeholders at `path` and below. */
   within(path: Path): Promise<readonly Placeholder[]>;
   put(hold: Placeholder): Promise<void>;
   forget(path: Path): Promise<void>;

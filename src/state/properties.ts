@@ -2,7 +2,7 @@
 export interface DeadProperty {
   readonly namespace: string;
   readonly name: string;
-  /** The whole property element as XML that stands by itself: own namespace declarations, `xml:lang`. */
+  /** The whole property element as standalone XML, with its own namespace declarations and `xml:lang`. */
   readonly xml: string;
 }
 
@@ -11,28 +11,27 @@ export type PropertyChange =
   | { readonly remove: { readonly namespace: string; readonly name: string } };
 
 /**
- * Dead properties of one drive, by the id of the file or folder, so that they stay with it wherever it is
- * moved and whoever moves it. Durable.
+ * The dead properties of one drive, by the id of the file or folder, so that they survive moves by any client. Durable.
  */
 export interface DeadProperties {
-  /** Of those ids that have any. Cheap for ids that have none. */
+  /** Returns the properties of those ids that have some. Cheap for ids without. */
   of(ids: readonly string[]): Promise<ReadonlyMap<string, readonly DeadProperty[]>>;
-  /** All ids that have any. */
+  /** Returns all ids that have properties. */
   ids(): Promise<readonly string[]>;
-  /** Whether no id has any. As cheap however many there are. */
+  /** Whether no id has properties. Its cost does not depend on their number. */
   isEmpty(): Promise<boolean>;
-  /** All changes, in order, or none. Throws `PropertiesFull` when a limit would be passed. */
+  /** Makes all changes, in order, or none. Throws `PropertiesFull` beyond `PROPERTIES_BYTES_MAX`. */
   change(id: string, changes: readonly PropertyChange[]): Promise<void>;
-  /** Gives `to` the properties that `from` has, in place of its own. */
+  /** Replaces the properties of `to` by those of `from`. */
   copy(from: string, to: string): Promise<void>;
-  /** What was known as `from` is now known as `to`. */
+  /** Moves the properties of `from` to `to`. */
   rename(from: string, to: string): Promise<void>;
   forget(ids: readonly string[]): Promise<void>;
-  /** Grows with each change in this drive: what was built from properties is fresh while it stands still. */
+  /** Returns a number that grows with each change in this drive, so that answers built from properties can be cached. */
   version(): Promise<number>;
 }
 
-/** The properties of one resource may take this much together; more is refused, and nothing changed. */
+/** Maximum size of the properties of one resource, in bytes. A change beyond it is refused as a whole. */
 export const PROPERTIES_BYTES_MAX = 1024 * 1024;
 
 export class PropertiesFull extends Error {

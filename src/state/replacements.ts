@@ -1,18 +1,18 @@
 import type { Path } from '../util/path.ts';
 
 /**
- * A target that had to step aside while something takes its place, noted before it steps and crossed out
- * when all is done: after a kill in between it is known what to put back.
+ * The replacement of an entry by a move or copy: the old entry is renamed first. Noted before that and crossed out at the
+ * end, so that recovery knows after a kill what to put back.
  */
 export interface Replacement {
   readonly id: string;
-  /** Where the old target belongs. */
+  /** Path of the old entry. */
   readonly path: Path;
-  /** Where it waits meanwhile. */
+  /** Path of the old entry while it is out of the way. */
   readonly waitingAt: Path;
-  /** `replace`: it goes when the new one has come. `rename`: it is itself what is being renamed, to `path`. */
+  /** `replace`: the old entry is deleted at the end. `rename`: the entry itself is being renamed to `path`. */
   readonly purpose: 'replace' | 'rename';
-  /** For `replace`: the id of what takes the place, once it is known. */
+  /** For `replace`: the id of the new entry, once it is known. */
   readonly replacement?: string;
 }
 

@@ -2,7 +2,7 @@ import { isWithin, keyOf, type Path } from '../util/path.ts';
 import { Condition } from '../util/wait.ts';
 import type { Claim, RunningClaim } from './locks.ts';
 
-/** The claims of the requests that run in this process, by their id. */
+/** The claims of the running requests of this process, by id. */
 export class RunningClaims {
   readonly #claims = new Map<string, readonly Claim[]>();
   /** By id, the end of claims that somebody waits for. */
@@ -34,7 +34,7 @@ export class RunningClaims {
     return [...this.#claims];
   }
 
-  /** A claim on something that the lock `wanted` would protect. Its cost is the number of running requests. */
+  /** Returns a claim on something that the lock `wanted` would protect. Its cost is the number of running requests. */
   inTheWayOf(wanted: Claim): RunningClaim | undefined {
     for (const [id, claims] of this.#claims) {
       const met = claims.find((claim) => covers(wanted, claim.root) || covers(claim, wanted.root));

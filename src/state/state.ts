@@ -7,7 +7,7 @@ import type { DeadProperties } from './properties.ts';
 import type { Replacements } from './replacements.ts';
 import type { Times } from './times.ts';
 
-/** All that davgate itself has to remember of one drive. */
+/** Everything that davgate itself keeps for one drive. */
 export interface DriveState {
   readonly locks: Locks;
   readonly properties: DeadProperties;
@@ -18,14 +18,14 @@ export interface DriveState {
   readonly intents: Intents;
 }
 
-/** A driver: SQLite in the data directory, or Redis between several gateways. */
+/** A driver: SQLite in the data directory, or a Redis that several gateways share. */
 export interface State {
   /**
-   * Whose the drives are; to be set before `drive`. What is kept for another account is not lost: it is put aside until
-   * that one is set again. Throws `OtherOwner` where other gateways may be at work with it.
+   * The drives' owners; set before `drive` is called. State of another account is kept until that account is set again.
+   * `set` throws `OtherOwner` when other gateways may be using the state.
    */
   readonly owners: Owners;
-  /** `drive` is the drive's name in the configuration. */
+  /** Returns the state of a drive by its name in the configuration. */
   drive(drive: string): DriveState;
   close(): Promise<void>;
 }

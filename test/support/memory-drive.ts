@@ -16,7 +16,10 @@ import { MemoryRemote } from './memory-remote.ts';
 import { unhurried } from './unhurried.ts';
 
 type Settings = Partial<
-  Pick<DriveOptions, 'deletePolicy' | 'setAside' | 'metadataBytesMax' | 'feedEveryMs' | 'journalLimits'>
+  Pick<
+    DriveOptions,
+    'deletePolicy' | 'keepsLocalFiles' | 'metadataBytesMax' | 'feedEveryMs' | 'journalLimits'
+  >
 > & {
   /** Writes are acknowledged when they are in a journal. */
   readonly writeBack?: boolean;

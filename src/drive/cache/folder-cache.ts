@@ -3,36 +3,37 @@ import type { Entry, FolderEntry } from '../../api/remote.ts';
 import type { Moment } from '../../util/clock.ts';
 import { join, nameOf, type Path } from '../../util/path.ts';
 import type { Listing } from '../files.ts';
+import type { Freshness } from './freshness.ts';
 import { KeyTree, parentKeyOf } from './key-tree.ts';
 
-/** What is known of one name: its entry, or that nothing has it. */
+/** What the cache knows of one name: its entry, or that there is none. */
 export type Known = Entry | 'absent';
 
-/** What an entry takes in memory beside its strings, roughly. */
+/** Approximate memory of an entry without its strings, in bytes. */
 const ENTRY_BYTES = 400;
 
-/** What a folder takes beside what it holds. */
+/** Approximate memory of a folder without its entries, in bytes. */
 const FOLDER_BYTES = 500;
 
-/** What is known of what is in one folder: everything, or some names. Names are folded. */
+/** The cached part of one folder: a whole listing, or some names. Names are in folded case. */
 export class CachedFolder {
   readonly #known = new Map<string, Known>();
-  /** Names of a whole listing of which it is not known any more what they are. */
+  /** Names of a whole listing whose entries are outdated. */
   readonly #unsure = new Set<string>();
   #whole = false;
   #listing: Listing | undefined;
   sizeBytes = FOLDER_BYTES;
-  /** How many single names of it the service was asked for. */
+  /** Number of its names that were looked up one by one. */
   questions = 0;
 
   constructor(
     /** In display case. */
     readonly path: Path,
-    /** When the oldest of what it says was asked for. */
+    /** When its oldest answer was requested. */
     readonly asked: Moment,
   ) {}
 
-  /** A folder of which all is known. */
+  /** Creates a folder with a whole listing. */
   static whole(path: Path, asked: Moment, children: Iterable<readonly [name: string, Entry]>): CachedFolder {
     const folder = new CachedFolder(path, asked);
     for (const [name, entry] of children) folder.set(name, entry);
@@ -44,7 +45,7 @@ export class CachedFolder {
     return this.#whole && this.#unsure.size === 0;
   }
 
-  /** What is missing to a whole listing; `undefined` when most of it is. */
+  /** The outdated names of a whole listing; `undefined` when there is no whole listing. */
   get unsure(): ReadonlySet<string> | undefined {
     return this.#whole ? this.#unsure : undefined;
   }
@@ -58,27 +59,27 @@ export class CachedFolder {
   set(name: string, known: Known): void {
     this.#remove(name);
     this.#unsure.delete(name);
-    // A whole listing says by itself what is absent.
+    // In a whole listing a missing name is absent already.
     if (known === 'absent' && this.#whole) return;
     this.#known.set(name, known);
     this.sizeBytes += bytesOf(name, known);
   }
 
-  /** From now on nothing is known of `name`. */
+  /** Marks `name` as outdated. */
   doubt(name: string): void {
     this.#remove(name);
     if (this.#whole) this.#unsure.add(name);
   }
 
-  /** Of a whole folder; the same object until something changes. Built only when asked for: many changes may come first. */
+  /** Returns the whole listing, as the same object until something changes. Built on demand, since changes come in bursts. */
   listing(folder: FolderEntry): Listing {
     if (this.#listing?.folder !== folder) this.#listing = { folder, children: [...this.entries()] };
     return this.#listing;
   }
 
   /**
-   * All that was in it when that was last known, but for names that are `isCovered`; `undefined` when it never was, or
-   * when a name is in doubt that is not covered.
+   * Returns the last whole listing, in which names that are `isCovered` may be missing; `undefined` when there is none, or
+   * when a name that is not covered is outdated.
    */
   lastListing(folder: FolderEntry, isCovered: (path: Path) => boolean): Listing | undefined {
     const isSettled = (name: string) => isCovered(join(this.path, name));
@@ -98,15 +99,14 @@ export class CachedFolder {
   }
 }
 
-/** The folders of a drive as far as they are known, in bounded memory: those not asked for longest make room. */
+/** The cached folders of a drive, in bounded memory: the least recently used are dropped first. */
 export class FolderCache {
   readonly #folders: LRUCache<string, { readonly folder: CachedFolder }>;
   readonly #keys = new KeyTree();
 
-  /** `isFresh`: whether something may still be believed that was asked for at `asked`. */
   constructor(
     bytesMax: number,
-    private readonly isFresh: (asked: Moment) => boolean,
+    private readonly freshness: Freshness,
   ) {
     this.#folders = new LRUCache({
       maxSize: bytesMax,
@@ -122,38 +122,38 @@ export class FolderCache {
 
   find(key: string): CachedFolder | undefined {
     const folder = this.kept(key);
-    return folder && this.isFresh(folder.asked) ? folder : undefined;
+    return folder && this.freshness.isFresh(folder.asked) ? folder : undefined;
   }
 
-  /** As `find`, and also where it may not be believed any more: what changes has to reach that too. */
+  /** As `find`, but also returns folders that are too old to be used: changes have to reach them too. */
   kept(key: string): CachedFolder | undefined {
     return this.#folders.get(key)?.folder;
   }
 
-  /** Puts `folder` at its key, or counts its size anew. */
+  /** Stores `folder`, or updates its size. */
   keep(key: string, folder: CachedFolder): void {
-    // A new holder each time: the size of a value that is set again unchanged is not looked at.
+    // A new object each time: lru-cache ignores the new size of the same value.
     this.#folders.set(key, { folder }, { size: folder.sizeBytes });
     if (this.#folders.has(key)) this.#keys.add(key);
     else this.#keys.delete(key);
   }
 
-  /** What is known of the name that `key` ends with. */
+  /** Returns what is known of the last name of `key`. */
   get(key: string): Known | undefined {
     return this.find(parentKeyOf(key))?.get(nameOf(key as Path));
   }
 
-  /** Drops what is known of what lies in `key` and below; what `key` itself is stays known. */
+  /** Drops the folders at `key` and below; the entry of `key` itself stays in its parent. */
   dropWithin(key: string): void {
     for (const each of this.#keys.within(key)) this.#folders.delete(each);
   }
 
-  /** The folders that are known, at `key` and below. */
+  /** Returns the cached folders at `key` and below. */
   within(key: string): CachedFolder[] {
     return this.#keys.within(key).flatMap((each) => this.#folders.peek(each)?.folder ?? []);
   }
 
-  /** The keys directly below `key` at or below which something is known. */
+  /** Returns the keys directly below `key` at or below which a folder is cached. */
   below(key: string): string[] {
     return this.#keys.below(key);
   }

@@ -1,27 +1,27 @@
 import type { Known } from './folder-cache.ts';
 import { isKeyWithin, parentKeyOf } from './key-tree.ts';
 
-/** What a question to the service is about: one entry, the children of a folder, or all below it. */
+/** What a request to the service covers: one entry, the children of a folder, or everything below it. */
 export type Scope = 'entry' | 'folder' | 'tree';
 
-/** A question to the service under way, and what has changed since it was asked. */
+/** A running request to the service, and what has changed since it was sent. */
 export interface Fetch {
   readonly scope: Scope;
   readonly key: string;
-  /** By key: what is known better than by the answer. */
+  /** By key: what is newer than the answer. */
   changed: Map<string, Known | 'unsure'>;
-  /** Trees that were dropped meanwhile; the answer tells nothing of them. */
+  /** Trees that were dropped meanwhile, of which the answer is outdated. */
   readonly dropped: string[];
-  /** The answer is good for those who asked, and is not to be remembered. */
+  /** Whether the answer may only be used by those who asked, and not be cached. */
   isVoid: boolean;
 }
 
-/** The questions under way: each learns of what changes before its answer has come. */
+/** The running requests. Each is told what changes before its answer arrives. */
 export class InFlight {
   readonly #underWay = new Set<Fetch>();
   #generation = 0;
 
-  /** Changes whenever answers under way become useless to those who ask from now on. */
+  /** Changes when the answers of running requests become too old for new callers. */
   get generation(): number {
     return this.#generation;
   }
@@ -36,12 +36,12 @@ export class InFlight {
     this.#underWay.delete(fetch);
   }
 
-  /** `undefined`: it changed, and what it is now is not known. */
+  /** Notes that `key` is now `known`; `undefined`: it changed into something unknown. */
   changed(key: string, known: Known | undefined): void {
     for (const fetch of this.#underWay) if (covers(fetch, key)) fetch.changed.set(key, known ?? 'unsure');
   }
 
-  /** All at `key` and below is another one now. */
+  /** Notes that `key` and everything below was replaced. */
   dropped(key: string): void {
     for (const fetch of this.#underWay) {
       const inside = isKeyWithin(fetch.key, key) && !(fetch.scope === 'entry' && fetch.key === key);
@@ -60,7 +60,7 @@ export class InFlight {
   }
 }
 
-/** What changed since the last call. */
+/** Returns what has changed since the last call. */
 export function takeChanges(fetch: Fetch): ReadonlyMap<string, Known | 'unsure'> {
   const { changed } = fetch;
   if (changed.size > 0) fetch.changed = new Map();

@@ -1,9 +1,9 @@
 import { type Path, parentOf, ROOT } from '../../util/path.ts';
 
-/** A set of path keys in which all that lie at or below one are found without a look at the others. */
+/** A set of path keys that finds the members at and below a key without scanning the others. */
 export class KeyTree {
   readonly #members = new Set<string>();
-  /** Of each key that has a member below it: the keys one level down that are or lead to members. */
+  /** By key: the keys one level below it that are members or lead to members. */
   readonly #below = new Map<string, Set<string>>();
 
   add(key: string): void {
@@ -29,7 +29,7 @@ export class KeyTree {
     }
   }
 
-  /** The members at `key` and below. */
+  /** Returns the members at `key` and below. */
   within(key: string): string[] {
     const found: string[] = [];
     const pending = [key];
@@ -40,7 +40,7 @@ export class KeyTree {
     return found;
   }
 
-  /** The keys directly below `key` that are or lead to members. */
+  /** Returns the keys directly below `key` that are members or lead to members. */
   below(key: string): string[] {
     return [...(this.#below.get(key) ?? [])];
   }
@@ -51,7 +51,7 @@ export class KeyTree {
   }
 }
 
-/** The key of the folder that holds what has this key. A key is a path in folded case. */
+/** Returns the key of the parent folder. A key is a path in folded case. */
 export function parentKeyOf(key: string): string {
   return parentOf(key as Path);
 }

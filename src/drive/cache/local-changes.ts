@@ -3,62 +3,62 @@ import { ROOT } from '../../util/path.ts';
 import type { Known } from './folder-cache.ts';
 import { KeyTree, parentKeyOf } from './key-tree.ts';
 
-/** What the change feed says of a place, weighed against what we did there ourselves. */
-export type Verdict =
-  /** It is newer than all we did. */
+/** What to do with a change that the feed reports, given davgate's own changes. */
+export type FeedVerdict =
+  /** The report is newer than davgate's own changes. */
   | 'apply'
-  /** It is older than what we did, or we are at it. */
+  /** The report is older than a change of davgate, or a change is running. */
   | 'ignore'
-  /** It may be either: only the service knows. */
+  /** Unknown which is newer: only the service knows. */
   | 'doubt';
 
-/** How long the feed may be late: until then it may still tell of what was before a change of ours. */
+/** Maximum delay of the feed, in ms: until then it may report what was before a change of davgate. */
 const FEED_LAG_MS = 60_000;
 
-/** Own changes that are remembered while the feed stands still; it is doubted altogether when it returns. */
+/** Maximum number of own changes that are remembered while the feed is down. All of its reports are doubted afterwards. */
 const REMEMBERED_MAX = 50_000;
 
-/** What one place was made by us: what the feed says of it is judged by this for a while. */
+/** A finished change of davgate, against which reports of the feed are judged for a while. */
 interface Guard {
-  /** Revisions that we made, or that were there before: each is unique, so hearing of one is old news. */
+  /** Revisions that davgate made, or that were there before. Each is unique, so a report of one is old. */
   readonly revs: Set<string>;
-  /** All that was below has changed too. */
+  /** Whether everything below has changed too. */
   readonly tree: boolean;
   readonly since: Instant;
 }
 
-/** A change of ours that is under way at one place. */
+/** A running change of davgate at one path. */
 export interface Ongoing {
   readonly key: string;
   readonly tree: boolean;
-  /** What the feed says meanwhile comes of the change itself and is not to be shown. */
+  /** Whether reports of the feed are ignored meanwhile: they come from intermediate steps of the change. */
   readonly shield: boolean;
-  /** Revisions older than whatever the change makes. */
+  /** Revisions older than the outcome of the change. */
   readonly olderRevs: Set<string>;
-  /** Another change of ours was under way at the same time, and which came last is not known. */
+  /** Whether another change of davgate ran at the same time, so that the order is unknown. */
   overlapped: boolean;
-  /** What the feed has said meanwhile of this place. */
+  /** States that the feed has reported meanwhile for this path. */
   readonly seen: Set<string>;
-  /** Whether the feed has told meanwhile of something new below. */
+  /** Whether the feed has reported something new below meanwhile. */
   seenBelow: boolean;
 }
 
-/** What a place is, as one word; two places in the same state are equal in all that a client can see. */
+/** Returns the state of a path as one word. Equal words mean that clients see no difference. */
 export function stateOf(known: Known): string {
   if (known === 'absent') return 'absent';
   return known.kind === 'file' ? `rev ${known.rev}` : `folder ${known.id}`;
 }
 
-/** The changes that we make ourselves, under way and done, so that nothing older is believed after them. */
+/** davgate's own changes, running and finished, so that no older answer is used after them. */
 export class LocalChanges {
   readonly #ongoing = new Map<string, Set<Ongoing>>();
-  /** The order is that of `since`. */
+  /** In the order of `since`. */
   readonly #guards = new Map<string, Guard>();
   readonly #guarded = new KeyTree();
   /** Guards of whole trees. */
   #treeGuards = 0;
 
-  /** A change of `key` begins; `before` is what is known to be there. */
+  /** Begins a change of `key`; `before` is what is known to be there. */
   begin(
     key: string,
     before: Known | undefined,
@@ -78,8 +78,8 @@ export class LocalChanges {
   }
 
   /**
-   * The change is done and has made `outcome`, as far as is known. Returns what may be believed to be there
-   * now: `undefined` when only the service knows.
+   * Ends a change whose outcome is `outcome`, as far as is known. Returns what is certainly there now; `undefined` when
+   * only the service knows.
    */
   end(ongoing: Ongoing, outcome: Known | undefined, now: Instant): Known | undefined {
     const { key, tree, olderRevs } = ongoing;
@@ -95,27 +95,27 @@ export class LocalChanges {
     return known;
   }
 
-  /** The change was not made. Whether what was known is so still; if not, `end` has to be called. */
+  /** Cancels a change that was not made. Returns whether the cached entry is still valid; if not, call `end`. */
   cancel(ongoing: Ongoing): boolean {
-    // What the feed said of a shielded place was not taken over.
+    // Reports for a shielded path were ignored.
     if (ongoing.shield && (ongoing.seen.size > 0 || ongoing.seenBelow)) return false;
     this.#forget(ongoing);
     return true;
   }
 
-  /** What to make of the feed's word that `known` is at `key`. */
-  judge(key: string, known: Known): Verdict {
+  /** Judges the feed's report that `known` is at `key`. */
+  judge(key: string, known: Known): FeedVerdict {
     const state = stateOf(known);
     let verdict = this.#judgeByOngoing(key, known, state);
     const guard = this.#guards.get(key);
     if (guard && verdict === 'apply') verdict = guard.revs.has(state) ? 'ignore' : 'doubt';
     if (verdict === 'apply' && this.#treeGuards > 0 && this.#liesBelowGuard(key)) verdict = 'doubt';
-    // A folder that went before we put something into it has been made again by that.
+    // A deleted folder exists again when davgate has put something into it since.
     if (verdict === 'apply' && known === 'absent' && this.#guarded.within(key).length > 0) verdict = 'doubt';
     return verdict;
   }
 
-  /** The feed has told all that had happened by then. */
+  /** The feed has reported everything that happened until `reached`. */
   reached(reached: Instant): void {
     for (const [key, guard] of this.#guards) {
       if (msBetween(guard.since, reached) < FEED_LAG_MS) return;
@@ -123,8 +123,8 @@ export class LocalChanges {
     }
   }
 
-  #judgeByOngoing(key: string, known: Known, state: string): Verdict {
-    let verdict: Verdict = 'apply';
+  #judgeByOngoing(key: string, known: Known, state: string): FeedVerdict {
+    let verdict: FeedVerdict = 'apply';
     for (const ongoing of this.#ongoing.get(key) ?? []) {
       if (!ongoing.olderRevs.has(state)) ongoing.seen.add(state);
       if (ongoing.shield) verdict = 'ignore';
@@ -140,7 +140,7 @@ export class LocalChanges {
     return verdict;
   }
 
-  // Something was made in a tree that is being moved or removed: whether before or after is not known.
+  // Something was created in a tree that is being moved or removed; the order is unknown.
   #disturbAbove(key: string): void {
     if (this.#ongoing.size === 0) return;
     for (let above = key; above !== ROOT; ) {

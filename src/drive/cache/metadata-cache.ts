@@ -1,6 +1,6 @@
 import { isOutage } from '../../api/errors.ts';
-import type { Change, Entry } from '../../api/remote.ts';
-import type { Instant } from '../../util/clock.ts';
+import type { Availability, Change, Entry } from '../../api/remote.ts';
+import { type Clock, elapsedMs, type Instant, instantIn, LONG_AGO, remainingMs } from '../../util/clock.ts';
 import type { Meter } from '../../util/meter.ts';
 import { join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { waitAtMost } from '../../util/wait.ts';
@@ -8,152 +8,156 @@ import { FileError } from '../errors.ts';
 import type { Listing } from '../files.ts';
 import type { CachedFolder, Known } from './folder-cache.ts';
 import { LocalChanges, type Ongoing, stateOf } from './local-changes.ts';
-import { Lookups, type LookupsParts, tooUnsteady } from './lookups.ts';
-import type { Outage } from './outage.ts';
+import { Lookups, type LookupsDeps, tooUnsteady } from './lookups.ts';
 import { Prefetch } from './prefetch.ts';
 
-/** As many names of a listing are asked for one by one when it is not known what they are; more of them all at once. */
+/** Up to this many outdated names of a listing are looked up one by one; otherwise the folder is listed again. */
 const UNSURE_MAX = 16;
 
-/** A listing that keeps changing while it is asked for is asked for so often. */
+/** Maximum number of attempts at a listing that changes meanwhile. */
 const ATTEMPTS_MAX = 8;
 
-/** How long is waited for an answer that only confirms what is known, in ms. */
+/** How long a request waits for an answer that only confirms the cache, in ms. */
 const REFRESH_MS_MAX = 3_000;
 
-/** A change that we make ourselves, to be ended with what it made of each place. */
+/** How often the service is asked while it is unavailable, in ms. */
+const ASK_EVERY_MS = 5_000;
+
+/** A running change of davgate; its caller ends it with the outcome at each path. */
 export interface LocalChange {
-  /** What became of a place that is left out is not known. `isNew`: a folder among them has just been made and is empty. */
+  /** Omitted paths have an unknown outcome. `isNew`: a folder among them was just created and is empty. */
   end(outcomes: readonly (readonly [Path, Known])[], how?: { readonly isNew: boolean }): void;
-  /** It failed with `error`. Where the service certainly did nothing, all is as it was. */
+  /** Ends a change that failed with `error`. The cache stays valid where the service certainly did nothing. */
   failed(error: unknown): void;
 }
 
-interface MetadataParts extends LookupsParts {
-  /** Hears of the ids that were at a place which is empty now, as the change feed says. */
+interface MetadataCacheDeps extends LookupsDeps {
+  /** Called with the ids that were at and below a path which, as the change feed reports, is empty now. */
   readonly onGone?: (ids: readonly string[]) => void;
-  readonly outage: Outage;
+  readonly availability: Availability;
   readonly meter: Meter;
 }
 
-/** What is where in the service, from memory wherever that is certain, and never older than a change of ours. */
+/** The service's entries and listings, from memory wherever that is certain, and never older than davgate's own changes. */
 export class MetadataCache {
-  readonly #parts: MetadataParts;
-  readonly #inquiries: Lookups;
+  readonly #deps: MetadataCacheDeps;
+  readonly #lookups: Lookups;
   readonly #own = new LocalChanges();
-  readonly subtrees: Prefetch;
+  readonly #outage: Outage;
+  readonly prefetch: Prefetch;
 
-  constructor(parts: MetadataParts) {
-    this.#parts = parts;
-    this.#inquiries = new Lookups(parts);
-    this.subtrees = new Prefetch(parts);
+  constructor(deps: MetadataCacheDeps) {
+    this.#deps = deps;
+    this.#lookups = new Lookups(deps);
+    this.#outage = new Outage(deps.availability, deps.clock);
+    this.prefetch = new Prefetch(deps);
   }
 
-  /** What is known without a question to the service. */
+  /** Returns what is known without asking the service. */
   peek(path: Path): Known | undefined {
-    return this.#parts.known.peek(keyOf(path));
+    return this.#deps.cache.peek(keyOf(path));
   }
 
   async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
     const known = this.peek(path);
-    this.#parts.meter.lookedUp(known !== undefined);
+    this.#deps.meter.lookedUp(known !== undefined);
     return known ? present(known) : this.#entry(path, signal);
   }
 
   /** Throws `FileError` `not-found` or `not-a-folder`. */
   async list(path: Path, signal?: AbortSignal): Promise<Listing> {
-    this.#parts.meter.lookedUp(!this.isCold(path));
+    this.#deps.meter.lookedUp(!this.isCold(path));
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const entry = await this.#entryOfListed(path, signal);
       if (!entry) throw new FileError('not-found', `${path} is not there`);
       if (entry.kind === 'file') throw new FileError('not-a-folder', `${path} is not a folder`);
-      const known = this.#parts.known.folder(keyOf(path));
+      const known = this.#deps.cache.folder(keyOf(path));
       if (known?.isWhole) return known.listing(entry);
       const unsure = known?.unsure;
       if (unsure && unsure.size <= UNSURE_MAX) {
-        await Promise.all([...unsure].map((name) => this.#inquiries.entry(join(entry.path, name), signal)));
+        await Promise.all([...unsure].map((name) => this.#lookups.entry(join(entry.path, name), signal)));
         continue;
       }
-      if (await this.subtrees.awaitAhead(entry, signal)) continue;
-      this.subtrees.notice(entry);
-      const folder = await this.#inquiries.folder(entry, signal);
+      if (await this.prefetch.awaitAhead(entry, signal)) continue;
+      this.prefetch.notice(entry);
+      const folder = await this.#lookups.folder(entry, signal);
       if (folder.isWhole) return folder.listing(entry);
     }
     throw tooUnsteady(path);
   }
 
   /**
-   * As `stat`; while the service cannot be asked, what was last there. `believesAbsence`: also that nothing was, which
-   * is for writes, whose conflicts are found later; to a reader it would say that a file is gone.
+   * As `stat`; while the service is unavailable, the last known entry. `believesAbsence`: also the last known absence,
+   * which is for writes, whose conflicts are found later. A reader would conclude that a file was deleted.
    */
   statOrLast(
     path: Path,
     { believesAbsence = false }: { readonly believesAbsence?: boolean } = {},
     signal?: AbortSignal,
   ): Promise<Entry | undefined> {
-    const last = this.#parts.known.last(keyOf(path));
+    const last = this.#deps.cache.last(keyOf(path));
     const usable = last === 'absent' && !believesAbsence ? undefined : last;
     return this.#orLast(usable && { value: present(usable) }, (stop) => this.stat(path, stop), signal);
   }
 
   /**
-   * As `list`; while the service cannot be asked, what was last there. Names that are `isCovered` may be missing then: a
-   * change of ours may have put them in doubt.
+   * As `list`; while the service is unavailable, the last known listing. Names that are `isCovered` may be missing in it,
+   * because an own change has outdated them.
    */
   listOrLast(
     path: Path,
     isCovered: (path: Path) => boolean = () => false,
     signal?: AbortSignal,
   ): Promise<Listing> {
-    const last = this.#parts.known.lastListing(keyOf(path), isCovered);
+    const last = this.#deps.cache.lastListing(keyOf(path), isCovered);
     return this.#orLast(last && { value: last }, (stop) => this.list(path, stop), signal);
   }
 
   /**
-   * Asks what is at `path` even where it is known, as somebody else may have changed it a moment ago. What was known
-   * stays where the service does not answer soon.
+   * Looks up `path` although it may be cached, because others may have changed it a moment ago. Keeps the cached entry when
+   * the service does not answer soon.
    */
   async refresh(path: Path): Promise<void> {
-    const { outage, clock } = this.#parts;
-    if (path === ROOT || outage.isOn) return;
-    const asked = this.#inquiries.entry(path, undefined).catch((error) => {
+    const { clock } = this.#deps;
+    if (path === ROOT || this.#outage.isOn) return;
+    const asked = this.#lookups.entry(path, undefined).catch((error) => {
       if (!isOutage(error)) throw error;
     });
     await waitAtMost(clock, REFRESH_MS_MAX, asked, () => undefined);
   }
 
-  /** Whether a listing of `path` would cost a question. */
+  /** Whether a listing of `path` needs a call. */
   isCold(path: Path): boolean {
-    return !this.#parts.known.folder(keyOf(path))?.isWhole;
+    return !this.#deps.cache.folder(keyOf(path))?.isWhole;
   }
 
-  /** The folders of which something is known, at `path` and below. */
+  /** Returns the cached folders at `path` and below. */
   foldersWithin(path: Path): CachedFolder[] {
-    return this.#parts.known.foldersWithin(keyOf(path));
+    return this.#deps.cache.foldersWithin(keyOf(path));
   }
 
-  /** Takes over what the service does not know of an entry: the time that was set for it. */
+  /** Stores what the service does not know of an entry: the time that a client set. */
   adorn(entry: Entry): void {
-    this.#parts.known.adorn(entry);
+    this.#deps.cache.adorn(entry);
   }
 
-  /** What is known of `path` has turned out to be out of date. */
+  /** Drops what is known of `path`, which has turned out to be outdated. */
   forget(path: Path): void {
-    this.#parts.known.forget(keyOf(path));
+    this.#deps.cache.forget(keyOf(path));
   }
 
   /**
-   * To be called before we change something at `paths`, so that no older answer is believed afterwards.
-   * `tree`: all below changes too. `shield`: what is there is shown until the end, whatever the feed says.
+   * Begins a change of davgate at `paths`, so that no older answer is used afterwards. `tree`: everything below changes
+   * too. `shield`: until the end the cache shows what is there now, whatever the feed reports.
    */
   begin(
     paths: readonly Path[],
     { tree = false, shield = false }: { readonly tree?: boolean; readonly shield?: boolean } = {},
   ): LocalChange {
-    const { known } = this.#parts;
+    const { cache } = this.#deps;
     const changes = paths.map((path) => {
       const key = keyOf(path);
-      return this.#own.begin(key, known.peek(key), { tree, shield });
+      return this.#own.begin(key, cache.peek(key), { tree, shield });
     });
     return {
       end: (outcomes, { isNew } = { isNew: false }) => {
@@ -161,7 +165,7 @@ export class MetadataCache {
         for (const change of changes) {
           const made = this.#end(change, byKey.get(change.key));
           if (isNew && made !== undefined && made !== 'absent' && !change.seenBelow)
-            known.startEmpty(made.path);
+            cache.startEmpty(made.path);
         }
       },
       failed: (error) => {
@@ -172,28 +176,28 @@ export class MetadataCache {
     };
   }
 
-  /** What the change feed says, in its order. `doubted`: it may be older than changes of ours. */
+  /** Applies reports of the change feed in its order. `doubted`: they may be older than davgate's own changes. */
   async apply(changes: readonly Change[], { doubted }: { readonly doubted: boolean }): Promise<void> {
     const puts = changes.flatMap((change) => (change.kind === 'put' ? change.entry : []));
-    const shown = (await this.#parts.times.on(puts))[Symbol.iterator]();
+    const shown = (await this.#deps.times.applyTo(puts))[Symbol.iterator]();
     for (const change of changes) {
       if (change.kind === 'deleted') this.#applyOne(change.path, 'absent', doubted);
       else this.#applyOne(change.entry.path, shown.next().value ?? change.entry, doubted);
     }
   }
 
-  /** The feed has told all that had happened by then. */
+  /** The feed has reported everything that happened until `reached`. */
   reached(reached: Instant): void {
     this.#own.reached(reached);
   }
 
-  /** Forgets all: nothing says what has changed since it was learnt. */
+  /** Drops everything, when changes may have been missed. */
   reset(): void {
-    this.#parts.known.reset();
+    this.#deps.cache.reset();
   }
 
   #idsAt(key: string, known: Entry | undefined): string[] {
-    const below = this.#parts.known.foldersWithin(key).flatMap((folder) => [...folder.entries()]);
+    const below = this.#deps.cache.foldersWithin(key).flatMap((folder) => [...folder.entries()]);
     return [...(known ? [known] : []), ...below].map(({ id }) => id);
   }
 
@@ -202,10 +206,9 @@ export class MetadataCache {
     ask: (signal?: AbortSignal) => Promise<T>,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    const { outage } = this.#parts;
-    if (last && outage.isOn) {
-      // Nobody waits for what may take as long as a call is tried again.
-      if (outage.takeTurn()) ask().catch(() => {});
+    if (last && this.#outage.isOn) {
+      // Not awaited: a call is retried for a long time.
+      if (this.#outage.takeTurn()) ask().catch(() => {});
       return last.value;
     }
     try {
@@ -216,55 +219,55 @@ export class MetadataCache {
     }
   }
 
-  /** What is at `path`; where that is not known, what is in it is asked for at the same time. */
+  /** Returns the entry at `path`. Where it is not cached, its children are listed at the same time. */
   async #entryOfListed(path: Path, signal: AbortSignal | undefined): Promise<Entry | undefined> {
-    if (this.peek(path) !== undefined || this.subtrees.isComing(path)) return this.#entry(path, signal);
-    const asked = this.#inquiries.entry(path, signal);
-    this.#inquiries.beginFolder(path, asked, signal);
+    if (this.peek(path) !== undefined || this.prefetch.isComing(path)) return this.#entry(path, signal);
+    const asked = this.#lookups.entry(path, signal);
+    this.#lookups.beginFolder(path, asked, signal);
     const answered = present(await asked);
-    // An answer that cannot be remembered leaves the folder unknown, and with it what a client does in it.
+    // An answer that could not be cached leaves the folder unknown, so it is looked up again.
     return answered && this.#entry(path, signal);
   }
 
   async #entry(path: Path, signal: AbortSignal | undefined): Promise<Entry | undefined> {
-    return present(this.peek(path) ?? (await this.#inquiries.entry(path, signal)));
+    return present(this.peek(path) ?? (await this.#lookups.entry(path, signal)));
   }
 
   #end(ongoing: Ongoing, outcome: Known | undefined): Known | undefined {
-    const { known, clock } = this.#parts;
+    const { cache, clock } = this.#deps;
     const { key, tree } = ongoing;
     const made = this.#own.end(ongoing, outcome, clock.instant());
-    const before = known.at(key);
-    if (tree || outcome === undefined) known.drop(key);
-    if (made !== undefined && made !== 'absent') known.doubtMissingAbove(key);
-    known.learn(key, made);
+    const before = cache.at(key);
+    if (tree || outcome === undefined) cache.drop(key);
+    if (made !== undefined && made !== 'absent') cache.doubtMissingAbove(key);
+    cache.learn(key, made);
     if (made === undefined) return made;
-    if (made !== 'absent') known.store(key, made, parentOf(made.path));
-    known.touchParent(key, before, made);
+    if (made !== 'absent') cache.store(key, made, parentOf(made.path));
+    cache.touchParent(key, before, made);
     return made;
   }
 
   #applyOne(path: Path, told: Known, doubted: boolean): void {
-    const { known, isHidden } = this.#parts;
-    // The root of the drive itself is gone, or another one.
+    const { cache, isHidden } = this.#deps;
+    // The root of the drive was deleted or replaced.
     if (path === ROOT) this.reset();
     if (path === ROOT || isHidden(nameOf(path))) return;
     const key = keyOf(path);
     const verdict = this.#own.judge(key, told);
-    const before = known.at(key);
+    const before = cache.at(key);
     const isNews = before === undefined || stateOf(before) !== stateOf(told);
-    // No news for us, but it may be for a question that was asked before.
-    if (!isNews) known.fetches.changed(key, before);
+    // The cache knows it already, but a running request may not.
+    if (!isNews) cache.inFlight.changed(key, before);
     if (!isNews || verdict === 'ignore') return;
-    if (told === 'absent' && before !== 'absent') this.#parts.onGone?.(this.#idsAt(key, before));
+    if (told === 'absent' && before !== 'absent') this.#deps.onGone?.(this.#idsAt(key, before));
     if (doubted || verdict === 'doubt' || isOlder(told, before)) {
-      known.forget(key);
+      cache.forget(key);
       return;
     }
-    // Of a folder that has only now come to be known, what lies in it may be known already.
-    if (told === 'absent' || told.kind === 'file' || before !== undefined) known.drop(key);
-    known.learn(key, told);
-    known.touchParent(key, before, told);
+    // The contents of a folder that was unknown until now may be cached already.
+    if (told === 'absent' || told.kind === 'file' || before !== undefined) cache.drop(key);
+    cache.learn(key, told);
+    cache.touchParent(key, before, told);
   }
 }
 
@@ -272,8 +275,31 @@ function present(known: Known): Entry | undefined {
   return known === 'absent' ? undefined : known;
 }
 
-/** Whether the feed tells of a revision that was committed before the one that is known. */
+/** Whether the feed reports a revision that was committed before the cached one. */
 function isOlder(told: Known, before: Known | undefined): boolean {
   if (told === 'absent' || before === undefined || before === 'absent') return false;
   return told.kind === 'file' && before.kind === 'file' && told.committedMs < before.committedMs;
+}
+
+/** While the service is unavailable, lets one request ask every few seconds and tells the others to use the cache. */
+class Outage {
+  #askAgain = LONG_AGO;
+
+  constructor(
+    private readonly availability: Availability,
+    private readonly clock: Clock,
+  ) {}
+
+  get isOn(): boolean {
+    return this.availability.awaySince !== undefined;
+  }
+
+  /** Returns whether the caller must ask the service now. */
+  takeTurn(): boolean {
+    const { awaySince } = this.availability;
+    const isNew = awaySince !== undefined && elapsedMs(this.clock, awaySince) < ASK_EVERY_MS;
+    if (isNew || remainingMs(this.clock, this.#askAgain) > 0) return false;
+    this.#askAgain = instantIn(this.clock, ASK_EVERY_MS);
+    return true;
+  }
 }

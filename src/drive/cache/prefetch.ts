@@ -6,38 +6,38 @@ import { Alarm } from '../../util/wait.ts';
 import { CachedFolder } from './folder-cache.ts';
 import { type Fetch, takeChanges } from './in-flight.ts';
 import { isKeyWithin, parentKeyOf } from './key-tree.ts';
-import type { LookupsParts } from './lookups.ts';
+import type { LookupsDeps } from './lookups.ts';
 import { placedIn, withTimeOf } from './tree-cache.ts';
 
-/** Entries of one recursive listing; a larger tree is listed folder by folder. About 30 MB of memory. */
+/** Maximum number of entries of one recursive listing, about 30 MB of memory. A larger tree is listed folder by folder. */
 const ENTRIES_MAX = 50_000;
 
-/** So many folders of one parent, listed cold within the time, are a client that walks the tree; `atOnce`: by a program. */
+/** This many uncached sibling listings within the window mean a tree walk; `atOnce` applies to a program's pace. */
 const WALKING = { folders: 3, atOnce: 2, withinMs: 10_000 };
 
-/** A program goes from one folder to the next in less than this; a person who looks into two takes longer. */
+/** Maximum time between two listings of a program, in ms; a person takes longer. */
 const PROGRAM_MS = 1_000;
 
-/** A tree that was too large is not tried again so soon. */
+/** Pause before a tree is prefetched again, in ms. */
 const PAUSE_MS = 600_000;
 
-/** So long, from its beginning, a recursive listing is waited for by who needs one of its folders. */
+/** How long a request waits for a prefetch that covers its folder, from the prefetch's start, in ms. */
 const AHEAD_MS = 1_000;
 
-/** Parents that are watched for a walk. */
+/** Maximum number of parents that are watched for a tree walk. */
 const WATCHED_MAX = 1_000;
 
 interface Watched {
-  /** The keys of those that were listed. */
+  /** Keys of the listed children. */
   readonly folders: Set<string>;
-  /** When the last of them was. */
+  /** Time of the last of these listings. */
   last: Instant;
   readonly until: Instant;
-  /** Their parent has been read, or that was tried. */
+  /** Whether a prefetch of the parent was attempted. */
   readonly isRead: boolean;
 }
 
-/** A recursive listing under way for a client that walks. */
+/** A running prefetch for a client that walks the tree. */
 interface Ahead {
   readonly key: string;
   readonly since: Instant;
@@ -48,18 +48,18 @@ interface Ahead {
 /** By the key of the folder: its children by folded name. */
 type Read = Map<string, Map<string, Entry>>;
 
-/** Whole subtrees read with one recursive listing, instead of one listing a folder. */
+/** Reads whole subtrees with one recursive listing instead of one listing per folder. */
 export class Prefetch {
   readonly #watched = new Map<string, Watched>();
   #ahead: Ahead | undefined;
   readonly #stop = new AbortController();
 
-  constructor(private readonly parts: LookupsParts) {}
+  constructor(private readonly deps: LookupsDeps) {}
 
-  /** Learns all at `folder` and below. Whether it did: a tree may be too large, or change too much meanwhile. */
+  /** Caches everything below `folder`. Returns `false` when the tree is too large or changes too much meanwhile. */
   async fetch(folder: FolderEntry, how: { readonly ahead: boolean }, signal?: AbortSignal): Promise<boolean> {
-    const { known, clock } = this.parts;
-    const fetch = known.fetches.begin('tree', keyOf(folder.path));
+    const { cache, clock } = this.deps;
+    const fetch = cache.inFlight.begin('tree', keyOf(folder.path));
     const asked = momentNow(clock);
     try {
       const read = await this.#read(folder, how, signal);
@@ -71,13 +71,13 @@ export class Prefetch {
       if (isApiFailure(error, 'reset', 'not-found', 'not-folder')) return false;
       throw error;
     } finally {
-      known.fetches.end(fetch);
+      cache.inFlight.end(fetch);
     }
   }
 
-  /** `folder` is about to be listed cold. When its siblings were too, a client walks: the rest is read ahead of it. */
+  /** Notes that `folder` is about to be listed uncached, and prefetches its siblings when a client walks the tree. */
   notice(folder: FolderEntry): void {
-    const { known, clock } = this.parts;
+    const { cache, clock } = this.deps;
     if (folder.path === ROOT) return;
     const key = keyOf(folder.path);
     const parentKey = parentKeyOf(key);
@@ -93,11 +93,11 @@ export class Prefetch {
     if (watched.folders.size < WALKING.folders) watched.folders.add(key);
     watched.last = now;
     if (watched.folders.size < enough || this.#ahead || this.#stop.signal.aborted) return;
-    const parent = known.peek(parentKey);
+    const parent = cache.peek(parentKey);
     if (parent === undefined || parent === 'absent' || parent.kind === 'file') return;
     this.#leaveAlone(parentKey);
     const done = this.fetch(parent, { ahead: true }, this.#stop.signal)
-      // Nobody depends on it: whoever needs one of the folders asks for it.
+      // A failed prefetch harms nobody: requests list their folders themselves.
       .catch(() => {})
       .finally(() => {
         this.#ahead = undefined;
@@ -105,17 +105,17 @@ export class Prefetch {
     this.#ahead = { key: parentKey, since: now, done };
   }
 
-  /** Whether a recursive listing is under way that will tell what is at `path`. */
+  /** Whether a running prefetch covers `path`. */
   isComing(path: Path): boolean {
     return this.#ahead !== undefined && isKeyWithin(keyOf(path), this.#ahead.key);
   }
 
   /**
-   * Waits, for a bounded time, for a recursive listing under way that will tell what is in `folder`: asking for it
-   * too would be a call for nothing. Whether there was one.
+   * Waits, for a bounded time, for a running prefetch that covers `folder`: a listing would be a wasted call. Returns
+   * whether there was one.
    */
   async awaitAhead(folder: FolderEntry, signal?: AbortSignal): Promise<boolean> {
-    const { clock } = this.parts;
+    const { clock } = this.deps;
     if (!this.#ahead || !this.isComing(folder.path)) return false;
     const leftMs = AHEAD_MS - elapsedMs(clock, this.#ahead.since);
     if (leftMs <= 0) return false;
@@ -132,7 +132,7 @@ export class Prefetch {
   }
 
   #leaveAlone(key: string): void {
-    const { clock } = this.parts;
+    const { clock } = this.deps;
     const until = instantIn(clock, PAUSE_MS);
     this.#watch(key, { folders: new Set(), last: clock.instant(), until, isRead: true });
   }
@@ -149,7 +149,7 @@ export class Prefetch {
     { ahead }: { ahead: boolean },
     signal?: AbortSignal,
   ): Promise<Read | undefined> {
-    const { remote, times } = this.parts;
+    const { remote, times } = this.deps;
     const read: Read = new Map([[keyOf(folder.path), new Map()]]);
     let count = 0;
     const pages: AsyncIterable<Page> = remote.list(folder.path, { recursive: true, ahead }, signal);
@@ -157,7 +157,7 @@ export class Prefetch {
       count += changes.length;
       if (count > ENTRIES_MAX) return undefined;
       const puts = changes.flatMap((change) => (change.kind === 'put' ? change.entry : []));
-      const shown = (await times.on(puts))[Symbol.iterator]();
+      const shown = (await times.applyTo(puts))[Symbol.iterator]();
       for (const change of changes)
         this.#add(read, change, change.kind === 'put' ? shown.next().value : undefined);
     }
@@ -172,15 +172,15 @@ export class Prefetch {
       read.get(parentKeyOf(key))?.delete(name);
       return;
     }
-    if (this.parts.isHidden(entry.name)) return;
+    if (this.deps.isHidden(entry.name)) return;
     const siblings = read.get(parentKeyOf(key)) ?? new Map<string, Entry>();
     read.set(parentKeyOf(key), siblings.set(name, entry));
     if (entry.kind === 'folder' && !read.has(key)) read.set(key, new Map());
   }
 
-  /** From the top down, since a folder's own entry says how its name is written. No `await` in here. */
+  /** Caches `read` from the top down, since a folder's own entry has its name in display case. No `await` in here. */
   #keep(top: FolderEntry, read: Read, fetch: Fetch, asked: Moment): void {
-    const { known, isHidden } = this.parts;
+    const { cache, isHidden } = this.deps;
     const changes = takeChanges(fetch);
     const changesIn = new Map<string, string[]>();
     for (const key of changes.keys()) {
@@ -191,7 +191,7 @@ export class Prefetch {
     for (let folder = pending.pop(); folder; folder = pending.pop()) {
       const key = keyOf(folder.path);
       if (fetch.dropped.some((dropped) => isKeyWithin(key, dropped))) continue;
-      const before = known.folder(key);
+      const before = cache.folder(key);
       const children = new Map<string, Entry>();
       for (const [name, entry] of read.get(key) ?? [])
         children.set(name, withTimeOf(before?.get(name), placedIn(folder.path, entry)));
@@ -202,8 +202,8 @@ export class Prefetch {
         if (now === undefined || now === 'unsure') listed.doubt(name);
         else listed.set(name, now === 'absent' || isHidden(now.name) ? 'absent' : placedIn(folder.path, now));
       }
-      // A listing that is known stays the same object.
-      if (!before?.isWhole) known.keepFolder(key, listed);
+      // A cached listing stays the same object.
+      if (!before?.isWhole) cache.keepFolder(key, listed);
       for (const child of listed.entries())
         if (child.kind === 'folder' && read.has(keyOf(child.path))) pending.push(child);
     }

@@ -1,27 +1,28 @@
 import type { Entry, FolderEntry } from '../../api/remote.ts';
-import { type Clock, type Moment, momentNow } from '../../util/clock.ts';
+import { type Clock, momentNow } from '../../util/clock.ts';
 import { join, keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
 import type { Listing } from '../files.ts';
 import { CachedFolder, FolderCache, type Known } from './folder-cache.ts';
+import type { Freshness } from './freshness.ts';
 import { InFlight } from './in-flight.ts';
 import { parentKeyOf } from './key-tree.ts';
 import { stateOf } from './local-changes.ts';
 
 /**
- * What is known of the tree. Whatever is learnt here reaches at once the questions under way, whose answers
- * may be older. Keys are those of `keyOf`.
+ * The cached tree of the drive. Whatever is learnt here also reaches the running requests, whose answers may be older.
+ * Keys are those of `keyOf`.
  */
 export class TreeCache {
-  readonly fetches = new InFlight();
+  readonly inFlight = new InFlight();
   readonly #folders: FolderCache;
   #root: FolderEntry = { kind: 'folder', id: 'root', path: ROOT, name: '' };
 
   constructor(
     private readonly clock: Clock,
     bytesMax: number,
-    isFresh: (asked: Moment) => boolean,
+    freshness: Freshness,
   ) {
-    this.#folders = new FolderCache(bytesMax, isFresh);
+    this.#folders = new FolderCache(bytesMax, freshness);
   }
 
   get root(): FolderEntry {
@@ -32,7 +33,7 @@ export class TreeCache {
     return this.#folders.sizeBytes;
   }
 
-  /** What is known to be at `key`, or that nothing can be there. */
+  /** Returns what is known to be at `key`: also `absent` when a folder above it is missing. */
   peek(key: string): Known | undefined {
     if (key === ROOT) return this.#root;
     const known = this.#folders.get(key);
@@ -45,12 +46,12 @@ export class TreeCache {
     return undefined;
   }
 
-  /** As `peek`, without a look at what is above. */
+  /** As `peek`, without looking at the folders above. */
   at(key: string): Known | undefined {
     return this.#folders.get(key);
   }
 
-  /** What is known to be at `key`, however long ago it was learnt; not where a change of ours has made it doubtful. */
+  /** Returns the last known state of `key`, however old, unless an own change has outdated it. */
   last(key: string): Known | undefined {
     if (key === ROOT) return this.#root;
     return this.#folders.kept(parentKeyOf(key))?.get(nameOf(key as Path));
@@ -71,7 +72,7 @@ export class TreeCache {
     return this.#folders.within(key);
   }
 
-  /** Takes over a listing that was just read; of what is in it no folder any more nothing is known inside. */
+  /** Stores a new listing. Drops the contents of children that are no folders any more. */
   keepFolder(key: string, folder: CachedFolder): void {
     for (const below of this.#folders.below(key)) {
       const name = nameOf(below as Path);
@@ -80,9 +81,9 @@ export class TreeCache {
     this.#folders.keep(key, folder);
   }
 
-  /** From now on `known` is what is at `key`; `undefined`: it is not known. Remembered where its folder is. */
+  /** Notes that `known` is at `key` now; `undefined`: unknown. Stored only if the parent folder is cached. */
   learn(key: string, known: Known | undefined): void {
-    this.fetches.changed(key, known);
+    this.inFlight.changed(key, known);
     const parentKey = parentKeyOf(key);
     const folder = this.#folders.kept(parentKey);
     if (!folder) return;
@@ -92,7 +93,7 @@ export class TreeCache {
     this.#folders.keep(parentKey, folder);
   }
 
-  /** Remembers an answer of the service, in a folder of which nothing was known if need be. */
+  /** Stores an answer of the service, also when the parent folder is not cached yet. */
   store(key: string, known: Known, parentPath: Path): void {
     const parentKey = parentKeyOf(key);
     const folder = this.#folders.find(parentKey) ?? new CachedFolder(parentPath, momentNow(this.clock));
@@ -103,12 +104,12 @@ export class TreeCache {
     this.#folders.keep(parentKey, folder);
   }
 
-  /** We have made the folder at `path`, and nothing is in it. */
+  /** Notes that davgate has created the folder at `path`, which is empty. */
   startEmpty(path: Path): void {
     this.#folders.keep(keyOf(path), CachedFolder.whole(path, momentNow(this.clock), []));
   }
 
-  /** Takes over what the service does not know of an entry, the time that was set for it, if it still is what is there. */
+  /** Stores the time that a client set, which the service does not know, if `entry` is still current. */
   adorn(entry: Entry): void {
     if (entry.path === ROOT) {
       if (entry.kind === 'folder') this.#root = entry;
@@ -117,23 +118,23 @@ export class TreeCache {
     const key = keyOf(entry.path);
     const now = this.last(key);
     if (now !== undefined && stateOf(now) === stateOf(entry)) this.learn(key, entry);
-    // Answers on their way do not know the time.
-    else this.fetches.changed(key, undefined);
+    // Answers that are on their way lack the time.
+    else this.inFlight.changed(key, undefined);
   }
 
-  /** What lies below `key` is not known any more. */
+  /** Drops what is known below `key`. */
   drop(key: string): void {
     this.#folders.dropWithin(key);
-    this.fetches.dropped(key);
+    this.inFlight.dropped(key);
   }
 
-  /** Neither what is at `key` nor what lies below it is known any more. */
+  /** Drops what is known at `key` and below. */
   forget(key: string): void {
     this.drop(key);
     if (key !== ROOT) this.learn(key, undefined);
   }
 
-  /** Something is at `key`, although, as far as is known, one of the folders above it is not there. */
+  /** Notes that something is at `key`: a folder above it that is cached as absent is outdated. */
   doubtMissingAbove(key: string): void {
     for (let above = parentKeyOf(key); above !== ROOT; above = parentKeyOf(above)) {
       const known = this.last(above);
@@ -141,7 +142,7 @@ export class TreeCache {
     }
   }
 
-  /** `before` at `key` has become `known`: a folder is as new as the last name that came or went. */
+  /** Updates the parent's time when a name appeared at `key` or disappeared. */
   touchParent(key: string, before: Known | undefined, known: Known): void {
     if (before === undefined || (before === 'absent') === (known === 'absent')) return;
     const parent = this.peek(parentKeyOf(key));
@@ -149,7 +150,7 @@ export class TreeCache {
       this.adorn({ ...parent, modifiedMs: this.clock.now() });
   }
 
-  /** What is known inside a folder is so of this folder only. */
+  /** Drops the contents of `key` unless it is still the same folder. */
   #dropUnless(key: string, before: Known | undefined, now: Known | undefined): void {
     if (now === undefined) return;
     const isFolder = now !== 'absent' && now.kind === 'folder';
@@ -159,11 +160,11 @@ export class TreeCache {
 
   reset(): void {
     this.#folders.clear();
-    this.fetches.voidAll();
+    this.inFlight.voidAll();
   }
 }
 
-/** `entry` where it lies in `folder`: the service may know the names above it in another letter case. */
+/** Returns `entry` with its path in `folder`: the service may use another letter case for the folders above it. */
 export function placedIn<E extends Entry>(folder: Path, entry: E): E {
   const path = join(folder, entry.name);
   return path === entry.path ? entry : { ...entry, path };
@@ -173,7 +174,7 @@ export function placedKnown(folder: Path, known: Known): Known {
   return known === 'absent' ? known : placedIn(folder, known);
 }
 
-/** The service knows no times of folders: what we know of one outlives a new answer. */
+/** Returns `entry` with the folder's time from the cache: the service has no times of folders. */
 export function withTimeOf(before: Known | undefined, entry: Entry): Entry {
   if (entry.kind === 'file' || entry.modifiedMs !== undefined) return entry;
   if (before === undefined || before === 'absent' || before.kind === 'file') return entry;

@@ -5,8 +5,8 @@ import { type Clock, instantIn, LONG_AGO, remainingMs } from '../../util/clock.t
 import { join, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, Files, FolderEntry, FreeSpace, WriteOptions, Written } from '../files.ts';
-import type { Gaps } from '../guarded-remote.ts';
 import { modeAllows } from '../local-files.ts';
+import type { PathLocks } from '../path-locks.ts';
 import { isPlaceholder } from '../placeholders.ts';
 import type { JournalCapacity } from './capacity.ts';
 import type { Overlay } from './overlay.ts';
@@ -24,7 +24,7 @@ export interface IntakeParts {
   readonly shown: OverlayEntries;
   readonly capacity: JournalCapacity;
   /** Changes of one path take turns. */
-  readonly turns: Gaps;
+  readonly turns: PathLocks;
   readonly clock: Clock;
   /** Notes that a name was added to `folder` or removed. */
   readonly touch: (folder: FolderEntry) => void;
@@ -62,7 +62,9 @@ export class Intake {
     const whole = announced(body, options.sizeBytes, signal);
     return capacity.during(whole, options.sizeBytes, async (counted) => {
       const staged = await journal.stage(counted).catch(asFileError);
-      return this.#orDiscard(staged, () => turns.open([path], () => this.#accept(path, staged, options)));
+      return this.#orDiscard(staged, () =>
+        turns.exclusive([path], () => this.#accept(path, staged, options)),
+      );
     });
   }
 
@@ -79,7 +81,7 @@ export class Intake {
   /** As `Files.keepPlaceholder`. */
   keepPlaceholder(path: Path, bodyWaitMs: number): Promise<Written> {
     const { base, journal, pending, sender, shown, turns, clock } = this.parts;
-    return turns.open([path], async () => {
+    return turns.exclusive([path], async () => {
       const newest = pending.newest(path);
       if (newest) {
         if (isWaitingForBody(newest, clock)) {
@@ -109,7 +111,7 @@ export class Intake {
   /** As `Files.setModified`. */
   setModified(path: Path, modifiedMs: number): Promise<Entry> {
     const { base, journal, pending, sender, shown, turns } = this.parts;
-    return turns.open([path], async () => {
+    return turns.exclusive([path], async () => {
       const newest = pending.newest(path);
       // A write that has landed only has to be removed from the journal.
       if (newest && !newest.landed) {

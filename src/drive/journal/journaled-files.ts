@@ -3,7 +3,7 @@ import { endedBy } from '../../util/ended-by.ts';
 import type { Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Files, RelocateOptions, RemoveOptions, WriteMode, WriteOptions, Written } from '../files.ts';
-import type { Gaps } from '../guarded-remote.ts';
+import type { PathLocks } from '../path-locks.ts';
 import type { JournalCapacity } from './capacity.ts';
 import type { Intake } from './intake.ts';
 import type { Overlay } from './overlay.ts';
@@ -22,7 +22,7 @@ export interface JournaledFilesParts {
   readonly shown: OverlayEntries;
   readonly capacity: JournalCapacity;
   /** Changes of one path take turns. */
-  readonly turns: Gaps;
+  readonly turns: PathLocks;
   readonly goesThrough: (path: Path) => boolean;
   readonly isDeletionPermanent: () => boolean;
   readonly forgetKept: (path: Path, ids: readonly string[]) => Promise<void>;
@@ -87,7 +87,7 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
           begin();
           await over;
         };
-        turns.open([path], turn).catch(fail);
+        turns.exclusive([path], turn).catch(fail);
       });
     try {
       return await writeThrough(path, endedBy(body, beginTurn), options, signal);
@@ -119,19 +119,19 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
       await base.commitPlaceholder(path);
     },
     createFolder: (path) =>
-      turns.open([path], async () => {
+      turns.exclusive([path], async () => {
         if (pending.newest(path)) throw new FileError('exists', `${path} exists`);
         return base.createFolder(path);
       }),
-    remove: (path, options) => turns.open([path], () => remove(parts, path, options, landed)),
+    remove: (path, options) => turns.exclusive([path], () => remove(parts, path, options, landed)),
     copy: (from, to, options) =>
-      turns.open([from, to], async () => {
+      turns.exclusive([from, to], async () => {
         await landed(from, to);
         const below = await revisionsBelow(from, to, options);
         return shownWritten(await base.copy(from, to, { ...options, ...below }));
       }),
     move: (from, to, options) =>
-      turns.open([from, to], async () => {
+      turns.exclusive([from, to], async () => {
         await landed(from, to);
         const below = await revisionsBelow(from, to, options);
         return shownWritten(await base.move(from, to, { ...options, ...below }));
@@ -148,7 +148,7 @@ export function createJournaledFiles(parts: JournaledFilesParts): Files {
       return newest && isNewId(newest.write.fileId) ? undefined : base.sharedLink(path, signal);
     },
     shareLink: (path, settings) =>
-      turns.open([path], async () => {
+      turns.exclusive([path], async () => {
         await landed(path);
         return base.shareLink(path, settings);
       }),

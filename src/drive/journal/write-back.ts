@@ -6,7 +6,7 @@ import type { Log } from '../../util/log.ts';
 import type { Path } from '../../util/path.ts';
 import type { Fault } from '../errors.ts';
 import type { Files, FolderEntry } from '../files.ts';
-import { Gaps } from '../guarded-remote.ts';
+import { PathLocks } from '../path-locks.ts';
 import { JOURNAL_LIMITS, JournalCapacity, type JournalLimits } from './capacity.ts';
 import { Delivery } from './delivery.ts';
 import { FileIds } from './file-ids.ts';
@@ -77,7 +77,7 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
   const pending = new PendingFiles();
   const shown = new OverlayEntries();
   const ids = new FileIds();
-  const turns = new Gaps();
+  const turns = new PathLocks();
   const delivery = new Delivery({ ...parts, pending, ids });
   const { availability } = parts;
   const sender = new Sender({
@@ -119,7 +119,7 @@ export async function openWriteBack(parts: WriteBackParts): Promise<WriteBack> {
 interface PendingWritesParts extends Pick<WriteBackParts, 'journal' | 'forgetKept'> {
   readonly pending: PendingFiles;
   readonly sender: Sender;
-  readonly turns: Gaps;
+  readonly turns: PathLocks;
 }
 
 function pendingWrites({ journal, forgetKept, pending, sender, turns }: PendingWritesParts): PendingWrites {
@@ -156,7 +156,7 @@ function pendingWrites({ journal, forgetKept, pending, sender, turns }: PendingW
     },
     async discard(id) {
       const file = find(id);
-      return file ? turns.open([file.write.path], () => forget(file)) : false;
+      return file ? turns.exclusive([file.write.path], () => forget(file)) : false;
     },
   };
 }

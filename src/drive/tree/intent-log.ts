@@ -1,29 +1,40 @@
 import { ApiError, isOutage } from '../../api/errors.ts';
 import type { Intent } from '../../state/intents.ts';
-import { elapsedMs, type Instant } from '../../util/clock.ts';
+import type { DriveState } from '../../state/state.ts';
+import { type Clock, elapsedMs, type Instant } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
 import { isWithin, type Path } from '../../util/path.ts';
-import { SingleFlight } from '../../util/single-flight.ts';
 import { succeeds } from '../../util/succeeds.ts';
+import type { MetadataCache } from '../cache/metadata-cache.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, Written } from '../files.ts';
+import type { LocalFiles } from '../local-files.ts';
 import { companionOf } from '../names.ts';
+import type { PathLocks } from '../path-locks.ts';
 import type { KeptState } from './kept-state.ts';
-import type { TreeParts } from './parts.ts';
+import { RetryQueue } from './retry-queue.ts';
 
-/** Until what could not be carried out is tried again, in ms. */
-const RETRY_MS = 10_000;
-
-/** What the log says then. */
+/** Log message for an intent that is retried. */
 const FOLLOWS_LATER = 'properties, times or local files of a moved or copied file follow later';
 
-/** How long the service may still be at work on a call that was cut off, in ms. */
+/** How long the service may still carry out a call that was cut off, in ms. */
 const LATE_MS = 600_000;
 
-/** An intent that could not be carried out, or whose call at the service may or may not have been done. */
-interface Left {
+interface IntentLogDeps {
+  readonly state: Pick<DriveState, 'intents' | 'localFiles'>;
+  readonly metadata: MetadataCache;
+  readonly localFiles: LocalFiles;
+  readonly keptState: KeptState;
+  readonly locks: PathLocks;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** An intent that failed, or whose call at the service has an unknown outcome. */
+interface Unfinished {
   readonly id: string;
   readonly to: Path;
-  /** Requests wait for the first try only. */
+  /** Requests wait for the first attempt only. */
   isTried: boolean;
   /** When the target was first found missing or incomplete. */
   missingSince: Instant | undefined;
@@ -32,36 +43,36 @@ interface Left {
 /** The outcome of a move or copy. */
 interface Performed {
   readonly written: Written;
-  /** Why what is kept on this machine did not go along at once; it follows later. */
+  /** Why properties, times or local files did not follow at once; they follow later. */
   readonly failure?: unknown;
 }
 
 /**
- * A write-ahead log of what follows on this machine when the service has moved or copied something: properties and
- * times for the copy, and the local files. After a kill or a lost answer it looks at the target: what the service
- * has made there gets what belongs to it.
+ * A write-ahead log of the local side of a move or copy: properties and times for the copy, and the local files. After a
+ * kill or a lost answer it looks at the target, and an entry that the service has made there gets what belongs to it.
  */
 export class IntentLog {
-  readonly #left = new Map<string, Left>();
-  readonly #tries = new SingleFlight<string, void>();
-  readonly #stop = new AbortController();
-  #working: Promise<void> | undefined;
+  readonly #queue: RetryQueue<Unfinished>;
 
-  constructor(
-    private readonly parts: Pick<TreeParts, 'state' | 'metadata' | 'localFiles' | 'locks' | 'clock' | 'log'>,
-    private readonly keptState: KeptState,
-  ) {}
+  constructor(private readonly deps: IntentLogDeps) {
+    const { clock, log } = deps;
+    this.#queue = new RetryQueue({
+      clock,
+      attempt: (unfinished) => this.#attempt(unfinished),
+      failed: ({ to }, error) => log.warn(FOLLOWS_LATER, { to, reason: String(error) }),
+    });
+  }
 
-  /** Takes up what the last run left. */
+  /** Queues the intents that an earlier run left unfinished. */
   async open(): Promise<void> {
-    const { intents } = this.parts.state;
+    const { intents } = this.deps.state;
     for (const id of await intents.ids()) {
       const intent = await intents.get(id);
       if (intent) this.#leave(intent.id, intent.to);
     }
   }
 
-  /** Notes `intents`, lets `work` make at `to` what they are about, and carries them out. Throws what `work` throws. */
+  /** Notes `intents`, lets `work` move or copy to `to`, and carries them out. Throws what `work` throws. */
   async perform(to: Path, intents: AsyncIterable<Intent>, work: () => Promise<Written>): Promise<Performed> {
     const ids = await this.#note(to, intents);
     let written: Written;
@@ -75,19 +86,17 @@ export class IntentLog {
     return { written, ...(await this.#follow(ids, to)) };
   }
 
-  /** To be awaited before `path` is looked at or changed: what the last run left is given to what is there first. */
-  async settled(path: Path): Promise<void> {
-    if (this.#left.size === 0) return;
-    for (const left of [...this.#left.values()]) {
-      const concerns = isWithin(path, left.to) || isWithin(left.to, path);
-      // A failure is logged, and no reason to show nothing.
-      if (concerns && !left.isTried) await succeeds(this.#try(left));
+  /** Is awaited before `path` is read or changed: intents of an earlier run that concern it are attempted first. */
+  async settle(path: Path): Promise<void> {
+    for (const unfinished of this.#queue.items) {
+      const concerns = isWithin(path, unfinished.to) || isWithin(unfinished.to, path);
+      // A failure is logged by the queue, and is no reason to fail the request.
+      if (concerns && !unfinished.isTried) await succeeds(this.#queue.try(unfinished));
     }
   }
 
   async close(): Promise<void> {
-    this.#stop.abort();
-    await this.#working;
+    await this.#queue.close();
   }
 
   async #note(to: Path, intents: AsyncIterable<Intent>): Promise<readonly string[]> {
@@ -95,7 +104,7 @@ export class IntentLog {
     try {
       for await (const intent of intents) {
         ids.push(intent.id);
-        await this.parts.state.intents.note(intent);
+        await this.deps.state.intents.note(intent);
       }
       return ids;
     } catch (error) {
@@ -104,18 +113,18 @@ export class IntentLog {
     }
   }
 
-  /** Never throws: one that cannot be crossed out now is later, and does no harm. */
+  /** Never throws: an intent that remains is crossed out later and does no harm. */
   async #crossOut(ids: readonly string[], to: Path): Promise<void> {
-    if (ids.length === 0 || (await succeeds(this.parts.state.intents.crossOut(ids)))) return;
+    if (ids.length === 0 || (await succeeds(this.deps.state.intents.crossOut(ids)))) return;
     for (const id of ids) this.#leave(id, to);
   }
 
   async #follow(ids: readonly string[], to: Path): Promise<Pick<Performed, 'failure'>> {
-    const { state, log } = this.parts;
+    const { state, log } = this.deps;
     try {
       for (const id of ids) {
         const intent = await state.intents.get(id);
-        // What is not there any more has gone since.
+        // Another gateway has carried it out.
         if (intent) await this.#carryOut(intent);
       }
       await this.#crossOut(ids, to);
@@ -128,73 +137,51 @@ export class IntentLog {
     }
   }
 
-  /** Returns whether all that it is about was there. */
+  /** Returns whether everything the intent is about was found. */
   async #carryOut({ kind, from, to, takesLocalFiles, kept }: Intent): Promise<boolean> {
     if (takesLocalFiles && kind === 'copy') await this.#copyLocalFiles(from, to);
     if (takesLocalFiles && kind === 'move')
       for (const [old, place] of [[from, to] as const, [companionOf(from), companionOf(to)] as const])
         await this.#moveLocalFiles(old, place);
-    return this.keptState.give(kept);
+    return this.deps.keptState.give(kept);
   }
 
   async #copyLocalFiles(from: Path, to: Path): Promise<void> {
-    const { localFiles, state } = this.parts;
+    const { localFiles, state } = this.deps;
     if ((await state.localFiles.within(to)).length === 0) await localFiles.copy(from, to);
   }
 
   async #moveLocalFiles(from: Path, to: Path): Promise<void> {
-    const { localFiles, state } = this.parts;
+    const { localFiles, state } = this.deps;
     if ((await state.localFiles.within(from)).length > 0) await localFiles.move(from, to);
   }
 
   #leave(id: string, to: Path): void {
-    if (!this.#left.has(id)) this.#left.set(id, { id, to, isTried: false, missingSince: undefined });
-    this.#start();
+    if (!this.#queue.get(id)) this.#queue.put({ id, to, isTried: false, missingSince: undefined });
   }
 
-  #start(): void {
-    this.#working ??= this.#work().finally(() => {
-      this.#working = undefined;
-      // Something may have come after the last look.
-      if (this.#left.size > 0 && !this.#stop.signal.aborted) this.#start();
-    });
-  }
-
-  async #work(): Promise<void> {
-    const { clock, log } = this.parts;
-    while (this.#left.size > 0 && !this.#stop.signal.aborted) {
-      for (const left of [...this.#left.values()])
-        await this.#try(left).catch((error) =>
-          log.warn(FOLLOWS_LATER, { to: left.to, reason: String(error) }),
-        );
-      if (this.#left.size > 0) await clock.sleep(RETRY_MS, this.#stop.signal).catch(() => {});
+  async #attempt(unfinished: Unfinished): Promise<void> {
+    try {
+      if (await this.#isDone(unfinished)) this.#queue.remove(unfinished.id);
+    } finally {
+      unfinished.isTried = true;
     }
   }
 
-  #try(left: Left): Promise<void> {
-    return this.#tries.run(left.id, async () => {
-      try {
-        if (await this.#isDone(left)) this.#left.delete(left.id);
-      } finally {
-        left.isTried = true;
-      }
-    });
-  }
-
-  /** Carries the intent out if the service has done its part; `false` while it may yet. */
-  async #isDone(left: Left): Promise<boolean> {
-    const { state, locks, metadata, clock } = this.parts;
-    const intent = await state.intents.get(left.id);
+  /** Carries the intent out if the service has done its part. Returns `false` while the service may still do it. */
+  async #isDone(unfinished: Unfinished): Promise<boolean> {
+    const { state, locks, metadata, clock } = this.deps;
+    const intent = await state.intents.get(unfinished.id);
     // Another gateway has carried it out.
     if (!intent) return true;
     return locks.shared([intent.from, intent.to], async () => {
       const found = await metadata.stat(intent.to);
       const isMade = found !== undefined && isOutcome(intent, found) && (await this.#carryOut(intent));
       if (!isMade) {
-        left.missingSince ??= clock.instant();
-        if (elapsedMs(clock, left.missingSince) < LATE_MS) return false;
+        unfinished.missingSince ??= clock.instant();
+        if (elapsedMs(clock, unfinished.missingSince) < LATE_MS) return false;
       }
-      await state.intents.crossOut([left.id]);
+      await state.intents.crossOut([unfinished.id]);
       return true;
     });
   }
@@ -207,7 +194,7 @@ function isOutcome({ outcome }: Intent, found: Entry): boolean {
   return found.kind === 'folder' || found.contentHash === outcome.contentHash;
 }
 
-/** Whether it is certain that the service has not done what it was asked: it said so, or was never asked. */
+/** Whether the service has certainly done nothing: it refused, or was never asked. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof ApiError) return error.details.isUndone ?? !isOutage(error);
   return error instanceof FileError;

@@ -1,24 +1,30 @@
 import type { Kept } from '../../state/intents.ts';
+import type { DriveState } from '../../state/state.ts';
 import { type Path, relocate } from '../../util/path.ts';
+import type { MetadataCache } from '../cache/metadata-cache.ts';
 import type { Entry } from '../files.ts';
-import type { TreeParts } from './parts.ts';
+import type { ModifiedTimes } from '../modified-times.ts';
 import type { Reader } from './reader.ts';
 
-/** How much of a large tree one note holds. */
+/** Maximum size of one intent of a large tree. */
 const PIECE = { entries: 1_000, propertiesBytes: 1024 * 1024 };
 
-/** Dead properties and set times, which are kept by id on this machine: a copy has new ids, and gets them from here. */
-export class KeptState {
-  constructor(
-    private readonly parts: Pick<TreeParts, 'state' | 'times' | 'metadata'>,
-    private readonly reading: Reader,
-  ) {}
+interface KeptStateDeps {
+  readonly state: Pick<DriveState, 'properties' | 'times'>;
+  readonly times: ModifiedTimes;
+  readonly metadata: MetadataCache;
+  readonly reader: Reader;
+}
 
-  /** What is kept for `source`, and for all below it, as it will be for the copy at `to`; nothing for most copies. */
+/** Copies dead properties and set times, which davgate keeps by file id: a copy has new ids. */
+export class KeptState {
+  constructor(private readonly deps: KeptStateDeps) {}
+
+  /** Yields what is kept for `source` and everything below it, for the copy at `to`. Most copies have nothing. */
   async *of(source: Entry, to: Path, isShallow: boolean): AsyncIterable<readonly Kept[]> {
-    const { state } = this.parts;
+    const { state } = this.deps;
     const [noProperties, noTimes] = await Promise.all([state.properties.isEmpty(), state.times.isEmpty()]);
-    // Else all below the source is listed, which may cost calls.
+    // Saves listing everything below the source, which may cost calls.
     if (noProperties && noTimes) return;
     let piece: Kept[] = [];
     let bytes = 0;
@@ -35,11 +41,11 @@ export class KeptState {
   }
 
   /**
-   * Gives the copies what was kept for their originals. What they have got since stays, so doing it twice does no harm.
-   * Returns whether all copies were there.
+   * Gives the copies what was kept for their originals. What a copy has received since stays, so a repetition does no
+   * harm. Returns whether all copies were there.
    */
   async give(kept: readonly Kept[]): Promise<boolean> {
-    const { metadata, state, times } = this.parts;
+    const { metadata, state, times } = this.deps;
     const copies: [Kept, Entry][] = [];
     for (const one of kept) {
       const copy = await metadata.stat(one.path);
@@ -64,13 +70,13 @@ export class KeptState {
   async *#originals(source: Entry, isShallow: boolean): AsyncIterable<readonly Entry[]> {
     yield [source];
     if (source.kind === 'folder' && !isShallow)
-      for await (const { children } of this.reading.walk(source.path)) yield children;
+      for await (const { children } of this.deps.reader.walk(source.path)) yield children;
   }
 
   async #keptFor(originals: readonly Entry[], from: Path, to: Path): Promise<Kept[]> {
     const [properties, times] = await Promise.all([
-      this.parts.state.properties.of(originals.map(({ id }) => id)),
-      this.parts.times.setFor(originals),
+      this.deps.state.properties.of(originals.map(({ id }) => id)),
+      this.deps.times.of(originals),
     ]);
     return originals.flatMap((original) => {
       const [own, modifiedMs] = [properties.get(original.id) ?? [], times.get(original.id)];

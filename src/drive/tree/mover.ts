@@ -1,21 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { isApiFailure } from '../../api/errors.ts';
+import type { Remote } from '../../api/remote.ts';
 import type { Intent, Kept } from '../../state/intents.ts';
 import { LOCAL_FILE_BYTES_MAX } from '../../state/local-files.ts';
+import type { DriveState } from '../../state/state.ts';
+import type { Log } from '../../util/log.ts';
 import { isWithin, join, keyOf, nameOf, type Path, parentOf, ROOT } from '../../util/path.ts';
+import type { MetadataCache } from '../cache/metadata-cache.ts';
 import { placedIn } from '../cache/tree-cache.ts';
 import { FileError } from '../errors.ts';
 import type { Entry, FileEntry, RelocateOptions, Written } from '../files.ts';
+import type { LocalFiles } from '../local-files.ts';
+import type { ModifiedTimes } from '../modified-times.ts';
 import { companionOf, isWithinWaiting } from '../names.ts';
+import type { PathLocks } from '../path-locks.ts';
+import type { Placeholders } from '../placeholders.ts';
 import type { IntentLog } from './intent-log.ts';
 import type { KeptState } from './kept-state.ts';
-import { parentFolder, type TreeParts } from './parts.ts';
+import type { ParentFolders } from './parent-folders.ts';
 import type { Reader } from './reader.ts';
 import type { Remover } from './remover.ts';
-import type { Placement, Replacer } from './replacing.ts';
+import type { Placement, Replacer } from './replacer.ts';
 import type { Writer } from './writer.ts';
 
-/** What is tried again when something came to the target meanwhile. */
+/** Maximum number of attempts when another client puts something at the target meanwhile. */
 const ATTEMPTS_MAX = 3;
 
 /** A move or copy: what goes where, and the call of the service that does it. */
@@ -25,37 +33,47 @@ interface Plan {
   /** In display case. */
   readonly to: Path;
   readonly options: RelocateOptions;
-  /** What is made is an empty folder. */
+  /** Whether the outcome is an empty folder. */
   readonly isNew: boolean;
-  readonly replacement: Placement;
+  readonly placement: Placement;
 }
 
-/** Moves and copies, onto what is there if need be. */
+interface MoverDeps {
+  readonly remote: Remote;
+  readonly state: Pick<DriveState, 'localFiles' | 'properties'>;
+  readonly metadata: MetadataCache;
+  readonly localFiles: LocalFiles;
+  readonly placeholders: Placeholders;
+  readonly times: ModifiedTimes;
+  readonly locks: PathLocks;
+  readonly parents: ParentFolders;
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly remover: Remover;
+  readonly replacer: Replacer;
+  readonly keptState: KeptState;
+  readonly intentLog: IntentLog;
+  readonly log: Log;
+}
+
+/** Moves and copies files and folders, also onto existing ones. */
 export class Mover {
-  constructor(
-    private readonly parts: TreeParts,
-    private readonly reading: Reader,
-    private readonly writing: Writer,
-    private readonly removal: Remover,
-    private readonly stepAside: Replacer,
-    private readonly keptState: KeptState,
-    private readonly intentLog: IntentLog,
-  ) {}
+  constructor(private readonly deps: MoverDeps) {}
 
   async move(from: Path, to: Path, options: RelocateOptions): Promise<Written> {
-    const { localFiles } = this.parts;
+    const { localFiles } = this.deps;
     refuseNonsense(from, to);
     if (localFiles.owns(from) || localFiles.owns(to)) return this.#relocateLocal('move', from, to, options);
     const source = await this.#sourceAt(from);
     if (keyOf(from) === keyOf(to)) return this.#renameCase(source, to, options);
-    const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
+    const place = join((await this.deps.parents.of(to)).path, nameOf(to));
     return this.#carryOut({
       kind: 'move',
       source,
       to: place,
       options,
       isNew: false,
-      replacement: {
+      placement: {
         id: source.id,
         place: (remote) => remote.move(source.path, place, undefined, source.id),
         isPlaced: (found) => found.id === source.id,
@@ -68,12 +86,12 @@ export class Mover {
     to: Path,
     { shallow, ...options }: RelocateOptions & { readonly shallow: boolean },
   ): Promise<Written> {
-    const { localFiles } = this.parts;
+    const { localFiles } = this.deps;
     refuseNonsense(from, to);
     if (keyOf(from) === keyOf(to)) throw new FileError('into-itself', `${from} cannot be copied onto itself`);
     if (localFiles.owns(from) || localFiles.owns(to)) return this.#relocateLocal('copy', from, to, options);
     const source = await this.#sourceAt(from);
-    const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
+    const place = join((await this.deps.parents.of(to)).path, nameOf(to));
     const isNew = shallow && source.kind === 'folder';
     return this.#carryOut({
       kind: 'copy',
@@ -81,16 +99,16 @@ export class Mover {
       to: place,
       options,
       isNew,
-      replacement: {
+      placement: {
         place: (remote) => (isNew ? remote.createFolder(place) : remote.copy(source.path, place)),
         isPlaced: (found) => isCopyOf(found, source),
       },
     });
   }
 
-  /** What is at `from`, with all that was held back there committed: placeholders do not travel. */
+  /** Returns the entry at `from`. Commits placeholders there first, since the service can only move what it has. */
   async #sourceAt(from: Path): Promise<Entry> {
-    const { placeholders, metadata } = this.parts;
+    const { placeholders, metadata } = this.deps;
     await placeholders.commitWithin(from);
     const source = isWithinWaiting(from) ? undefined : await metadata.stat(from);
     if (!source && (await placeholders.get(from)))
@@ -101,20 +119,20 @@ export class Mover {
 
   async #renameCase(source: Entry, to: Path, options: RelocateOptions): Promise<Written> {
     if (source.name === nameOf(to)) return { entry: source, created: false };
-    return this.parts.locks.exclusive([source.path], async () => {
+    return this.deps.locks.exclusive([source.path], async () => {
       await this.#requireRevisions(source.path, source.path, options);
       return this.#renameCaseInTurn(source, to);
     });
   }
 
   async #renameCaseInTurn(source: Entry, to: Path): Promise<Written> {
-    const { metadata } = this.parts;
+    const { metadata } = this.deps;
     const folder = parentOf(source.path);
     const change = metadata.begin([source.path], { tree: source.kind === 'folder', shield: true });
     let entry: Entry | undefined;
     try {
-      entry = placedIn(folder, await this.stepAside.renameCase(source, join(folder, nameOf(to))));
-      entry = (await this.parts.times.on([entry]))[0] ?? entry;
+      entry = placedIn(folder, await this.deps.replacer.renameCase(source, join(folder, nameOf(to))));
+      entry = (await this.deps.times.applyTo([entry]))[0] ?? entry;
       return { entry, created: false };
     } finally {
       change.end(entry ? [[source.path, entry]] : []);
@@ -122,26 +140,26 @@ export class Mover {
   }
 
   #carryOut(plan: Plan): Promise<Written> {
-    const { placeholders, locks } = this.parts;
+    const { placeholders, locks } = this.deps;
     const { kind, source, to, options } = plan;
     const isSourcePinned = kind === 'move' || options.rev !== undefined;
     const paths = isSourcePinned ? [source.path, to] : [to];
-    // What is held at the target is not to be committed into the middle of this.
+    // A placeholder at the target must not be committed in the middle of this.
     return placeholders.withCommitsPaused(to, () => locks.exclusive(paths, () => this.#performNoted(plan)));
   }
 
-  /** A copy that cannot have its properties now fails, though it is there: they follow. A move is done all the same. */
+  /** A copy whose properties cannot be stored now fails, although it exists: they follow. A move succeeds all the same. */
   async #performNoted(plan: Plan): Promise<Written> {
     const work = () => this.#attempt(plan);
-    const { written, failure } = await this.intentLog.perform(plan.to, this.#intentsOf(plan), work);
+    const { written, failure } = await this.deps.intentLog.perform(plan.to, this.#intentsOf(plan), work);
     if (failure !== undefined && plan.kind === 'copy') throw failure;
-    const [shown = written.entry] = await this.parts.times.on([written.entry]);
+    const [shown = written.entry] = await this.deps.times.applyTo([written.entry]);
     return { ...written, entry: shown };
   }
 
   async *#intentsOf({ kind, source, to, isNew }: Plan): AsyncIterable<Intent> {
     const isCopy = kind === 'copy';
-    const target = await this.parts.metadata.stat(to);
+    const target = await this.deps.metadata.stat(to);
     const contentHash = source.kind === 'file' ? source.contentHash : undefined;
     const outcome = {
       kind: source.kind,
@@ -153,12 +171,13 @@ export class Mover {
       ...{ id: randomUUID(), kind, from: source.path, to, outcome, takesLocalFiles, kept },
     });
     if (!isNew && (await this.#hasLocalFiles(kind, source.path))) yield intentFor([], true);
-    if (isCopy) for await (const kept of this.keptState.of(source, to, isNew)) yield intentFor(kept, false);
+    if (isCopy)
+      for await (const kept of this.deps.keptState.of(source, to, isNew)) yield intentFor(kept, false);
   }
 
-  /** Whether local files go along. */
+  /** Returns whether local files have to follow. */
   async #hasLocalFiles(kind: Plan['kind'], path: Path): Promise<boolean> {
-    const { localFiles } = this.parts.state;
+    const { localFiles } = this.deps.state;
     const places = kind === 'move' ? [path, companionOf(path)] : [path];
     const within = await Promise.all(places.map((place) => localFiles.within(place)));
     return within.some((some) => some.length > 0);
@@ -169,7 +188,7 @@ export class Mover {
       try {
         return await this.#carryOutOnto(plan);
       } catch (error) {
-        // Something that we did not know of is in the way; by now it is known.
+        // An entry that the cache did not have is in the way. Now the cache has it.
         const isInTheWay = isApiFailure(error, 'conflict-file', 'conflict-folder');
         if (!isInTheWay || attempt === ATTEMPTS_MAX) throw error;
       }
@@ -177,22 +196,22 @@ export class Mover {
   }
 
   async #carryOutOnto(plan: Plan): Promise<Written> {
-    const { metadata, placeholders } = this.parts;
+    const { metadata, placeholders } = this.deps;
     const { kind, source, to, options } = plan;
-    // The folder may have gone, and the files may have changed, before our turn came.
-    await parentFolder(this.parts, to);
+    // The folder may have disappeared, and the files may have changed, while this waited for its lock.
+    await this.deps.parents.of(to);
     await this.#requireRevisions(source.path, to, options);
     const target = await metadata.stat(to);
     const isCreated = !target && !(await placeholders.get(to));
     if (!isCreated && !options.overwrite) throw new FileError('exists', `something is at ${to} already`);
-    const replacedIds = target ? this.removal.idsWithin(target) : [];
+    const replacedIds = target ? this.deps.remover.idsWithin(target) : [];
     const isTree = source.kind === 'folder' || target?.kind === 'folder';
     const change = metadata.begin(kind === 'move' ? [source.path, to] : [to], { tree: isTree, shield: true });
     let entry: Entry | undefined;
     try {
       const made = target
-        ? await this.stepAside.replace(target, source.path, plan.replacement)
-        : await plan.replacement.place(this.parts.remote);
+        ? await this.deps.replacer.replace(target, source.path, plan.placement)
+        : await plan.placement.place(this.deps.remote);
       entry = placedIn(parentOf(to), made);
       entry = await this.#afterwards(plan, entry, replacedIds);
     } finally {
@@ -210,18 +229,18 @@ export class Mover {
   }
 
   /**
-   * Forgets what was kept for the old target, and returns `placed` as clients see it. The service has done its part by
-   * now, so a failure goes to the log: a client that got an error would think that nothing was moved.
+   * Forgets the state of the old target, and returns `placed` as clients see it. The service has done its part, so a
+   * failure goes to the log: after an error the client would believe that nothing was moved.
    */
   async #afterwards(plan: Plan, placed: Entry, replacedIds: readonly string[]): Promise<Entry> {
-    const { placeholders, times, log } = this.parts;
+    const { placeholders, times, log } = this.deps;
     const { kind, source, to } = plan;
     try {
-      await this.removal.forgetKept(to, replacedIds);
+      await this.deps.remover.forgetKept(to, replacedIds);
       if (kind === 'move') await placeholders.move(source.path, to);
-      return (await times.on([placed]))[0] ?? placed;
+      return (await times.applyTo([placed]))[0] ?? placed;
     } catch (error) {
-      log.error('a move or copy is done, but what was kept here for the old target is not forgotten yet', {
+      log.error('a move or copy is done, but properties and times of the old target are not removed yet', {
         from: source.path,
         to,
         reason: String(error),
@@ -231,31 +250,31 @@ export class Mover {
   }
 
   /**
-   * Throws `changed` unless the files have the revisions that `options` names. The service is asked, as it takes no
-   * condition with a move or copy: nobody but another program of the account can still come between.
+   * Throws `changed` unless the files have the revisions that `options` names. The service takes no condition with a
+   * move or copy, so it is asked first; only another program of the account can still interfere.
    */
   async #requireRevisions(from: Path, to: Path, { rev, targetRev }: RelocateOptions): Promise<void> {
     const wanted = [[from, rev] as const, [to, targetRev] as const];
     await Promise.all(
       wanted.map(async ([path, expected]) => {
         if (expected === undefined) return;
-        const entry = await this.parts.remote.stat(path);
+        const entry = await this.deps.remote.stat(path);
         requireRevision(path, entry, expected);
       }),
     );
   }
 
-  /** At least one of the two places is not at the service. */
+  /** Moves or copies a file when one of the two paths, or both, belong to local files. */
   async #relocateLocal(kind: Plan['kind'], from: Path, to: Path, options: RelocateOptions): Promise<Written> {
-    const { localFiles, locks, state } = this.parts;
+    const { localFiles, locks, state } = this.deps;
     if (localFiles.owns(from) && localFiles.owns(to))
       return locks.exclusive([from, to], () => this.#relocateWithinLocal(kind, from, to, options));
     const { source, place } = await this.#localEnds(from, to, options);
     const written = await this.#carryAcross(source, place, options);
     await state.properties.copy(source.id, written.entry.id);
-    // What has been written to it meanwhile was not carried.
+    // A revision written meanwhile was not copied, and must not be removed.
     const meant = source.kind === 'file' ? { rev: source.rev } : {};
-    if (kind === 'move') await this.removal.remove(from, { recoverable: true, ...meant });
+    if (kind === 'move') await this.deps.remover.remove(from, { recoverable: true, ...meant });
     return written;
   }
 
@@ -265,7 +284,7 @@ export class Mover {
     to: Path,
     options: RelocateOptions,
   ): Promise<Written> {
-    const { localFiles, state } = this.parts;
+    const { localFiles, state } = this.deps;
     const { source, target, place } = await this.#localEnds(from, to, options);
     await (kind === 'move' ? localFiles.move(source.path, place) : localFiles.copy(source.path, place));
     const entry = await localFiles.stat(place);
@@ -279,10 +298,10 @@ export class Mover {
     to: Path,
     { overwrite, rev, targetRev }: RelocateOptions,
   ): Promise<{ readonly source: Entry; readonly target: Entry | undefined; readonly place: Path }> {
-    const source = await this.reading.stat(from);
+    const source = await this.deps.reader.stat(from);
     if (!source) throw new FileError('not-found', `${from} is not there`);
-    const place = join((await parentFolder(this.parts, to)).path, nameOf(to));
-    const target = keyOf(from) === keyOf(to) ? undefined : await this.reading.stat(place);
+    const place = join((await this.deps.parents.of(to)).path, nameOf(to));
+    const target = keyOf(from) === keyOf(to) ? undefined : await this.deps.reader.stat(place);
     if (target && !overwrite) throw new FileError('exists', `something is at ${to} already`);
     if (rev !== undefined) requireRevision(from, source, rev);
     if (targetRev !== undefined) requireRevision(to, target, targetRev);
@@ -295,16 +314,16 @@ export class Mover {
         'forbidden',
         `${source.path} is a folder; only files can get or lose a name like this`,
       );
-    if (this.parts.localFiles.owns(to) && source.sizeBytes > LOCAL_FILE_BYTES_MAX)
+    if (this.deps.localFiles.owns(to) && source.sizeBytes > LOCAL_FILE_BYTES_MAX)
       throw new FileError(
         'too-large',
-        `${to} is kept aside, and may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
+        `${to} is a local file and may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
       );
-    const body = this.reading.read(source, undefined, new AbortController().signal);
+    const body = this.deps.reader.read(source, undefined, new AbortController().signal);
     const { sizeBytes, modifiedMs } = source satisfies FileEntry;
     const any = targetRev === undefined ? ({ if: 'any' } as const) : ({ if: 'rev', rev: targetRev } as const);
     const mode = overwrite ? any : ({ if: 'absent' } as const);
-    return this.writing.write(to, body, { mode, sizeBytes, modifiedMs });
+    return this.deps.writer.write(to, body, { mode, sizeBytes, modifiedMs });
   }
 }
 

@@ -1,19 +1,27 @@
 import { isApiFailure } from '../../api/errors.ts';
 import { foldName, type Path } from '../../util/path.ts';
 import type { ByteRange } from '../../util/ranges.ts';
+import type { MetadataCache } from '../cache/metadata-cache.ts';
+import type { ContentReader } from '../content/content-reader.ts';
 import { FileError, replaced } from '../errors.ts';
 import type { Entry, FileEntry, Listing } from '../files.ts';
-import { isLocalFile } from '../local-files.ts';
+import { isLocalFile, type LocalFiles } from '../local-files.ts';
 import { isWithinWaiting } from '../names.ts';
-import { isPlaceholder, placeholderEntry } from '../placeholders.ts';
-import type { TreeParts } from './parts.ts';
+import { isPlaceholder, type Placeholders, placeholderEntry } from '../placeholders.ts';
 
-/** What is seen: the service's entries, and what is kept beside them. */
+interface ReaderDeps {
+  readonly metadata: MetadataCache;
+  readonly localFiles: LocalFiles;
+  readonly placeholders: Placeholders;
+  readonly content: ContentReader;
+}
+
+/** Reads what clients see: the service's entries, with placeholders and local files among them. */
 export class Reader {
-  /** What was last shown of a listing, and with what beside it: the same again must be the same object. */
+  /** The last listing made of each listing of the service: unchanged content must be the same object. */
   readonly #shown = new WeakMap<Listing, { readonly extra: string; readonly listing: Listing }>();
 
-  constructor(private readonly parts: TreeParts) {}
+  constructor(private readonly deps: ReaderDeps) {}
 
   stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
     return this.#stat(path, { believesAbsence: false }, signal);
@@ -24,7 +32,7 @@ export class Reader {
     { isPinned }: { readonly isPinned: boolean },
     signal?: AbortSignal,
   ): Promise<Entry | undefined> {
-    const { metadata, localFiles } = this.parts;
+    const { metadata, localFiles } = this.deps;
     if (isPinned && !isWithinWaiting(path) && !localFiles.owns(path)) await metadata.refresh(path);
     return this.#stat(path, { believesAbsence: true }, signal);
   }
@@ -34,30 +42,30 @@ export class Reader {
     how: { readonly believesAbsence: boolean },
     signal: AbortSignal | undefined,
   ): Promise<Entry | undefined> {
-    const { metadata, localFiles, placeholders } = this.parts;
+    const { metadata, localFiles, placeholders } = this.deps;
     if (isWithinWaiting(path)) return undefined;
     if (localFiles.owns(path)) return localFiles.stat(path);
     const entry = await metadata.statOrLast(path, how, signal);
     if (entry) return entry;
     const placeholder = await placeholders.get(path);
     if (placeholder) return placeholderEntry(placeholder);
-    // A placeholder that was committed while we asked is known by now.
+    // A placeholder that was committed meanwhile is in the cache by now.
     const known = metadata.peek(path);
     return known === 'absent' ? undefined : known;
   }
 
   async list(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): Promise<Listing> {
-    const { metadata, localFiles, placeholders } = this.parts;
+    const { metadata, localFiles, placeholders } = this.deps;
     if (isWithinWaiting(path)) throw new FileError('not-found', `${path} is not there`);
     if (localFiles.owns(path)) return this.#listLocal(path);
-    // Placeholders first: one that is committed meanwhile is then found twice, and not never.
+    // Placeholders first: one that is committed meanwhile is then found twice, instead of not at all.
     const empty = await placeholders.in(path);
     const litter = await localFiles.in(path);
     return this.#with(await metadata.listOrLast(path, isCovered, signal), empty, litter);
   }
 
   async *walk(path: Path, signal?: AbortSignal, isCovered?: (path: Path) => boolean): AsyncIterable<Listing> {
-    const { subtrees } = this.parts.metadata;
+    const { prefetch } = this.deps.metadata;
     const pending: Path[] = [path];
     let mayFetch = true;
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
@@ -65,34 +73,34 @@ export class Reader {
       if (!listing) continue;
       yield listing;
       const folders = listing.children.filter((child) => child.kind === 'folder').map((child) => child.path);
-      // One recursive listing for all of them; what is too large for that is listed folder by folder.
+      // One recursive listing for all of them. A tree that is too large for that is listed folder by folder.
       if (mayFetch && folders.filter((folder) => this.#isCold(folder)).length > 1)
-        mayFetch = await subtrees.fetch(listing.folder, { ahead: false }, signal);
+        mayFetch = await prefetch.fetch(listing.folder, { ahead: false }, signal);
       for (const folder of folders.reverse()) pending.push(folder);
     }
   }
 
   async *read(file: FileEntry, range: ByteRange | undefined, signal: AbortSignal): AsyncIterable<Uint8Array> {
     if (isPlaceholder(file)) return;
-    if (isLocalFile(file)) return yield await this.parts.localFiles.read(file, range);
+    if (isLocalFile(file)) return yield await this.deps.localFiles.read(file, range);
     try {
-      yield* this.parts.reader.read(file, range, signal);
+      yield* this.deps.content.read(file, range, signal);
     } catch (error) {
       throw isApiFailure(error, 'not-found') ? await this.#reasonOfMissing(file, error, signal) : error;
     }
   }
 
-  /** The service has not got this revision any more: which does not say that nothing is there. */
+  /** The service no longer has this revision of the file; it may have a newer one. */
   async #reasonOfMissing(file: FileEntry, error: unknown, signal: AbortSignal): Promise<unknown> {
-    this.parts.metadata.forget(file.path);
+    this.deps.metadata.forget(file.path);
     return (await this.stat(file.path, signal)) ? replaced(file.path) : error;
   }
 
   #isCold(folder: Path): boolean {
-    return !this.parts.localFiles.owns(folder) && this.parts.metadata.isCold(folder);
+    return !this.deps.localFiles.owns(folder) && this.deps.metadata.isCold(folder);
   }
 
-  /** A folder that went away while its parent was being shown is none; the one that was asked for is. */
+  /** Returns `undefined` for a folder that disappeared during the walk; throws when the top folder did. */
   async #listIfThere(path: Path, top: Path, list: () => Promise<Listing>): Promise<Listing | undefined> {
     try {
       return await list();
@@ -106,10 +114,10 @@ export class Reader {
   }
 
   async #listLocal(path: Path): Promise<Listing> {
-    const folder = await this.parts.localFiles.stat(path);
+    const folder = await this.deps.localFiles.stat(path);
     if (!folder) throw new FileError('not-found', `${path} is not there`);
     if (folder.kind === 'file') throw new FileError('not-a-folder', `${path} is not a folder`);
-    return { folder, children: await this.parts.localFiles.in(path) };
+    return { folder, children: await this.deps.localFiles.in(path) };
   }
 
   #with(base: Listing, empty: readonly FileEntry[], litter: readonly Entry[]): Listing {

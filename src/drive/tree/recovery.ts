@@ -1,136 +1,128 @@
 import { isApiFailure } from '../../api/errors.ts';
 import type { Remote } from '../../api/remote.ts';
-import type { Replacement } from '../../state/replacements.ts';
+import type { Replacement, Replacements } from '../../state/replacements.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Log } from '../../util/log.ts';
 import { isWithin, keyOf, numberedPath, type Path, parentOf } from '../../util/path.ts';
-import { SingleFlight } from '../../util/single-flight.ts';
+import type { MetadataCache } from '../cache/metadata-cache.ts';
 import { placedIn } from '../cache/tree-cache.ts';
 import type { Entry } from '../files.ts';
-import type { Gaps } from '../guarded-remote.ts';
-import type { TreeParts } from './parts.ts';
+import type { PathLocks } from '../path-locks.ts';
+import { RetryQueue } from './retry-queue.ts';
 
-type RecoveryParts = Pick<TreeParts, 'remote' | 'locks' | 'state' | 'metadata' | 'clock' | 'log'> & {
-  readonly gaps: Gaps;
-};
+interface RecoveryDeps {
+  /** Unguarded: recovery itself holds the lock that keeps other calls out. */
+  readonly remote: Pick<Remote, 'stat' | 'move' | 'remove'>;
+  readonly replacements: Replacements;
+  readonly metadata: MetadataCache;
+  /** Locks of whole operations. */
+  readonly locks: PathLocks;
+  /** Locks of single calls of the service. */
+  readonly callLocks: PathLocks;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
-/** Until what could not be put right is tried again. */
-const RETRY_MS = 10_000;
-
-/** Free names that are tried for what cannot have its own. */
+/** Maximum number of names that are tried for an entry whose own name is taken. */
 const NAMES_MAX = 100;
 
-/** What is left to be done for a relocation. */
-export interface Left {
-  readonly relocation: Replacement;
-  /** Nothing is where something should be; else all there is to do is to clear up. */
+/** A replacement that has to be finished or undone. */
+export interface Unfinished {
+  readonly replacement: Replacement;
+  /** The place may be empty. Otherwise there is only something to clean up. */
   readonly isMissing: boolean;
-  /** Whether `found`, at the place, is what was put there: the answer was lost, and not the work. */
+  /** Whether `found`, at the place, is the new entry: then only the answer was lost. */
   readonly isPlaced: (found: Entry) => boolean;
 }
 
 /**
- * Finishes or undoes what a kill or a lost connection left half done, and goes on trying until all is right.
- * Until then nobody who asks is to see the gap.
+ * Finishes or undoes replacements that a kill or a lost connection interrupted, and retries until all are settled.
+ * Until then no client may see the place empty.
  */
 export class Recovery {
-  readonly #left = new Map<string, Left>();
-  readonly #flights = new SingleFlight<string, void>();
-  readonly #stop = new AbortController();
-  #working: Promise<void> | undefined;
+  readonly #queue: RetryQueue<Unfinished & { readonly id: string }>;
 
-  constructor(private readonly parts: RecoveryParts) {}
-
-  /** Takes up what the last run left. */
-  async open(): Promise<void> {
-    const noted = await this.parts.state.replacements.all();
-    for (const relocation of noted) this.add({ relocation, isMissing: true, isPlaced: () => false });
+  constructor(private readonly deps: RecoveryDeps) {
+    const { clock, log } = deps;
+    this.#queue = new RetryQueue({
+      clock,
+      attempt: ({ id, replacement }) => this.#recover(id, replacement.path),
+      failed: ({ replacement: { path } }, error) =>
+        log.warn('an interrupted move or copy is not recovered yet; davgate tries again', {
+          path,
+          reason: String(error),
+        }),
+    });
   }
 
-  add(left: Left): void {
-    this.#left.set(left.relocation.id, left);
-    this.#start();
+  /** Queues the replacements that an earlier run left unfinished. */
+  async open(): Promise<void> {
+    for (const replacement of await this.deps.replacements.all())
+      this.add({ replacement, isMissing: true, isPlaced: () => false });
+  }
+
+  add(unfinished: Unfinished): void {
+    this.#queue.put({ ...unfinished, id: unfinished.replacement.id });
   }
 
   /**
-   * To be awaited before `path` is looked at or changed: what is missing there is put back first. An `entry` may
-   * be missing itself or lie in what is; a `folder` may also miss a child; a `tree` is about to be changed with
-   * all below it, so that nothing may wait in it. Throws why it cannot be done now.
+   * Recovers what concerns `path`, and is awaited before `path` is read or changed. An `entry` may be missing itself or
+   * lie in a missing folder; a `folder` may also miss a child; a `tree` is changed with everything below it, so that
+   * nothing may be left to clean up in it. Throws why recovery is impossible now.
    */
-  async putRight(path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> {
-    if (this.#left.size === 0) return;
-    for (const { relocation, isMissing } of [...this.#left.values()]) {
+  async settle(path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> {
+    for (const unfinished of this.#queue.items) {
+      const { replacement, isMissing } = unfinished;
       const isChanged = what === 'tree';
       const concerns =
-        isWithin(path, relocation.path) ||
-        (what === 'folder' && keyOf(parentOf(relocation.path)) === keyOf(path)) ||
-        (isChanged && isWithin(relocation.path, path));
-      if (concerns && (isMissing || isChanged)) await this.#repair(relocation);
+        isWithin(path, replacement.path) ||
+        (what === 'folder' && keyOf(parentOf(replacement.path)) === keyOf(path)) ||
+        (isChanged && isWithin(replacement.path, path));
+      if (concerns && (isMissing || isChanged)) await this.#queue.try(unfinished);
     }
   }
 
-  /** What was to be replaced at `path` before, and could not be, has been by `replacement` after all. */
-  async replaced(path: Path, replacement: string): Promise<void> {
-    for (const left of [...this.#left.values()]) {
-      if (left.relocation.purpose !== 'replace' || keyOf(left.relocation.path) !== keyOf(path)) continue;
-      const relocation = { ...left.relocation, replacement };
-      this.#left.set(relocation.id, { ...left, relocation });
-      await this.parts.state.replacements.note(relocation);
+  /** Notes that an unfinished replacement of `path` has been done after all: the entry `newId` is there. */
+  async replaced(path: Path, newId: string): Promise<void> {
+    for (const unfinished of this.#queue.items) {
+      const { purpose, path: place } = unfinished.replacement;
+      if (purpose !== 'replace' || keyOf(place) !== keyOf(path)) continue;
+      const replacement = { ...unfinished.replacement, replacement: newId };
+      this.#queue.put({ ...unfinished, replacement });
+      await this.deps.replacements.note(replacement);
     }
   }
 
   async close(): Promise<void> {
-    this.#stop.abort();
-    await this.#working;
+    await this.#queue.close();
   }
 
-  #start(): void {
-    this.#working ??= this.#work().finally(() => {
-      this.#working = undefined;
-      // Something may have come after the last look.
-      if (this.#left.size > 0 && !this.#stop.signal.aborted) this.#start();
-    });
+  #recover(id: string, path: Path): Promise<void> {
+    const { locks, callLocks } = this.deps;
+    return locks.exclusive([path], () => callLocks.exclusive([path], () => this.#recoverInTurn(id)));
   }
 
-  async #work(): Promise<void> {
-    const { clock, log } = this.parts;
-    while (this.#left.size > 0 && !this.#stop.signal.aborted) {
-      try {
-        for (const { relocation } of [...this.#left.values()]) await this.#repair(relocation);
-      } catch (error) {
-        log.warn('a move that was cut short is not put right yet', { reason: String(error) });
-        await clock.sleep(RETRY_MS, this.#stop.signal).catch(() => {});
-      }
-    }
-  }
-
-  #repair(relocation: Replacement): Promise<void> {
-    const { gaps, locks } = this.parts;
-    const paths = [relocation.path];
-    return this.#flights.run(relocation.id, () =>
-      locks.exclusive(paths, () => gaps.open(paths, () => this.#repairOne(relocation.id))),
-    );
-  }
-
-  async #repairOne(id: string): Promise<void> {
-    const { remote, state, log } = this.parts;
-    const left = this.#left.get(id);
-    // Somebody else may have done it meanwhile.
-    if (!left) return;
-    const { path, waitingAt, replacement } = left.relocation;
+  async #recoverInTurn(id: string): Promise<void> {
+    const { remote, replacements, log } = this.deps;
+    const unfinished = this.#queue.get(id);
+    // Another request may have recovered it meanwhile.
+    if (!unfinished) return;
+    const { path, waitingAt, replacement } = unfinished.replacement;
     const waiting = await remote.stat(waitingAt);
     if (waiting) {
       const found = await remote.stat(path);
       if (!found) await this.#putBack(waiting, path);
-      else if (found.id === replacement || left.isPlaced(found)) await discard(remote, waitingAt);
+      else if (found.id === replacement || unfinished.isPlaced(found)) await discard(remote, waitingAt);
       else await this.#moveToFreeName(waitingAt, path, waiting.id);
-      log.info('a move that was cut short has been put right', { path });
+      log.info('recovered an interrupted move or copy', { path });
     }
-    await state.replacements.crossOut(id);
-    this.#left.delete(id);
+    await replacements.crossOut(id);
+    this.#queue.remove(id);
   }
 
-  /** What has been learnt of the gap meanwhile is not to be believed any more. */
+  /** Moves `waiting` back to `path`. Cached answers that showed the empty place become invalid. */
   async #putBack(waiting: Entry, path: Path): Promise<void> {
-    const { remote, metadata } = this.parts;
+    const { remote, metadata } = this.deps;
     const change = metadata.begin([path], { tree: waiting.kind === 'folder' });
     let entry: Entry | undefined;
     try {
@@ -140,16 +132,19 @@ export class Recovery {
     }
   }
 
-  /** What was being renamed, or was to be replaced, must not be lost because something else has its name now. */
+  /** Gives an entry whose place is taken a numbered name: neither of the two may be lost. */
   async #moveToFreeName(from: Path, wanted: Path, id: string): Promise<void> {
     for (let number = 1; ; number++) {
       const to = numberedPath(wanted, number);
       try {
-        await this.parts.remote.move(from, to, undefined, id);
-        this.parts.metadata.forget(to);
-        this.parts.log.warn('another file has the name of one that was to be replaced: both are kept', {
-          to,
-        });
+        await this.deps.remote.move(from, to, undefined, id);
+        this.deps.metadata.forget(to);
+        this.deps.log.warn(
+          'kept a file that was to be replaced under another name, because a new file has its name',
+          {
+            to,
+          },
+        );
         return;
       } catch (error) {
         if (number === NAMES_MAX || !isApiFailure(error, 'conflict-file', 'conflict-folder')) throw error;
@@ -158,7 +153,7 @@ export class Recovery {
   }
 }
 
-/** What was replaced can be recovered at the service. */
+/** Deletes a replaced entry; it can be restored at the service. */
 export async function discard(remote: Pick<Remote, 'remove'>, waitingAt: Path): Promise<void> {
   try {
     await remote.remove(waitingAt, { permanent: false });

@@ -1,46 +1,52 @@
+import type { Remote } from '../../api/remote.ts';
 import { LocalFileTooLarge } from '../../state/local-files.ts';
 import type { Path } from '../../util/path.ts';
 import { FileError, fileErrorOf } from '../errors.ts';
 import type { Entry, Files, Listing } from '../files.ts';
+import type { LocalFiles } from '../local-files.ts';
+import type { Placeholders } from '../placeholders.ts';
+import type { QuotaCache } from '../quota-cache.ts';
 import { replaceLink, revokeLink } from '../shared-links.ts';
 import type { IntentLog } from './intent-log.ts';
 import type { Mover } from './mover.ts';
-import type { TreeParts } from './parts.ts';
 import type { Reader } from './reader.ts';
 import type { Recovery } from './recovery.ts';
 import type { Remover } from './remover.ts';
 import type { Writer } from './writer.ts';
 
-export interface Operations {
-  readonly parts: TreeParts;
-  readonly reading: Reader;
-  readonly writing: Writer;
-  readonly removal: Remover;
-  readonly relocating: Mover;
-  readonly repairs: Recovery;
+interface TreeDeps {
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly remover: Remover;
+  readonly mover: Mover;
+  readonly recovery: Recovery;
   readonly intentLog: IntentLog;
+  readonly localFiles: LocalFiles;
+  readonly placeholders: Placeholders;
+  readonly quota: QuotaCache;
+  readonly remote: Pick<Remote, 'sharedLink' | 'createSharedLink' | 'revokeSharedLink'>;
 }
 
 export interface Tree extends Files {
-  /** Resolves when no change is under way any more. */
+  /** Resolves when no change is running. */
   idle(): Promise<void>;
 }
 
-/** The drive as `Files`: each operation in its own room, and here what the service said becomes a `FileError`. */
-export function createTree(operations: Operations): Tree {
-  const { parts, reading, writing, removal, relocating, repairs, intentLog } = operations;
-  const { remote, localFiles, placeholders, space } = parts;
-  /** To be awaited before `path` is looked at or changed: what a kill left half done there is done first. */
-  const putRight = async (path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> => {
-    await repairs.putRight(path, what);
-    await intentLog.settled(path);
+/** Joins the operations to `Files`. Recovers what concerns a path first, and turns failures of the service into `FileError`s. */
+export function createTree(deps: TreeDeps): Tree {
+  const { reader, writer, remover, mover, recovery, intentLog, localFiles, placeholders, quota, remote } =
+    deps;
+  /** Finishes what a kill or a lost answer left at `path`, before it is read or changed. */
+  const recover = async (path: Path, what: 'entry' | 'folder' | 'tree'): Promise<void> => {
+    await recovery.settle(path, what);
+    await intentLog.settle(path);
   };
 
   const underWay = new Set<Promise<unknown>>();
 
   const change = <T>(path: Path, work: () => Promise<T>): Promise<T> => {
     const done = named(path, async () => {
-      await putRight(path, 'tree');
+      await recover(path, 'tree');
       return work();
     });
     underWay.add(done);
@@ -49,27 +55,27 @@ export function createTree(operations: Operations): Tree {
     return done;
   };
 
-  const relocate = <T>(from: Path, to: Path, work: () => Promise<T>): Promise<T> =>
+  const changeBoth = <T>(from: Path, to: Path, work: () => Promise<T>): Promise<T> =>
     change(from, async () => {
-      await putRight(to, 'tree');
+      await recover(to, 'tree');
       return work();
     });
 
   async function* walk(...[path, ...how]: Parameters<Files['walk']>): AsyncIterable<Listing> {
-    await putRight(path, 'tree');
-    yield* reading.walk(path, ...how);
+    await recover(path, 'tree');
+    yield* reader.walk(path, ...how);
   }
 
-  /** What is not at the service has no link. */
+  /** Returns whether only this machine has the entry: it can have no link then. */
   const isOnlyHere = async (path: Path) =>
     localFiles.owns(path) || (await placeholders.get(path)) !== undefined;
 
-  /** What can have a link: it has to be at the service. */
+  /** Returns the entry that is to be shared, once the service has it. */
   const shareable = async (path: Path): Promise<Entry> => {
     if (localFiles.owns(path))
-      throw new FileError('unsupported', `${path} is kept on this machine and cannot be shared`);
+      throw new FileError('unsupported', `cannot share ${path}: it is kept on this machine only`);
     await placeholders.commit(path);
-    const entry = await reading.stat(path);
+    const entry = await reader.stat(path);
     if (!entry) throw new FileError('not-found', `${path} is not there`);
     return entry;
   };
@@ -77,30 +83,30 @@ export function createTree(operations: Operations): Tree {
   return {
     stat: (path, signal) =>
       named(path, async () => {
-        await putRight(path, 'entry');
-        return reading.stat(path, signal);
+        await recover(path, 'entry');
+        return reader.stat(path, signal);
       }),
     statForWrite: (path, options, signal) =>
       named(path, async () => {
-        await putRight(path, 'entry');
-        return reading.statForWrite(path, options, signal);
+        await recover(path, 'entry');
+        return reader.statForWrite(path, options, signal);
       }),
     list: (path, ...how) =>
       named(path, async () => {
-        await putRight(path, 'folder');
-        return reading.list(path, ...how);
+        await recover(path, 'folder');
+        return reader.list(path, ...how);
       }),
     walk: (path, ...how) => namedAll(path, walk(path, ...how)),
-    read: (file, range, signal) => namedAll(file.path, reading.read(file, range, signal)),
-    write: (path, body, options, signal) => change(path, () => writing.write(path, body, options, signal)),
-    keepPlaceholder: (path, placeholderMs) => change(path, () => writing.keep(path, placeholderMs)),
+    read: (file, range, signal) => namedAll(file.path, reader.read(file, range, signal)),
+    write: (path, body, options, signal) => change(path, () => writer.write(path, body, options, signal)),
+    keepPlaceholder: (path, placeholderMs) => change(path, () => writer.keepPlaceholder(path, placeholderMs)),
     commitPlaceholder: (path) => change(path, () => placeholders.commit(path)),
-    createFolder: (path) => change(path, () => writing.createFolder(path)),
-    remove: (path, options) => change(path, () => removal.remove(path, options)),
-    copy: (from, to, options) => relocate(from, to, () => relocating.copy(from, to, options)),
-    move: (from, to, options) => relocate(from, to, () => relocating.move(from, to, options)),
-    setModified: (path, modifiedMs) => change(path, () => writing.setModified(path, modifiedMs)),
-    freeSpace: (signal) => space.free(signal),
+    createFolder: (path) => change(path, () => writer.createFolder(path)),
+    remove: (path, options) => change(path, () => remover.remove(path, options)),
+    copy: (from, to, options) => changeBoth(from, to, () => mover.copy(from, to, options)),
+    move: (from, to, options) => changeBoth(from, to, () => mover.move(from, to, options)),
+    setModified: (path, modifiedMs) => change(path, () => writer.setModified(path, modifiedMs)),
+    freeSpace: (signal) => quota.free(signal),
     sharedLink: (path, signal) =>
       named(path, async () => ((await isOnlyHere(path)) ? undefined : remote.sharedLink(path, signal))),
     shareLink: (path, settings) =>

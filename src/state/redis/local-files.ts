@@ -35,9 +35,7 @@ export function redisLocalFiles({ connection, key }: DriveStore, bytesMax: numbe
     within: async (path) => textsOf(await run(WITHIN, keyOf(path))).map(fileOf),
     async put(file, content) {
       if (content.byteLength > LOCAL_FILE_BYTES_MAX)
-        throw new LocalFileTooLarge(
-          `a file that is set aside may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
-        );
+        throw new LocalFileTooLarge(`a local file may have at most ${LOCAL_FILE_BYTES_MAX} bytes`);
       const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
       await run(PUT, limit, keyOf(file.path), textOf(file, content.byteLength), bytes);
     },

@@ -25,7 +25,7 @@ export function redisProperties({ connection, key }: DriveStore): DeadProperties
       const isDone = numberOf(await run(CHANGE, id, JSON.stringify(changes), String(PROPERTIES_BYTES_MAX)));
       if (isDone === 0)
         throw new PropertiesFull(
-          `the properties of one resource may take ${PROPERTIES_BYTES_MAX} bytes together; remove some`,
+          `the properties of one resource may have at most ${PROPERTIES_BYTES_MAX} bytes together; remove some`,
         );
     },
     async copy(from, to) {

@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache';
 
-/** What of the values is kept in memory, in bytes; all ids that have one are kept. */
+/** Maximum size of the values in memory, in bytes; all ids are in memory. */
 const VALUES_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * Rows of a table by the id of a file, with all ids in memory: to ask for ids that have nothing, which most
- * do, costs no query.
+ * Rows of a table by file id, with all ids in memory: most files have no row, and need no query to find that out.
  */
 export class ById<T extends object> {
   readonly #load: (id: string) => T | undefined;
@@ -17,7 +16,7 @@ export class ById<T extends object> {
     this.#values = new LRUCache({ maxSize: VALUES_BYTES_MAX, sizeCalculation: sizeBytesOf });
   }
 
-  /** These are the ids that have a value; nothing else is known any more. */
+  /** Replaces the known ids and drops the cached values. */
   reset(ids: Iterable<string>): void {
     this.#ids = new Set(ids);
     this.#values.clear();
@@ -35,7 +34,7 @@ export class ById<T extends object> {
     return this.#ids.size === 0;
   }
 
-  /** Of those ids that have a value. */
+  /** Returns the values of those ids that have one. */
   of(ids: readonly string[]): Map<string, T> {
     const found = new Map<string, T>();
     for (const id of ids) {
@@ -45,7 +44,7 @@ export class ById<T extends object> {
     return found;
   }
 
-  /** The value of `id`, which is not copied: whoever gets it does not change it. */
+  /** Returns the value of `id`, which callers must not change. */
   get(id: string): T | undefined {
     if (!this.#ids.has(id)) return undefined;
     const cached = this.#values.get(id);
@@ -55,7 +54,7 @@ export class ById<T extends object> {
     return value;
   }
 
-  /** The row of `id` has changed; whether it has one now. */
+  /** Notes that the row of `id` has changed; `exists`: whether there is one now. */
   changed(id: string, exists: boolean): void {
     this.#values.delete(id);
     if (exists) this.#ids.add(id);

@@ -14,9 +14,9 @@ interface Row extends LocalFile {
 }
 
 /**
- * Set-aside files: their facts and their content in two tables, so that listings touch no content. The sum of
- * their sizes is kept in memory, for it is asked at each change. `bytesMax`: what all set-aside files of the
- * drive may take together.
+ * Local files, with metadata and content in two tables, so that listings read no content. The tables keep their first
+ * names, `asides` and `aside_contents`. The total size is in memory, because each change needs it. `bytesMax`: maximum
+ * size of all local files of the drive.
  */
 export function sqliteLocalFiles(
   database: SqliteDatabase,
@@ -50,9 +50,7 @@ export function sqliteLocalFiles(
     put: (file, content) =>
       commits.run(() => {
         if (content.byteLength > LOCAL_FILE_BYTES_MAX)
-          throw new LocalFileTooLarge(
-            `a file that is set aside may have at most ${LOCAL_FILE_BYTES_MAX} bytes`,
-          );
+          throw new LocalFileTooLarge(`a local file may have at most ${LOCAL_FILE_BYTES_MAX} bytes`);
         const old = statements.get(file.path);
         if (old) remove(old);
         statements.insert({ ...file, sizeBytes: content.byteLength }, content);
@@ -135,7 +133,7 @@ function prepareChanges(database: SqliteDatabase, drive: number) {
   const copyContent = database.prepare(
     'INSERT INTO aside_contents (position, content) SELECT ?, content FROM aside_contents WHERE position = ?',
   );
-  // No key starts like this, so a lifted file is nowhere.
+  // No key starts like this, so a lifted file is at no path.
   const lift = database.prepare(`UPDATE asides SET key = 'lifted ' || position WHERE position = ?`);
   const place = database.prepare('UPDATE asides SET key = ?, parent_key = ?, path = ? WHERE position = ?');
   const touch = database.prepare('UPDATE asides SET modified_ms = ? WHERE drive = ? AND key = ?');
@@ -148,7 +146,7 @@ function prepareChanges(database: SqliteDatabase, drive: number) {
     insert(file: LocalFile, content: Uint8Array): void {
       insertContent.run(insertRow(file, keyOf(file.path)), content);
     },
-    /** A lifted copy of `row`; its position. */
+    /** Inserts a copy of `row` at no path, and returns its position. */
     insertCopy(row: Row, id: string): number {
       const position = insertRow({ ...row, id }, `copy of ${row.position}`);
       copyContent.run(position, row.position);

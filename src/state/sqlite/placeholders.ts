@@ -4,10 +4,10 @@ import type { Placeholder, PlaceholderStore } from '../placeholders.ts';
 import type { Commits } from './commits.ts';
 import { type KeyRange, parentKeyOf, WITHIN, within } from './key-range.ts';
 
-/** A row with the names and types of a `Placeholder`. */
+/** Columns under the names of `Placeholder`. */
 const COLUMNS = 'path, id, rev, modified_ms AS modifiedMs, until_ms AS untilMs';
 
-/** Held files: there are few at a time, and each question is one lookup in an index. */
+/** Placeholders, in a table that keeps its first name, `holds`. Each query is one lookup in an index. */
 export function sqlitePlaceholders(
   database: SqliteDatabase,
   drive: number,
@@ -30,7 +30,7 @@ export function sqlitePlaceholders(
 
   return {
     get: async (path) => get.get(drive, keyOf(path)),
-    // The root is its own parent, and not in itself.
+    // The root is its own parent, but not its own child.
     in: async (folder) => inFolder.all(drive, keyOf(folder), keyOf(folder)),
     within: async (path: Path) => below.all({ drive, ...within(path) }),
     put: (hold) =>

@@ -11,12 +11,11 @@ import type { Commits } from './commits.ts';
 
 type Properties = readonly DeadProperty[];
 
-/** What the objects around one resource's properties take in memory, roughly. */
+/** Approximate memory of the objects around one resource's properties, in bytes. */
 const OVERHEAD_BYTES = 256;
 
 /**
- * Dead properties, by id. Each change writes all properties of its resource anew: they are few, and their order
- * stays the one in which they came.
+ * Dead properties by id. Each change rewrites all properties of its resource: they are few, and keep their order.
  */
 export function sqliteProperties(database: SqliteDatabase, drive: number, commits: Commits): DeadProperties {
   const statements = prepare(database, drive);
@@ -46,7 +45,7 @@ export function sqliteProperties(database: SqliteDatabase, drive: number, commit
         const properties = changed(byId.get(id) ?? [], changes);
         if (sizeBytesOf(properties) > PROPERTIES_BYTES_MAX)
           throw new PropertiesFull(
-            `the properties of one resource may take ${PROPERTIES_BYTES_MAX} bytes together; remove some`,
+            `the properties of one resource may have at most ${PROPERTIES_BYTES_MAX} bytes together; remove some`,
           );
         replace(id, properties);
         grow();
@@ -77,7 +76,7 @@ export function sqliteProperties(database: SqliteDatabase, drive: number, commit
 }
 
 function changed(properties: Properties, changes: readonly PropertyChange[]): Properties {
-  // JSON keeps a namespace and a name apart, whatever characters they hold.
+  // JSON separates namespace and name, whatever characters they have.
   const keyOf = (name: { namespace: string; name: string }) => JSON.stringify([name.namespace, name.name]);
   const byName = new Map(properties.map((property) => [keyOf(property), property]));
   for (const change of changes) {

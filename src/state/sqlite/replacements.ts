@@ -4,7 +4,7 @@ import type { Commits } from './commits.ts';
 
 type Row = Omit<Replacement, 'replacement'> & { readonly replacement: string | null };
 
-/** Replacements: a handful at most, read when a drive is opened. */
+/** Replacements, in a table that keeps its first name, `relocations`: a handful, read when a drive is opened. */
 export function sqliteReplacements(database: SqliteDatabase, drive: number, commits: Commits): Replacements {
   const all = database.prepare<[number], Row>(
     `SELECT id, path, waiting_at AS waitingAt, purpose, replacement FROM relocations WHERE drive = ?
@@ -19,8 +19,8 @@ export function sqliteReplacements(database: SqliteDatabase, drive: number, comm
   return {
     all: async () =>
       all.all(drive).map(({ replacement, ...known }) => ({ ...known, ...(replacement && { replacement }) })),
-    async note(relocation) {
-      await commits.run(() => note.run({ replacement: null, ...relocation, drive }));
+    async note(replacement) {
+      await commits.run(() => note.run({ replacement: null, ...replacement, drive }));
     },
     async crossOut(id) {
       await commits.run(() => crossOut.run(drive, id));

@@ -20,7 +20,7 @@ export interface SqliteStateOptions {
 }
 
 /**
- * The state in an SQLite database: what a promise acknowledged is on disk. Throws `StateInUse`,
+ * Opens the state in an SQLite database. What a promise has acknowledged is on disk. Throws `StateInUse`,
  * `StateUnwritable`; the latter also from any change when the disk fails later.
  */
 export function openSqliteState(options: SqliteStateOptions): State {

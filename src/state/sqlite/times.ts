@@ -3,10 +3,10 @@ import type { SetTime, Times } from '../times.ts';
 import { ById } from './by-id.ts';
 import type { Commits } from './commits.ts';
 
-/** What one time takes in memory, roughly: an object, its revision and its place in the cache. */
+/** Approximate memory of one time, in bytes: an object, its revision and its place in the cache. */
 const TIME_BYTES = 160;
 
-/** Set times, by id; some clients set one for every file they bring. */
+/** Set times by id; some clients set one for every file they upload. */
 export function sqliteTimes(database: SqliteDatabase, drive: number, commits: Commits): Times {
   const ids = database.prepare<[number], { id: string }>('SELECT id FROM times WHERE drive = ?');
   const of = database.prepare<[number, string], SetTime>(

@@ -200,7 +200,7 @@ describe('litter', () => {
 
   test('is sent to the service where the drive is set so', async () => {
     await drive.close();
-    drive = await MemoryDrive.open(remote, { setAside: false });
+    drive = await MemoryDrive.open(remote, { keepsLocalFiles: false });
     await drive.write(at('/Docs/._a.txt'), 'fork');
     expect(remote.text(at('/Docs/._a.txt'))).toBe('fork');
     await expect(drive.write(at('/.DS_Store'), 'x')).rejects.toMatchObject({ fault: 'bad-name' });

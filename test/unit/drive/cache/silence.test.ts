@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CallAvailability } from '../../../../src/api/availability.ts';
 import { ChangeFeed } from '../../../../src/drive/cache/change-feed.ts';
+import { Freshness } from '../../../../src/drive/cache/freshness.ts';
 import { momentNow } from '../../../../src/util/clock.ts';
 import { silentLog } from '../../../../src/util/log.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -33,6 +34,7 @@ test('after a machine has slept, what changed meanwhile is asked for, though the
 
 test('a feed that goes on saying that nothing has changed is believed for ever', async () => {
   const clock = new ManualClock();
+  const freshness = new Freshness(clock, 10_000);
   const feed = new ChangeFeed({
     remote: {
       availability: new CallAvailability(clock),
@@ -46,20 +48,21 @@ test('a feed that goes on saying that nothing has changed is believed for ever',
     listener: { apply: async () => {}, reached() {}, reset() {} },
     clock,
     log: silentLog,
-    staleMs: 10_000,
+    freshness,
     everyMs: 0,
   });
   feed.start();
   await turn(5);
   const asked = momentNow(clock);
   await clock.advance(HOUR_MS);
-  expect(feed.isFresh(asked)).toBe(true);
+  expect(freshness.isFresh(asked)).toBe(true);
   await feed.close();
 });
 
 test('a service whose long polls end at once is asked again only every few seconds', async () => {
   const clock = new ManualClock();
   let polls = 0;
+  const freshness = new Freshness(clock, 10_000);
   const feed = new ChangeFeed({
     remote: {
       availability: new CallAvailability(clock),
@@ -75,7 +78,7 @@ test('a service whose long polls end at once is asked again only every few secon
     listener: { apply: async () => {}, reached() {}, reset() {} },
     clock,
     log: silentLog,
-    staleMs: 10_000,
+    freshness,
     everyMs: 0,
   });
   feed.start();
@@ -89,6 +92,7 @@ test('a feed that tells changes without end is down, and asked again later', asy
   const warnings: string[] = [];
   let pages = 0;
   let isPolled = false;
+  const freshness = new Freshness(clock, 10_000);
   const feed = new ChangeFeed({
     remote: {
       availability: new CallAvailability(clock),
@@ -103,13 +107,13 @@ test('a feed that tells changes without end is down, and asked again later', asy
     listener: { apply: async () => {}, reached() {}, reset() {} },
     clock,
     log: { ...silentLog, warn: (event) => void warnings.push(event) },
-    staleMs: 10_000,
+    freshness,
     everyMs: 0,
   });
   feed.start();
   while (warnings.length === 0 && !isPolled) await turn();
   expect(warnings).toEqual(['the change feed is down']);
-  expect(feed.isAlive).toBe(false);
+  expect(freshness.isAlive).toBe(false);
   await clock.untilSleeping();
   await feed.close();
 });

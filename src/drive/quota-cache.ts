@@ -4,10 +4,10 @@ import type { Log } from '../util/log.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import type { FreeSpace } from './files.ts';
 
-/** How long an answer is good; our own writes are counted in meanwhile. Explorer and davfs2 ask with each folder. */
+/** How long an answer is used, in ms. Explorer and davfs2 ask with each folder; own writes are counted meanwhile. */
 const FRESH_MS = 60_000;
 
-/** What the account has room for. */
+/** The free space of the account, with davgate's own writes since the last answer of the service. */
 export class QuotaCache {
   readonly #flights = new SingleFlight<'quota', Quota | undefined>();
   #known: { readonly quota: Quota | undefined; readonly at: Moment } | undefined;
@@ -28,7 +28,7 @@ export class QuotaCache {
     return { usedBytes, availableBytes: Math.max(0, quota.allocatedBytes - usedBytes) };
   }
 
-  /** The drive has grown by so much, or shrunk. */
+  /** Counts a change of the drive's size; negative when it shrank. */
   add(bytes: number): void {
     this.#writtenBytes += bytes;
   }
@@ -40,9 +40,9 @@ export class QuotaCache {
       quota = await this.remote.quota(signal);
     } catch (error) {
       signal.throwIfAborted();
-      this.log.warn('the free space is not known', { reason: String(error) });
+      this.log.warn('cannot ask the storage service for the free space', { reason: String(error) });
     }
-    // What was written while we asked may be counted in the answer or not.
+    // Whether writes during the request are in the answer is unknown: they are counted again.
     this.#writtenBytes -= writtenBefore;
     this.#known = { quota, at: momentNow(this.clock) };
     return quota;

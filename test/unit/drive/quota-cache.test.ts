@@ -43,7 +43,7 @@ test('it is unknown where the service names no limit', async () => {
 test('it is unknown while the service cannot be asked, which is said', async () => {
   remote.failNext('quota', 'offline');
   expect(await drive.files.freeSpace()).toBeUndefined();
-  expect(drive.warnings).toEqual(['the free space is not known']);
+  expect(drive.warnings).toEqual(['cannot ask the storage service for the free space']);
   await drive.clock.advance(60_000);
   expect(await drive.files.freeSpace()).toEqual({ usedBytes: 10, availableBytes: 990 });
 });

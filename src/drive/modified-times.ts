@@ -1,14 +1,14 @@
 import type { Entry } from '../api/remote.ts';
 import type { Times } from '../state/times.ts';
 
-/** Modification times that clients set after the fact, laid over what the service says. */
+/** The modification times that clients have set. The service cannot change the time of stored content. */
 export class ModifiedTimes {
   constructor(private readonly times: Times) {}
 
-  /** `entries` as they are to be shown; one question for all. */
-  async on<E extends Entry>(entries: readonly E[]): Promise<readonly E[]> {
+  /** Returns `entries` with the times that clients have set; one query for all. */
+  async applyTo<E extends Entry>(entries: readonly E[]): Promise<readonly E[]> {
     if (entries.length === 0) return entries;
-    const found = await this.setFor(entries);
+    const found = await this.of(entries);
     if (found.size === 0) return entries;
     return entries.map((entry) => {
       const modifiedMs = found.get(entry.id);
@@ -21,8 +21,8 @@ export class ModifiedTimes {
     return { ...entry, modifiedMs };
   }
 
-  /** The times that were set for the content that `entries` have, by id. */
-  async setFor(entries: readonly Entry[]): Promise<ReadonlyMap<string, number>> {
+  /** Returns the times set for the current content of `entries`, by id. */
+  async of(entries: readonly Entry[]): Promise<ReadonlyMap<string, number>> {
     const found = await this.times.of(entries.map(({ id }) => id));
     const fitting = entries.flatMap((entry): [string, number][] => {
       const time = found.get(entry.id);
@@ -36,7 +36,7 @@ export class ModifiedTimes {
   }
 }
 
-// A time is set for a content. Of a file that was moved the service changes the revision, not the hash.
+// A time belongs to a content. A move changes a file's revision, but not its hash.
 function contentOf(entry: Entry): string {
   return entry.kind === 'folder' ? '' : (entry.contentHash ?? entry.rev);
 }

@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import { isApiFailure } from '../../api/errors.ts';
+import type { Remote } from '../../api/remote.ts';
+import type { Replacement, Replacements } from '../../state/replacements.ts';
+import type { Log } from '../../util/log.ts';
+import { join, type Path, parentOf } from '../../util/path.ts';
+import { succeeds } from '../../util/succeeds.ts';
+import type { Entry } from '../files.ts';
+import { waitingName } from '../names.ts';
+import type { PathLocks } from '../path-locks.ts';
+import { discard, type Recovery, type Unfinished } from './recovery.ts';
+
+interface ReplacerDeps {
+  /** Unguarded: the replacer itself holds the lock that keeps other calls out. */
+  readonly remote: Remote;
+  readonly replacements: Replacements;
+  /** Locks of single calls of the service. */
+  readonly callLocks: PathLocks;
+  readonly recovery: Recovery;
+  readonly log: Log;
+}
+
+/** How a new entry gets to the place of an old one. */
+export interface Placement {
+  readonly place: (remote: Remote) => Promise<Entry>;
+  /** Whether `found`, at the place, is the entry that `place` makes. */
+  readonly isPlaced: (found: Entry) => boolean;
+  /** The new entry's id, if it has one already. */
+  readonly id?: string;
+}
+
+interface Outcome {
+  readonly entry: Entry;
+  readonly replacement: Replacement;
+  /** Whether the hidden name is free again. */
+  readonly isClear: boolean;
+}
+
+/**
+ * Replaces entries by moves and copies, although the service never overwrites with them. The old entry first moves to a
+ * hidden name beside its place. This is noted durably before, so that after any interruption it is either replaced or
+ * back at its place.
+ */
+export class Replacer {
+  constructor(private readonly deps: ReplacerDeps) {}
+
+  /**
+   * Replaces `old` by the entry that `placement` makes of `from`, and deletes `old` recoverably. When that fails, `old`
+   * is back at its place.
+   */
+  async replace(old: Entry, from: Path, placement: Placement): Promise<Entry> {
+    const { remote, callLocks, replacements, recovery } = this.deps;
+    const { id } = placement;
+    let hasLeft = false;
+    const isPlaced = (found: Entry) => hasLeft && placement.isPlaced(found);
+    const purpose = { purpose: 'replace', ...(id !== undefined && { replacement: id }) } as const;
+    const replaceNoted = async (noted: Replacement) => {
+      const { waitingAt } = noted;
+      const entry = await callLocks.exclusive([old.path, from], async () => {
+        await this.#leave(old, waitingAt);
+        hasLeft = true;
+        return this.#placeOrPutBack(old.path, waitingAt, placement);
+      });
+      const replaced = { ...noted, replacement: entry.id };
+      // Without this note a kill before `old` is removed leaves no proof that its replacement came.
+      if (id === undefined) await succeeds(replacements.note(replaced));
+      await succeeds(recovery.replaced(old.path, entry.id));
+      // A failure here fails nothing: the old entry is hidden, and recovery deletes it later.
+      return { entry, replacement: replaced, isClear: await succeeds(discard(remote, waitingAt)) };
+    };
+    return this.#noted(old.path, purpose, replaceNoted, isPlaced);
+  }
+
+  /** Renames `entry` to `to`, which differs from its name in letter case only. */
+  async renameCase(entry: Entry, to: Path): Promise<Entry> {
+    const { remote, callLocks } = this.deps;
+    const rename = async (noted: Replacement) => {
+      const { waitingAt } = noted;
+      await remote.move(entry.path, waitingAt, undefined, entry.id);
+      try {
+        const renamed = await remote.move(waitingAt, to, undefined, entry.id);
+        return { entry: renamed, replacement: noted, isClear: true };
+      } catch (error) {
+        await remote.move(waitingAt, entry.path, undefined, entry.id);
+        throw error;
+      }
+    };
+    const purpose = { purpose: 'rename' } as const;
+    return this.#noted(to, purpose, (noted) => callLocks.exclusive([to], () => rename(noted)));
+  }
+
+  async #noted(
+    path: Path,
+    purpose: Pick<Replacement, 'purpose' | 'replacement'>,
+    work: (noted: Replacement) => Promise<Outcome>,
+    isPlaced: Placement['isPlaced'] = () => false,
+  ): Promise<Entry> {
+    const { replacements } = this.deps;
+    const id = randomUUID();
+    const waitingAt = join(parentOf(path), waitingName(id));
+    const noted: Replacement = { id, path, waitingAt, ...purpose };
+    await replacements.note(noted);
+    try {
+      const done = await work(noted);
+      await this.#end(done.replacement, { isClear: done.isClear, isMissing: false, isPlaced: () => false });
+      return done.entry;
+    } catch (error) {
+      // A refusal of the first step left nothing behind; the service tells.
+      const isClear = await this.#isNothingAt(waitingAt);
+      // After a conflict the entry there is somebody else's.
+      await this.#end(noted, {
+        isClear,
+        isMissing: !isClear,
+        isPlaced: (found) => !isInTheWay(error) && isPlaced(found),
+      });
+      throw error;
+    }
+  }
+
+  /** Never throws: recovery crosses out a note that remains, and what was done stays done. */
+  async #end(
+    noted: Replacement,
+    { isClear, ...left }: { readonly isClear: boolean } & Omit<Unfinished, 'replacement'>,
+  ): Promise<void> {
+    const isDone = isClear && (await succeeds(this.deps.replacements.crossOut(noted.id)));
+    if (!isDone) this.deps.recovery.add({ replacement: noted, ...left });
+  }
+
+  /** Moves `old` out of the way. An entry that no longer exists is not in the way. */
+  async #leave(old: Entry, waitingAt: Path): Promise<void> {
+    try {
+      await this.deps.remote.move(old.path, waitingAt, undefined, old.id);
+    } catch (error) {
+      if (!isApiFailure(error, 'not-found')) throw error;
+    }
+  }
+
+  async #placeOrPutBack(path: Path, waitingAt: Path, { place, isPlaced }: Placement): Promise<Entry> {
+    const { remote, log } = this.deps;
+    try {
+      return await place(remote);
+    } catch (error) {
+      try {
+        await remote.move(waitingAt, path);
+      } catch (second) {
+        const found = isInTheWay(second) && (await remote.stat(path));
+        // Only the answer was lost. After a conflict the entry is somebody else's, which a folder does not show.
+        if (found && !isInTheWay(error) && isPlaced(found)) return found;
+        log.warn('cannot put back the old target of a failed move or copy yet; davgate tries again', {
+          reason: String(second),
+        });
+      }
+      throw error;
+    }
+  }
+
+  async #isNothingAt(path: Path): Promise<boolean> {
+    try {
+      return (await this.deps.remote.stat(path)) === undefined;
+    } catch {
+      return false;
+    }
+  }
+}
+
+function isInTheWay(error: unknown): boolean {
+  return isApiFailure(error, 'conflict-file', 'conflict-folder');
+}
