@@ -27,8 +27,8 @@ davgate serves ${drivesOf(entry)} at  ${url}
 ${lines('also at', otherUrls)}${certificateLine(certificateNames)}${entryLines(entry)}
 Mount it:
   macOS    Finder > Go > Connect to Server: ${url}
-  Windows  net use * ${url}${user === undefined ? '' : windowsUser(user)}${url.startsWith('http:') ? '   (over plain http: README, "Windows")' : ''}
-  Linux    sudo mount -t davfs -o uid=$USER ${url} /mnt   (on recent kernels: README, "davfs2")
+  Windows  net use * ${url}${user === undefined ? '' : windowsUser(user)}${url.startsWith('http:') ? '   (over plain http: docs/mount/windows.md)' : ''}
+  Linux    sudo mount -t davfs -o uid=$USER ${url} /mnt   (on recent kernels: docs/mount/linux.md)
   rclone   ${rclone.join(' ')}
   GNOME    Files > Other Locations: ${url.replace(/^http/, 'dav')}
 

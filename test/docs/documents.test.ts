@@ -62,6 +62,18 @@ test('every link of every document leads to a file and a heading that exist', ()
   expect(dead).toEqual([]);
 });
 
+test('every path in the map of src exists', () => {
+  const paths = tokensOf('src/README.md')
+    .flatMap(({ children }) => children ?? [])
+    .filter(({ type, content }) => type === 'code_inline' && /^[a-z]+\/[a-z][a-z/.-]*$/.test(content))
+    .map(({ content }) => content);
+  expect(paths.length).toBeGreaterThan(20);
+  const roots = ['src', '.'].map((folder) => join(PROJECT_ROOT, folder));
+  const exists = (path: string) =>
+    roots.some((root) => existsSync(join(root, path)) || existsSync(join(root, `${path}.ts`)));
+  expect(paths.filter((path) => !exists(path))).toEqual([]);
+});
+
 test('every page of docs is reached from docs/index.md', () => {
   const linked = new Set(linksOf('docs/index.md').map((link) => join('docs', link.split('#')[0] ?? '')));
   const pages = DOCUMENTS.filter((name) => name.startsWith('docs/') && name !== 'docs/index.md');

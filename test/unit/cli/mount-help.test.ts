@@ -19,7 +19,7 @@ const lineFor = (system: string, url: string, name = 'ann') =>
     .find((line) => line.trim().startsWith(system));
 
 test('Explorer’s hurdle of plain http is named for plain http alone', () => {
-  expect(lineFor('Windows', 'http://127.0.0.1:8765/')).toContain('README, "Windows"');
+  expect(lineFor('Windows', 'http://127.0.0.1:8765/')).toContain('docs/mount/windows.md');
   expect(lineFor('Windows', 'https://127.0.0.1:8765/')).toBe(
     '  Windows  net use * https://127.0.0.1:8765/ /user:ann',
   );
