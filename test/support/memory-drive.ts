@@ -100,6 +100,7 @@ export class MemoryDrive {
   /** What a kill leaves: the state, and nothing of what was in memory. */
   kill(): void {
     this.#files = undefined;
+    this.remote.forgetClient();
     const directory = join(this.#directory, 'state');
     void this.#state.close();
     void this.#journals?.close();

@@ -241,6 +241,11 @@ export class MemoryRemote implements Remote {
     });
   }
 
+  /** The client was killed: its next writes do not wait for those that it had under way. */
+  forgetClient(): void {
+    this.#lastWrites.clear();
+  }
+
   /** Carries out writes to one path one after the other. */
   async #inOrder<T>(path: Path, work: () => Promise<T>): Promise<T> {
     const key = keyOf(path);
