@@ -57,10 +57,7 @@ export class FileError extends Error {
 }
 
 /** The fault for each failure of the service, and the message about `subject`. */
-const TABLE: Record<
-  ApiFailure,
-  readonly [fault: Fault, message: (subject: string, error: ApiError) => string]
-> = {
+const TABLE: Record<ApiFailure, readonly [fault: Fault, message: (subject: string) => string]> = {
   'not-found': ['not-found', (subject) => `${subject} is not there`],
   'not-file': ['is-a-folder', (subject) => `${subject} is not a file`],
   'not-folder': ['not-a-folder', (subject) => `${subject} is not a folder`],
@@ -78,7 +75,8 @@ const TABLE: Record<
   'into-itself': ['into-itself', (subject) => `${subject} cannot go into itself`],
   incomplete: [
     'incomplete',
-    (_subject, { message }) => `${message}: nothing was written; send the file again`,
+    (subject) =>
+      `the body of ${subject} is not as long as announced; nothing was written, send the file again`,
   ],
   'hash-mismatch': [
     'broken',
@@ -114,7 +112,7 @@ export function fileErrorOf(error: unknown, subject: string): unknown {
   if (!(error instanceof ApiError)) return error;
   const [fault, message] = TABLE[error.failure];
   const { retryAfterMs, summary } = error.details;
-  const text = message(subject, error);
+  const text = message(subject);
   const reason = fault === 'unsupported' || fault === 'broken' ? summary : undefined;
   return new FileError(fault, reason ? `${text} (${reason})` : text, {
     cause: error,
