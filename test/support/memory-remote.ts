@@ -232,7 +232,7 @@ export class MemoryRemote implements Remote {
   ): Promise<FileEntry> {
     const { mode, modifiedMs, sizeBytes, aroundCommit = (commit) => commit() } = options;
     const content = await collected(body, sizeBytes, signal);
-    return this.#inOrder(path, () => {
+    return this.#inOrder(path, signal, () => {
       signal.throwIfAborted();
       const commitOptions = { mode, ...(modifiedMs !== undefined && { modifiedMs }) };
       return aroundCommit(() =>
@@ -247,7 +247,7 @@ export class MemoryRemote implements Remote {
   }
 
   /** Carries out writes to one path one after the other. */
-  async #inOrder<T>(path: Path, work: () => Promise<T>): Promise<T> {
+  async #inOrder<T>(path: Path, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const key = keyOf(path);
     const before = this.#lastWrites.get(key);
     let end = () => {};
@@ -258,7 +258,7 @@ export class MemoryRemote implements Remote {
       }),
     );
     try {
-      await before;
+      await Promise.race([before, aborted(signal)]);
       return await work();
     } finally {
       end();
@@ -380,4 +380,11 @@ async function collected(
   } finally {
     reader.close();
   }
+}
+
+/** Rejects with the signal's reason when it fires. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }
