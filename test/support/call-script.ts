@@ -14,6 +14,7 @@ export class CallScript<What extends string> {
   readonly calls: { readonly call: What; readonly path: string }[] = [];
   readonly #failures: Failure<What>[] = [];
   readonly #gates: Gate<What>[] = [];
+  readonly #holding = new Set<Gate<What>>();
 
   /** `around`: hears how each call ends. */
   constructor(
@@ -39,6 +40,12 @@ export class CallScript<What extends string> {
   /** Calls that have not come yet are not held any more. */
   forgetGates(): void {
     this.#gates.length = 0;
+  }
+
+  /** Releases the calls that are held. Calls that have not come yet are not held any more. */
+  openGates(): void {
+    this.forgetGates();
+    for (const gate of this.#holding) gate.release();
   }
 
   /** Carries out a call, in a turn of its own. */
@@ -71,7 +78,13 @@ export class CallScript<What extends string> {
     const index = this.#gates.findIndex((gate) => gate.call === call && gate.at === at);
     if (index < 0) return;
     const [gate] = this.#gates.splice(index, 1);
-    await gate?.pass(signal);
+    if (!gate) return;
+    this.#holding.add(gate);
+    try {
+      await gate.pass(signal);
+    } finally {
+      this.#holding.delete(gate);
+    }
   }
 }
 

@@ -80,6 +80,11 @@ export class MemoryRemote implements Remote {
     this.#script.forgetGates();
   }
 
+  /** Releases the calls that are held. Calls that have not come yet are not held any more. */
+  openGates(): void {
+    this.#script.openGates();
+  }
+
   /** Changes happen, but the feed tells nothing until `releaseFeed`. */
   holdFeed(): void {
     this.#isFeedHeld = true;

@@ -21,16 +21,22 @@ describe('a journal that is full', () => {
     drive = await MemoryDrive.open(remote, { writeBack: true, journalLimits });
   });
 
-  test('a write that does not fit into the journal waits for the service', async () => {
-    const gate = remote.holdNext('write', 'begin');
+  test('a write that does not fit into the journal is acknowledged once the service has it', async () => {
+    const small = remote.holdNext('write', 'begin');
     await drive.put(at('/a'), 'x'.repeat(80));
+    await small.reached;
+    const gate = remote.holdNext('write', 'begin');
+    let isAcknowledged = false;
+    const large = drive.put(at('/b'), 'y'.repeat(80)).then(() => {
+      isAcknowledged = true;
+    });
     await gate.reached;
-    const large = drive.put(at('/b'), 'y'.repeat(80));
     await turn(20);
-    expect(await drive.files.stat(at('/b'))).toBeUndefined();
+    expect([isAcknowledged, await drive.files.stat(at('/b'))]).toEqual([false, undefined]);
     gate.release();
     await large;
     expect(remote.text(at('/b'))).toBe('y'.repeat(80));
+    small.release();
     await drive.untilLanded();
   });
 
