@@ -42,7 +42,7 @@ const ONLY_IN: { readonly what: string; readonly pattern: RegExp; readonly file:
     pattern: /\bmkdir(Sync)?\(/,
     file: /^(util\/make-folder|service\/storage\/blocks\/disk|drive\/(content\/block-writer|spool\/spool))\.ts$/,
   },
-  { what: 'joins signals', pattern: /\bAbortSignal\.any\b/, file: /^util\/linked-signal\.ts$/ },
+  { what: 'joins signals', pattern: /\bAbortSignal\.any\b/, file: /^util\/abort\.ts$/ },
 ];
 
 /**

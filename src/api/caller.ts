@@ -1,5 +1,5 @@
+import { type LinkedSignal, linkedSignal } from '../util/abort.ts';
 import { ageMs, type Clock, elapsedMs, type Instant, type Moment, momentNow } from '../util/clock.ts';
-import { type LinkedSignal, linkedSignal } from '../util/linked-signal.ts';
 import type { Log } from '../util/log.ts';
 import type { Meter } from '../util/meter.ts';
 import type { CallAvailability } from './availability.ts';

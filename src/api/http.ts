@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
 import type { Dispatcher, Pool } from 'undici';
+import { linkedSignal } from '../util/abort.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
-import { linkedSignal } from '../util/linked-signal.ts';
 import { AnswerDeadline, inSteadyProgress } from './answer-deadline.ts';
 
 const load = createRequire(import.meta.url);

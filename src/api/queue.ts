@@ -1,4 +1,5 @@
 import PQueue from 'p-queue';
+import { onAbort } from '../util/abort.ts';
 import {
   type Clock,
   elapsedMs,
@@ -8,7 +9,6 @@ import {
   laterOf,
   remainingMs,
 } from '../util/clock.ts';
-import { onAbort } from '../util/on-abort.ts';
 import { Alarm } from '../util/wait.ts';
 import { ApiError } from './errors.ts';
 import { CallFailure } from './failure.ts';

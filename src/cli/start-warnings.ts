@@ -1,6 +1,6 @@
-import { isLoopback } from '../config/address.ts';
 import type { Config } from '../config/configuration.ts';
 import type { Settings } from '../config/settings.ts';
+import { isLoopback } from '../util/networks.ts';
 
 /** How davgate can be reached from outside. */
 type Surface = Pick<Config, 'listen' | 'tls' | 'trustedProxies'>;

@@ -7,11 +7,6 @@ export interface Address {
   readonly port: number;
 }
 
-/** Whether only this machine reaches `host`: it is safe without a password and without encryption. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){1,3}$/.test(host);
-}
-
 /** Parses `HOST:PORT`. Throws `ConfigError`. */
 export function parseAddress({ text, origin }: Setting): Address {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text);

@@ -1,4 +1,5 @@
-import { type Address, isLoopback } from './address.ts';
+import { isLoopback } from '../util/networks.ts';
+import type { Address } from './address.ts';
 import type { ConfigFile, UserConfig } from './config-file.ts';
 import type { DriveConfig } from './drive-config.ts';
 import { ConfigError, refuseUnsayable, type Setting, type Settings } from './settings.ts';

@@ -1,5 +1,4 @@
-import { keyOf, type Path } from '../util/path.ts';
-import { isKeyWithin } from './cache/key-tree.ts';
+import { isKeyWithin, keyOf, type Path } from '../util/path.ts';
 
 /** Running work at some paths. */
 interface Holder {

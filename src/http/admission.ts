@@ -1,6 +1,6 @@
-import type { Refusal } from './answer.ts';
 import type { Credentials, User } from './credentials.ts';
 import { allowOrigin, answerPreflight, crossSiteRefusal, hasForeignHost, isPreflight } from './cross-site.ts';
+import type { Refusal } from './exchange.ts';
 import { type Exchange, pathOfTarget } from './exchange.ts';
 import type { OpenRoute } from './link-proxy.ts';
 import { isReserved, type Monitored, monitoringAnswer } from './monitoring.ts';

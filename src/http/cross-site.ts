@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
-import type { Refusal } from './answer.ts';
+import type { Refusal } from './exchange.ts';
 
 /** Methods and headers that an allowed page may use. */
 const METHODS = 'COPY, DELETE, GET, HEAD, LOCK, MKCOL, MOVE, OPTIONS, PROPFIND, PROPPATCH, PUT, UNLOCK';

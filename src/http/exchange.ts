@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { onAbort } from '../util/abort.ts';
 import type { Clock, Instant } from '../util/clock.ts';
-import { onAbort } from '../util/on-abort.ts';
 import { Alarm } from '../util/wait.ts';
-import { type Answer, type Content, isContent, type Refusal } from './answer.ts';
 
 /** Maximum size of an unwanted body that is read to its end, so that the connection can be used again, in bytes. */
 export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
@@ -14,6 +13,27 @@ export const UNWANTED_BODY_BYTES_MAX = 1024 * 1024;
  */
 const LINGER_MS = 10_000;
 export const LINGER_BYTES_MAX = 256 * 1024 * 1024;
+
+/** A complete answer. `Exchange.answer` adds its length. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<OutgoingHttpHeaders>;
+  readonly body: string | Uint8Array | Content | undefined;
+}
+
+/** A body of known length. Each piece is read when the system has taken the one before. */
+export interface Content {
+  readonly sizeBytes: number;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+/** Why a request is not served. */
+export interface Refusal {
+  readonly status: number;
+  /** One sentence for a person: what was wrong and what to do. */
+  readonly text: string;
+  readonly headers?: OutgoingHttpHeaders;
+}
 
 /** The client left before its whole body had arrived, or before it had its answer. */
 export class ClientGone extends Error {
@@ -208,6 +228,10 @@ export class Exchange {
       response.writeContinue();
     });
   }
+}
+
+export function isContent(body: Answer['body']): body is Content {
+  return typeof body === 'object' && 'bytes' in body;
 }
 
 function lengthOf(status: number, body: Answer['body']): { readonly 'Content-Length'?: number } {

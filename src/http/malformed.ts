@@ -3,9 +3,8 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../util/clock.ts';
 import type { Log } from '../util/log.ts';
 import { Alarm } from '../util/wait.ts';
-import type { Refusal } from './answer.ts';
 import type { Connections } from './connections.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Refusal } from './exchange.ts';
 
 /** Maximum number of header fields of a request; the longest real requests have about 30. */
 export const HEADER_FIELDS_MAX = 200;

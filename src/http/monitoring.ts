@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isLoopback } from '../config/address.ts';
+import { isLoopback } from '../util/networks.ts';
 import type { Exchange } from './exchange.ts';
 import { METRICS_CONTENT_TYPE, type Metrics } from './metrics.ts';
 

@@ -1,4 +1,4 @@
-import type { Answer } from '../http/answer.ts';
+import type { Answer } from '../http/exchange.ts';
 import { ClientGone, type Exchange } from '../http/exchange.ts';
 import type { ListenerLimits } from '../http/limits.ts';
 import { type CertificateFiles, urlFromOutside } from '../http/node-server.ts';

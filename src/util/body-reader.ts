@@ -37,3 +37,12 @@ export class BodyReader {
     this.#iterator.return?.().catch(() => {});
   }
 }
+
+/** Yields `body`, and ends when `last` has resolved. Throws what `last` throws. */
+export async function* endedBy(
+  body: AsyncIterable<Uint8Array>,
+  last: () => Promise<void>,
+): AsyncIterable<Uint8Array> {
+  yield* body;
+  await last();
+}

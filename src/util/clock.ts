@@ -1,4 +1,4 @@
-import { onAbort } from './on-abort.ts';
+import { onAbort } from './abort.ts';
 
 declare const instant: unique symbol;
 

@@ -1,6 +1,6 @@
+import { onAbort } from './abort.ts';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
-import { onAbort } from './on-abort.ts';
 
 /**
  * How long an orderly end may take, in ms: `work` for what is under way, and `all` with the closing of files after it.

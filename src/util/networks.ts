@@ -21,6 +21,11 @@ export class Networks {
   }
 }
 
+/** Whether only this machine reaches `host`: it is safe without a password and without encryption. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){1,3}$/.test(host);
+}
+
 /** An IPv4 address as such where a socket for both versions writes `::ffff:192.0.2.1`. */
 export function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');

@@ -75,8 +75,16 @@ export function keyOf(path: Path): string {
 
 /** Whether `path` is `ancestor` itself or lies below it. */
 export function isWithin(path: Path, ancestor: Path): boolean {
-  const key = keyOf(path);
-  const above = keyOf(ancestor);
+  return isKeyWithin(keyOf(path), keyOf(ancestor));
+}
+
+/** Returns the key of the parent folder. A key is a path in folded case. */
+export function parentKeyOf(key: string): string {
+  return parentOf(key as Path);
+}
+
+/** Whether `key` is `above` or lies below it. */
+export function isKeyWithin(key: string, above: string): boolean {
   return above === ROOT || key === above || key.startsWith(`${above}/`);
 }
 

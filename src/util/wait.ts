@@ -1,6 +1,5 @@
+import { linkedSignal, onAbort } from './abort.ts';
 import type { Clock } from './clock.ts';
-import { linkedSignal } from './linked-signal.ts';
-import { onAbort } from './on-abort.ts';
 
 /** Something that changes now and then, and on whose next change any number of tasks may wait. */
 export class Condition {

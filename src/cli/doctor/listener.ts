@@ -1,10 +1,10 @@
 import { createServer, request } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { isLoopback } from '../../config/address.ts';
 import type { Config } from '../../config/configuration.ts';
 import { HEALTH_PATH } from '../../http/monitoring.ts';
 import { ListenError, listen } from '../../http/node-server.ts';
+import { isLoopback } from '../../util/networks.ts';
 import type { Report } from './report.ts';
 
 /** How long a davgate on this machine may take to answer a health check, in ms. */

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { ApiError } from '../../api/errors.ts';
 import type { FileEntry, Remote } from '../../api/remote.ts';
 import type { DeletePolicy } from '../../config/drive-config.ts';
+import { linkedSignal } from '../../util/abort.ts';
 import { type Clock, elapsedMs } from '../../util/clock.ts';
-import { linkedSignal } from '../../util/linked-signal.ts';
 import { join, type Path, pathOf } from '../../util/path.ts';
 import { attempt, type Report } from './report.ts';
 

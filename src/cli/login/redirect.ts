@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { isLoopback } from '../../config/address.ts';
 import { ConfigError } from '../../config/settings.ts';
 import { listen } from '../../http/node-server.ts';
+import { isLoopback } from '../../util/networks.ts';
 import { LoginError } from './login-error.ts';
 
 /** Where the browser brings the code of a login: an address on this machine. */

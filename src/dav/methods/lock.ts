@@ -7,7 +7,7 @@ import {
   type LocksFull,
   type RunningClaim,
 } from '../../state/locks.ts';
-import { type LinkedSignal, linkedSignal } from '../../util/linked-signal.ts';
+import { type LinkedSignal, linkedSignal } from '../../util/abort.ts';
 import { isWithin, keyOf, parentOf } from '../../util/path.ts';
 import {
   answerMultistatus,

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Entry, FileEntry, WriteMode, Written } from '../../drive/files.ts';
-import { endedBy } from '../../util/ended-by.ts';
-import { onAbort } from '../../util/on-abort.ts';
+import { onAbort } from '../../util/abort.ts';
+import { endedBy } from '../../util/body-reader.ts';
 import { checkConditions, type MetConditions, requireParent } from '../conditions/preconditions.ts';
 import { entityTagOf } from '../conditions/validators.ts';
 import type { Context } from '../context.ts';

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { Entry, FolderEntry } from '../../api/remote.ts';
 import type { Moment } from '../../util/clock.ts';
-import { join, nameOf, type Path } from '../../util/path.ts';
+import { join, nameOf, type Path, parentKeyOf } from '../../util/path.ts';
 import type { Listing } from '../files.ts';
 import type { Freshness } from './freshness.ts';
-import { KeyTree, parentKeyOf } from './key-tree.ts';
+import { KeyTree } from './key-tree.ts';
 
 /** What the cache knows of one name: its entry, or that there is none. */
 export type Known = Entry | 'absent';

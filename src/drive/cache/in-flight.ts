@@ -1,5 +1,5 @@
+import { isKeyWithin, parentKeyOf } from '../../util/path.ts';
 import type { Known } from './folder-cache.ts';
-import { isKeyWithin, parentKeyOf } from './key-tree.ts';
 
 /** What a request to the service covers: one entry, the children of a folder, or everything below it. */
 export type Scope = 'entry' | 'folder' | 'tree';

@@ -1,4 +1,4 @@
-import { type Path, parentOf, ROOT } from '../../util/path.ts';
+import { parentKeyOf, ROOT } from '../../util/path.ts';
 
 /** A set of path keys that finds the members at and below a key without scanning the others. */
 export class KeyTree {
@@ -49,14 +49,4 @@ export class KeyTree {
     this.#members.clear();
     this.#below.clear();
   }
-}
-
-/** Returns the key of the parent folder. A key is a path in folded case. */
-export function parentKeyOf(key: string): string {
-  return parentOf(key as Path);
-}
-
-/** Whether `key` is `above` or lies below it. */
-export function isKeyWithin(key: string, above: string): boolean {
-  return above === ROOT || key === above || key.startsWith(`${above}/`);
 }

@@ -1,7 +1,7 @@
 import { type Instant, msBetween } from '../../util/clock.ts';
-import { ROOT } from '../../util/path.ts';
+import { parentKeyOf, ROOT } from '../../util/path.ts';
 import type { Known } from './folder-cache.ts';
-import { KeyTree, parentKeyOf } from './key-tree.ts';
+import { KeyTree } from './key-tree.ts';
 
 /** What to do with a change that the feed reports, given davgate's own changes. */
 export type FeedVerdict =

@@ -1,13 +1,12 @@
 import { isApiFailure } from '../../api/errors.ts';
 import type { Entry, FolderEntry, Remote } from '../../api/remote.ts';
 import { type Clock, momentNow } from '../../util/clock.ts';
-import { foldName, join, keyOf, nameOf, type Path, parentOf } from '../../util/path.ts';
+import { foldName, join, keyOf, nameOf, type Path, parentKeyOf, parentOf } from '../../util/path.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { FileError } from '../errors.ts';
 import type { ModifiedTimes } from '../modified-times.ts';
 import { CachedFolder, type Known } from './folder-cache.ts';
 import { type Fetch, takeChanges } from './in-flight.ts';
-import { parentKeyOf } from './key-tree.ts';
 import { placedIn, placedKnown, type TreeCache, withTimeOf } from './tree-cache.ts';
 
 export interface LookupsDeps {

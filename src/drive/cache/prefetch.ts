@@ -1,11 +1,10 @@
 import { isApiFailure } from '../../api/errors.ts';
 import type { Change, Entry, FolderEntry, Page } from '../../api/remote.ts';
 import { elapsedMs, type Instant, instantIn, type Moment, momentNow, msBetween } from '../../util/clock.ts';
-import { keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
+import { isKeyWithin, keyOf, nameOf, type Path, parentKeyOf, ROOT } from '../../util/path.ts';
 import { Alarm } from '../../util/wait.ts';
 import { CachedFolder } from './folder-cache.ts';
 import { type Fetch, takeChanges } from './in-flight.ts';
-import { isKeyWithin, parentKeyOf } from './key-tree.ts';
 import type { LookupsDeps } from './lookups.ts';
 import { placedIn, withTimeOf } from './tree-cache.ts';
 

@@ -1,11 +1,10 @@
 import type { Entry, FolderEntry } from '../../api/remote.ts';
 import { type Clock, momentNow } from '../../util/clock.ts';
-import { join, keyOf, nameOf, type Path, ROOT } from '../../util/path.ts';
+import { join, keyOf, nameOf, type Path, parentKeyOf, ROOT } from '../../util/path.ts';
 import type { Listing } from '../files.ts';
 import { CachedFolder, FolderCache, type Known } from './folder-cache.ts';
 import type { Freshness } from './freshness.ts';
 import { InFlight } from './in-flight.ts';
-import { parentKeyOf } from './key-tree.ts';
 import { stateOf } from './local-changes.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { FileEntry } from '../../api/remote.ts';
+import { onAbort } from '../../util/abort.ts';
 import { BLOCK_BYTES, ContentHasher } from '../../util/content-hash.ts';
-import { onAbort } from '../../util/on-abort.ts';
 import type { ByteRange } from '../../util/ranges.ts';
 import { FileError } from '../errors.ts';
 import type { BlockCache } from './block-cache.ts';

@@ -1,5 +1,5 @@
 import type { Journal } from '../../state/journal.ts';
-import { endedBy } from '../../util/ended-by.ts';
+import { endedBy } from '../../util/body-reader.ts';
 import type { Path } from '../../util/path.ts';
 import { FileError } from '../errors.ts';
 import type { Files, RelocateOptions, RemoveOptions, WriteMode, WriteOptions, Written } from '../files.ts';

@@ -1,4 +1,4 @@
-import type { Answer } from '../../http/answer.ts';
+import type { Answer } from '../../http/exchange.ts';
 import { encodeResult } from './argument.ts';
 import { ApiRefusal, BadCall, WrongMethod } from './failures.ts';
 import type { Content, MadeContent, Result } from './route.ts';

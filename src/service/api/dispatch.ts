@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Answer } from '../../http/answer.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import type { Answer, Exchange } from '../../http/exchange.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { authorize } from '../accounts/authorization.ts';
 import { withFirstChunk } from '../content/file-content.ts';

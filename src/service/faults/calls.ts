@@ -1,4 +1,4 @@
-import type { Answer } from '../../http/answer.ts';
+import type { Answer } from '../../http/exchange.ts';
 import { ClientGone, type Exchange } from '../../http/exchange.ts';
 import { text } from '../api/answers.ts';
 import { functionName } from '../api/dispatch.ts';

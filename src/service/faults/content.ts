@@ -1,5 +1,4 @@
-import { type Answer, isContent } from '../../http/answer.ts';
-import { ClientGone } from '../../http/exchange.ts';
+import { type Answer, ClientGone, isContent } from '../../http/exchange.ts';
 import { elapsedMs } from '../../util/clock.ts';
 import type { Faults } from './faults.ts';
 

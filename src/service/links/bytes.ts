@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Answer } from '../../http/answer.ts';
+import type { Answer } from '../../http/exchange.ts';
 import { printableName } from '../content/archive-names.ts';
 import { withFirstChunk } from '../content/file-content.ts';
 import { namesRev, singleRange } from '../content/requested-part.ts';

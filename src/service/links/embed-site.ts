@@ -1,5 +1,4 @@
-import type { Answer } from '../../http/answer.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import type { Answer, Exchange } from '../../http/exchange.ts';
 import { text } from '../api/answers.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { StorageError } from '../storage/storage.ts';

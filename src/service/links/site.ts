@@ -1,5 +1,4 @@
-import type { Answer } from '../../http/answer.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import type { Answer, Exchange } from '../../http/exchange.ts';
 import { secondsOf, waitInWords } from '../accounts/guess-limits.ts';
 import { text } from '../api/answers.ts';
 import { cookiesNamed, formOf, setCookie } from '../api/forms.ts';

@@ -1,5 +1,4 @@
-import type { Answer } from '../../http/answer.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import type { Answer, Exchange } from '../../http/exchange.ts';
 import { json, text } from '../api/answers.ts';
 import { uploadBody } from '../api/argument.ts';
 import { commitOf } from '../api/commit.ts';

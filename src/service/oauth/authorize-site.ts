@@ -1,5 +1,4 @@
-import type { Answer } from '../../http/answer.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import type { Answer, Exchange } from '../../http/exchange.ts';
 import type { Log } from '../../util/log.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { secondsOf, waitInWords } from '../accounts/guess-limits.ts';

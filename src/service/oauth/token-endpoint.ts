@@ -1,5 +1,4 @@
-import type { Answer } from '../../http/answer.ts';
-import type { Exchange } from '../../http/exchange.ts';
+import type { Answer, Exchange } from '../../http/exchange.ts';
 import { basicCredentials } from '../accounts/authorization.ts';
 import type { Exchanged } from '../accounts/codes.ts';
 import { ACCESS_TOKEN_LIFETIME_SECONDS } from '../accounts/tokens.ts';

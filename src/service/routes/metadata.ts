@@ -1,4 +1,4 @@
-import { linkedSignal } from '../../util/linked-signal.ts';
+import { linkedSignal } from '../../util/abort.ts';
 import type { ListFolderResult, Metadata } from '../../wire/files.ts';
 import { BadArgument, BadCall, refused } from '../api/failures.ts';
 import { type AskedFields, askedIn, metadata, withAsked } from '../api/metadata.ts';

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
-import { onAbort } from '../../../src/util/on-abort.ts';
+import { onAbort } from '../../../src/util/abort.ts';
 import { Alarm, Condition, retryPauseMs, waitAtMost } from '../../../src/util/wait.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { settle } from '../../support/readers.ts';

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
-import { linkedSignal } from '../../../src/util/linked-signal.ts';
+import { linkedSignal } from '../../../src/util/abort.ts';
 
 /** What hangs on a signal: listeners, and the references that Node keeps in sets of its own. */
 function hangingOn(signal: AbortSignal): number {
