@@ -4,10 +4,12 @@
  * `--project NAME` (repeatable) runs only these vitest projects, and no checks. `--long` runs only the random tests,
  * which do as much as DAVGATE_TEST_EFFORT says, and no checks.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { installSystemPackages } from './system-packages.mjs';
 
@@ -17,9 +19,29 @@ const CHECKS = [
   { name: 'unused code', command: ['knip'] },
 ];
 
-/** @param {string[]} command */
-function run(command) {
-  const { status } = spawnSync('npx', ['--no-install', ...command], { stdio: 'inherit' });
+/**
+ * Runs the checks one after the other, and prints what each says when it has ended: the tests run and print meanwhile.
+ * Returns a line for each check that failed.
+ * @param {typeof CHECKS} checks
+ */
+async function runChecks(checks) {
+  const failures = [];
+  for (const { name, command } of checks) {
+    const check = spawn('npx', ['--no-install', ...command], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const [succeeded, output, errors] = await Promise.all([
+      success(check),
+      text(check.stdout),
+      text(check.stderr),
+    ]);
+    console.log(`\n> ${name}: ${succeeded ? 'passed' : 'failed'}\n${output}${errors}`);
+    if (!succeeded) failures.push(`${name}: see "> ${name}: failed" above`);
+  }
+  return failures;
+}
+
+/** @param {import('node:child_process').ChildProcess} child */
+async function success(child) {
+  const [status] = await once(child, 'close');
   return status === 0;
 }
 
@@ -27,15 +49,16 @@ function run(command) {
  * @param {string[]} projects none stands for all
  * @param {string[]} files none stands for all
  */
-function runTests(projects, files) {
+async function runTests(projects, files) {
   const folder = mkdtempSync(join(tmpdir(), 'davgate-test-'));
   const report = join(folder, 'report.json');
-  const succeeded = run([
+  const options = [
     ...['vitest', 'run', '--config', 'test/vitest.config.ts'],
     ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
     ...projects.flatMap((project) => ['--project', project]),
     ...files,
-  ]);
+  ];
+  const succeeded = await success(spawn('npx', ['--no-install', ...options], { stdio: 'inherit' }));
   try {
     return { succeeded, ...resultsOf(JSON.parse(readFileSync(report, 'utf8'))) };
   } catch {
@@ -93,29 +116,25 @@ function longFiles() {
     .map(({ name }) => join('test', name));
 }
 
-function main() {
+async function main() {
   const { values } = parseArgs({
     options: { project: { type: 'string', multiple: true }, long: { type: 'boolean' } },
   });
   const { project: projects = [], long: isLong = false } = values;
-  const failures = [];
-  let passed = 0;
-  for (const { name, command } of projects.length === 0 && !isLong ? CHECKS : []) {
-    console.log(`\n> ${name}`);
-    if (run(command)) passed++;
-    else failures.push(`${name}: see above`);
-  }
+  const checks = projects.length === 0 && !isLong ? CHECKS : [];
   const missing = installSystemPackages(projects);
-  if (missing) failures.push(missing);
-  const tests = runTests(projects, isLong ? longFiles() : []);
-  passed += tests.passed;
-  failures.push(...tests.failures);
+  const [failedChecks, tests] = await Promise.all([
+    runChecks(checks),
+    runTests(projects, isLong ? longFiles() : []),
+  ]);
+  const failures = [...failedChecks, ...(missing ? [missing] : []), ...tests.failures];
   if (!tests.succeeded && tests.failures.length === 0)
     failures.push('the test run: an error outside of any test, see above');
+  const passed = tests.passed + checks.length - failedChecks.length;
   console.log();
   for (const failure of failures) console.log(`FAILED ${failure}`);
   console.log(`${passed} passed, ${failures.length} failed`);
   process.exitCode = failures.length === 0 && passed > 0 ? 0 : 1;
 }
 
-main();
+await main();
