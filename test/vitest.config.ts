@@ -23,7 +23,7 @@ export default defineConfig({
     ...patient,
     globalSetup: ['test/support/build.ts'],
     // Most tests wait for sockets, disks and other programs: with a worker a core the cores would be idle half the time.
-    maxWorkers: availableParallelism() + 2,
+    maxWorkers: availableParallelism() + 4,
     // Loading the modules anew for each file takes as much time as half of the tests do.
     isolate: false,
     restoreMocks: true,
