@@ -12,7 +12,7 @@ import type { WebFiles } from './save-url/web-files.ts';
 import type { Searches } from './search/searches.ts';
 import type { Storage } from './storage/storage.ts';
 
-/** What the API's functions work with. The service makes one, and faults wrap parts of it. */
+/** Everything that the API's functions use. The service makes one; fault injection wraps parts of it. */
 export interface ServiceDeps extends Registry {
   readonly storage: Storage;
   readonly links: Links;
@@ -25,14 +25,14 @@ export interface ServiceDeps extends Registry {
   readonly searches: Searches;
   readonly webFiles: WebFiles;
   readonly clock: Clock;
-  /** Bytes free on the disk that holds the data. */
+  /** Free space on the disk that holds the data, in bytes. */
   readonly freeBytes: () => Promise<number>;
-  /** Returns the account, after making sure that its home exists at the right size. */
+  /** Returns the account, and first makes sure that its home exists with the right quota. */
   readonly accountWithId: (id: string) => Account;
-  /** Base of shared links' addresses, without a slash at the end. */
+  /** Prefix of shared links' URLs, without a slash at the end. */
   readonly webUrl: () => string;
-  /** Base of temporary links' addresses, without a slash at the end. */
+  /** Prefix of temporary links' URLs, without a slash at the end. */
   readonly contentUrl: () => string;
-  /** Aborted when the service closes; long polls answer then. */
+  /** Aborted when the service closes, so that long polls answer. */
   readonly closing: AbortSignal;
 }

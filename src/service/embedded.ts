@@ -3,12 +3,12 @@ import { Worker } from 'node:worker_threads';
 import type { Log, LogFields } from '../util/log.ts';
 import type { DrivePurpose, EmbeddedDrive } from './accounts/drive-accounts.ts';
 
-/** The service in a thread of its own, as the gateway sees it: an address, and a login for each drive. */
+/** The service, running in a thread of its own: its address and a login for each drive. */
 export interface EmbeddedService {
   readonly url: string;
-  /** Access tokens by the drives' names. */
+  /** Access tokens by drive name. */
   readonly tokens: ReadonlyMap<string, string>;
-  /** From now on shared links lead below `url`, where the gateway passes requests on to the service. */
+  /** Makes shared links begin with `url`, where the gateway forwards requests to the service. */
   leadLinksTo(url: string): void;
   close(): Promise<void>;
 }
@@ -20,15 +20,15 @@ export interface ThreadOptions {
 }
 
 /**
- * New objects of the thread, MB: three times what is collected at once. V8's own limit is 48, and short-lived
- * buffers wait for their collection as long as that takes to fill.
+ * Limit of the thread's young generation, in MB. With V8's default of 48 MB, short-lived buffers would stay until that
+ * much is filled.
  */
 const NEW_OBJECTS_MB = 6;
 
-/** What the thread is told. */
+/** Messages to the thread. */
 export type ToThread = { readonly kind: 'close' } | { readonly kind: 'lead-links'; readonly url: string };
 
-/** What the thread says. An error's class does not survive the way, its name does. */
+/** Messages from the thread. They carry the name of an error, because its class is lost on the way. */
 export type FromThread =
   | { readonly kind: 'started'; readonly url: string; readonly tokens: ReadonlyMap<string, string> }
   | { readonly kind: 'failed'; readonly name: string; readonly message: string }
@@ -52,8 +52,8 @@ class EmbeddedServiceFailure extends Error {
 }
 
 /**
- * Starts the service on a free loopback port in a thread of its own, so that its flushes to disk and its hashing
- * never hold up the gateway. Throws `EmbeddedServiceFailure`.
+ * Starts the service on a free loopback port in a thread of its own, so that flushing to disk and hashing never delay
+ * the gateway. Throws `EmbeddedServiceFailure`.
  */
 export async function startEmbeddedService(workerData: ThreadOptions, log: Log): Promise<EmbeddedService> {
   const resourceLimits = { maxYoungGenerationSizeMb: NEW_OBJECTS_MB };
@@ -67,8 +67,8 @@ export async function startEmbeddedService(workerData: ThreadOptions, log: Log):
       else reject(new EmbeddedServiceFailure(message.name, message.message));
     });
   });
-  // From here on a fault in the thread is a defect: without its service the gateway is of no use, and a
-  // restart finds everything that was acknowledged.
+  // An error in the thread after the start is a defect. The gateway cannot work without its service, and a restart
+  // finds everything that was acknowledged, so the process ends.
   worker.removeAllListeners('error');
   const tell = (message: ToThread) => worker.postMessage(message);
   return {

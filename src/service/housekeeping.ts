@@ -9,10 +9,10 @@ import type { TemporaryLinks } from './links/temporary-links.ts';
 import type { ItemRows } from './registry/item-rows.ts';
 import type { Storage } from './storage/storage.ts';
 
-/** From the end of one round to the next, ms: what is cleared away has been of no use for days. */
+/** Pause between two rounds, in ms. Nothing that a round removes is urgent. */
 const PAUSE_MS = 60 * 60 * 1000;
 
-/** Rows that are looked at or cleared away before other calls get their turn: some milliseconds. */
+/** Rows that are examined or removed before other calls get their turn; this takes a few milliseconds. */
 const STEP_ROWS = 200;
 
 interface HousekeepingDeps {
@@ -28,8 +28,8 @@ interface HousekeepingDeps {
 }
 
 /**
- * Clears away in the background what is of no use any more: old upload sessions, history, links, tokens and jobs,
- * and what a crash left. A round at the start and then one an hour, until `closing`. Never rejects.
+ * Removes in the background what is no longer needed: old upload sessions, history, links, tokens and jobs, and what a
+ * crash left behind. Runs at the start and then once an hour, until `closing` is aborted. Never rejects.
  */
 export async function runHousekeeping(deps: HousekeepingDeps, closing: AbortSignal): Promise<void> {
   const { clock, log } = deps;
@@ -41,7 +41,6 @@ export async function runHousekeeping(deps: HousekeepingDeps, closing: AbortSign
   }
 }
 
-/** One round. */
 async function tidy(deps: HousekeepingDeps, closing: AbortSignal): Promise<void> {
   const { storage, tokens, links, temporaryLinks, jobs, clock } = deps;
   for (const old of [tokens, links, temporaryLinks]) {
@@ -53,10 +52,10 @@ async function tidy(deps: HousekeepingDeps, closing: AbortSignal): Promise<void>
   for (const rows of deps.itemRows) await dropRowsOfNothing(rows, deps, closing);
 }
 
-/** Deletes the files of accounts that were removed, for ever and with their history. */
+/** Deletes the files of removed accounts for good, with their history. */
 async function clearHomes({ accounts, storage, log }: HousekeepingDeps, closing: AbortSignal): Promise<void> {
   for (const namespace of accounts.abandonedHomes()) {
-    // Also one that was never used, and so never made. Nothing more goes in.
+    // An account that was never used has no namespace yet. A quota of 0 keeps new files out.
     storage.createNamespace(namespace, 0);
     const owner = { namespace, account: '', app: '' };
     const scope = { path: '', recursive: false, includeDeleted: true };
@@ -73,7 +72,7 @@ async function clearHomes({ accounts, storage, log }: HousekeepingDeps, closing:
   }
 }
 
-/** Removes links, tags and the like of what neither is there nor can be brought back. */
+/** Removes links, tags and other rows of entries that do not exist and cannot be restored. */
 async function dropRowsOfNothing(
   rows: ItemRows,
   { accounts, storage }: HousekeepingDeps,

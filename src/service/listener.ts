@@ -9,12 +9,12 @@ import { Networks } from '../util/networks.ts';
 import { faultAnswer } from './api/answers.ts';
 
 const LIMITS: ListenerLimits = {
-  // An argument may hold a deep path with each character escaped to six bytes.
+  // An argument may contain a deep path with each character escaped to six bytes.
   headerBytesMax: 128 * 1024,
   headersTimeoutMs: 60_000,
   bodyIdleTimeoutMs: 600_000,
   answerIdleTimeoutMs: 600_000,
-  // Longer than clients keep idle connections, so that they rarely meet one being closed.
+  // Longer than clients keep idle connections, so that they rarely use one that is just being closed.
   keepAliveTimeoutMs: 75_000,
   unauthenticatedIdleTimeoutMs: 60_000,
   connectionsMax: 10_000,
@@ -22,13 +22,13 @@ const LIMITS: ListenerLimits = {
 };
 
 export interface Listener {
-  /** Without a slash at the end; `localhost` when it listens on all addresses. */
+  /** Without a slash at the end; names `localhost` when the listener is bound to all addresses. */
   readonly url: string;
-  /** Likewise, as other machines can reach it. */
+  /** The same URL as other machines reach it. */
   readonly publicUrl: string;
-  /** Uses this certificate for new connections. Throws `CertificateError`, and then goes on with the old one. */
+  /** Uses this certificate for new connections. Throws `CertificateError`, and then keeps the old one. */
   replaceCertificate(tls: CertificateFiles): void;
-  /** Takes no more requests, waits for those under way until `over`, and ends all connections and what they had begun. */
+  /** Accepts no more requests, waits until `over` for running ones, and then ends all connections. */
   close(over: AbortSignal): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export interface ListenerOptions {
   readonly log: Log;
   readonly limits?: Partial<ListenerLimits> | undefined;
   readonly trustedProxies?: Networks | undefined;
-  /** Throws nothing but `ClientGone`, where there is no one to answer. */
+  /** Throws only `ClientGone`, when nobody can be answered. */
   readonly answer: (exchange: Exchange) => Promise<Answer>;
 }
 

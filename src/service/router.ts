@@ -13,13 +13,13 @@ import { isLinkPath } from './links/url.ts';
 import { AUTHORIZE_PATH, authorizeSiteOf } from './oauth/authorize-site.ts';
 import { answerTokenRequest, isTokenPath } from './oauth/token-endpoint.ts';
 
-/** A service on one address: it plays all the real service's hosts. */
+/** A service with one address, which plays all of the real service's hosts. */
 const ONE_HOST: Host = { role: 'all', otherUrl: () => '' };
 
-/** Answers a request at one of the service's addresses. Throws nothing but `ClientGone`. */
+/** Answers a request at one of the service's addresses. Throws only `ClientGone`. */
 export type Router = (exchange: Exchange, host?: Host) => Promise<Answer>;
 
-/** Returns the router of a service: by path, it tells functions, OAuth, shared links and temporary links apart. */
+/** Returns the service's router, which chooses by path between functions, OAuth, shared links and temporary links. */
 export function createRouter(deps: ServiceDeps, faults: Faults, log: Log): Router {
   const temporarySite = temporarySiteOf(deps);
   const authorizeSite = authorizeSiteOf(deps, log);
@@ -40,7 +40,7 @@ export function createRouter(deps: ServiceDeps, faults: Faults, log: Log): Route
   };
 }
 
-/** The host for bytes knows functions and temporary links; a browser asks it for leave as it asks the other. */
+/** Whether the content host answers this path: functions, temporary links, and a browser's preflight for them. */
 function isForContent({ path, request }: Exchange): boolean {
   return request.method === 'OPTIONS' || isFunctionPath(path) || isTemporaryPath(path);
 }
@@ -73,12 +73,12 @@ async function answerApi(
   );
 }
 
-/** The first version's address of the consent page is still in the Go SDK (rclone 1.60). */
+/** The Go SDK (rclone 1.60) still uses the consent page's first address. */
 function movedTo(location: string): Answer {
   return { status: 302, headers: { location }, body: '' };
 }
 
-/** A browser asks with OPTIONS before it sends headers of ours from another site's page. */
+/** Answers a CORS preflight: a browser sends one before a page of another site sends our headers. */
 function preflightAnswer(exchange: Exchange): Answer {
   const wanted = exchange.request.headers['access-control-request-headers'];
   return {
@@ -94,7 +94,7 @@ function preflightAnswer(exchange: Exchange): Answer {
 
 const EXPOSED = 'Accept-Ranges, Content-Range, ETag, Dropbox-API-Result, X-Dropbox-Request-Id';
 
-/** Any page may call: what counts is the token, and browsers send none by themselves. */
+/** Allows any page to call: only the token counts, and browsers never send one by themselves. */
 function withCors(exchange: Exchange, answer: Answer): Answer {
   if (exchange.request.headers.origin === undefined) return answer;
   const cors = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED };
@@ -114,7 +114,10 @@ function logFault(log: Log, exchange: Exchange, error: unknown): void {
   });
 }
 
-/** A function's name; of another address only its first name, as the rest may be a temporary link's secret. */
+/**
+ * Returns the function's name for the log; of any other path only the first name, because the rest may be a temporary
+ * link's secret.
+ */
 function calledAs(path: string): string {
   return isFunctionPath(path) ? functionName(path) : `/${path.split('/')[1]}`;
 }

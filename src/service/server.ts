@@ -34,76 +34,76 @@ import { openStorage, type StorageOptions } from './storage/open.ts';
 import type { Storage } from './storage/storage.ts';
 
 export interface ServiceOptions {
-  /** Holds all that is durable; made if missing. One service at a time. */
+  /** Directory of all durable data, created if missing. Only one service may use it at a time. */
   readonly dataDirectory: string;
-  /** Port 0: any free one. */
+  /** Port 0 takes any free port. */
   readonly listen: { readonly host: string; readonly port: number };
-  /** An address of its own for functions that carry file bytes; left out, one address answers all functions. */
+  /** A second address, for functions that carry file bytes. Without it, one address answers all functions. */
   readonly contentListen?: ServiceOptions['listen'];
   /** Serves https with these. */
   readonly tls?: CertificateFiles;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where shared links lead, if not to the listener itself: `https://files.example`, perhaps with a path. */
+  /** Prefix of shared links' URLs, if not the listener's own: `https://files.example`, perhaps with a path. */
   readonly publicUrl?: string;
-  /** Where file bytes go in and out and temporary links lead, if not to the service itself: behind a proxy, say. */
+  /** Prefix of temporary links' URLs, if not the listener's own, for example behind a proxy. */
   readonly contentPublicUrl?: string;
-  /** For tests of clients; all off when absent. */
+  /** Faults to inject, for tests of clients. None by default. */
   readonly faults?: FaultSettings;
-  /** How much it takes of clients, and how long it waits for them, where that differs from the default. */
+  /** Limits of the listener that differ from the default. */
   readonly limits?: Partial<ListenerLimits>;
-  /** Proxies whose word on a client's address is taken. */
+  /** Proxies whose `Forwarded` or `X-Forwarded-For` is believed. */
   readonly trustedProxies?: Networks;
-  /** How long a commit may wait for those before it; a second if left out, as at the real service. */
+  /** How long a commit may wait for those before it, in ms; 1,000 by default, as at the real service. */
   readonly commitWaitMs?: number;
-  /** Rows of large moves, copies and removals that one transaction takes, where that differs from the default. */
+  /** How many rows of a large move, copy or removal one transaction takes, where that differs from the default. */
   readonly steps?: Pick<StorageOptions, 'stagedRowsMax' | 'removedRowsMax'>;
-  /** Where save_url may fetch files from, beside the public Internet. */
+  /** Addresses that `save_url` may fetch from, beside the public Internet. */
   readonly webFiles?: WebFilesOptions;
-  /** The built program that renders previews, if it is not beside this module. */
+  /** The compiled program that renders previews, if it is not next to this module. */
   readonly renderProcess?: URL;
 }
 
-/** A consent to hand to a client: what `grant` is asked for. */
+/** The account and scopes of a token that `grant` makes. */
 interface GrantRequest {
   readonly accountId: string;
   readonly scopes: readonly Scope[];
-  /** When the access token ends; never, if left out. */
+  /** When the access token expires; never by default. */
   readonly expiresMs?: number;
 }
 
 export interface RunningService {
-  /** The base, notify and web address in one, without a slash at the end. */
+  /** The base, notify and web URL in one, without a slash at the end. */
   readonly url: string;
-  /** The same, unless file bytes have an address of their own. */
+  /** The content URL: the same, unless file bytes have an address of their own. */
   readonly contentUrl: string;
-  /** The default account's credentials, the same at each call and after restarts until they are revoked. */
+  /** Returns the default account's credentials: the same at each call and after restarts, until they are revoked. */
   provision(): Promise<Credentials>;
-  /** An access token for each drive of a gateway, each in an account of its own. Throws `DriveAccountError`. */
+  /** Returns an access token for each drive of a gateway, each in an account of its own. Throws `DriveAccountError`. */
   provisionDrives(
     drives: readonly EmbeddedDrive[],
     purpose: DrivePurpose,
   ): Promise<ReadonlyMap<string, string>>;
-  /** Another account, with an empty home. Its address must be new. */
+  /** Adds an account with an empty home. Its address must be new. */
   addAccount(account: NewAccount): Account;
-  /** An access token for an account, under the default account's app. */
+  /** Returns an access token for an account, issued to the default account's app. */
   grant(request: GrantRequest): Promise<string>;
   /**
-   * Reads the certificate's files again and uses it for new connections. Throws `CertificateError`, and then goes on with
-   * the old one.
+   * Reads the certificate's files again and uses them for new connections. Throws `CertificateError`, and then keeps
+   * the old certificate.
    */
   renewCertificate(): void;
-  /** From now on links lead below `url`, which passes requests on to the service: `https://drive.example/.davgate`. */
+  /** Makes links begin with `url`, where a proxy forwards requests to the service: `https://drive.example/.davgate`. */
   leadLinksTo(url: string): void;
-  /** Puts these faults in place of those that were on. Throws `FaultSettingError`. */
+  /** Replaces the faults that are injected. Throws `FaultSettingError`. */
   setFaults(faults: FaultSettings): void;
-  /** Lets requests under way finish, within the grace time; ends long polls, and closes what is open. */
+  /** Waits for running requests within the grace period, ends long polls, and closes everything. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the embedded storage service on one port. Rejects when the port is taken, the directory cannot be
- * used, or an option is wrong; nothing stays open then.
+ * Starts the embedded storage service on one port. Rejects when the port is taken, the directory cannot be used, or an
+ * option is wrong; nothing stays open then.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { dataDirectory, clock, log, commitWaitMs } = options;
@@ -167,7 +167,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     },
     closing.signal,
   );
-  // Asked twice at once, it must not make two of everything.
+  // Serialised, so that two simultaneous calls do not create everything twice.
   let provisioning: Promise<unknown> = Promise.resolve();
   const provisionOnce = (): Promise<Credentials> => {
     const next = provisioning.then(() => provision(registry, clock, dataDirectory));
@@ -227,7 +227,7 @@ type ListenerOptions = Omit<ServiceOptions, 'publicUrl' | 'contentPublicUrl'> & 
   readonly contentPublicUrl: string | undefined;
 };
 
-/** Opens one port or two; none stays open when it throws. */
+/** Opens one or two ports; none stays open when it throws. */
 async function startListeners(options: ListenerOptions, router: Router): Promise<Listeners> {
   const { listen, contentListen, tls, limits, trustedProxies, clock, log } = options;
   const needs = { tls, limits, trustedProxies, clock, log };
@@ -250,7 +250,7 @@ async function startListeners(options: ListenerOptions, router: Router): Promise
   }
 }
 
-/** Without a slash at the end. */
+/** Returns the URL without a slash at its end. */
 function checkedPublicUrl(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;

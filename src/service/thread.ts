@@ -5,7 +5,7 @@ import { Networks } from '../util/networks.ts';
 import type { FromThread, ThreadOptions, ToThread } from './embedded.ts';
 import { type RunningService, startService } from './server.ts';
 
-/** The service's own thread: see `embedded.ts`, which starts it and talks to it. */
+/** Runs the service in a thread of its own; `embedded.ts` starts this thread and talks to it. */
 async function main(): Promise<void> {
   const port = parentPort;
   if (!port) throw new Error('this file runs only as a worker thread');
@@ -17,7 +17,7 @@ async function main(): Promise<void> {
   let service: RunningService | undefined;
   try {
     const listen = { host: '127.0.0.1', port: 0 };
-    // Only the gateway comes; for visitors of links it says who they are.
+    // Only the gateway connects, and for visitors of links it names their addresses.
     const trustedProxies = new Networks(['127.0.0.1']);
     const running = await startService({ dataDirectory, listen, trustedProxies, clock: systemClock, log });
     service = running;
@@ -25,7 +25,7 @@ async function main(): Promise<void> {
     port.on('message', async (message: ToThread) => {
       if (message.kind === 'lead-links') return running.leadLinksTo(message.url);
       await running.close();
-      // Without the port nothing keeps the thread alive.
+      // The open port would keep the thread alive.
       port.close();
     });
     post({ kind: 'started', url: running.url, tokens });

@@ -8,8 +8,8 @@ import type { Scope } from './scopes.ts';
 const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 
 /**
- * The user that calls; `undefined` where it is an app, or no one. Throws `BadCall` (400) for no or a malformed
- * authorization and `ApiRefusal` (401) for one that is no good here.
+ * Returns the calling user; `undefined` for an app or nobody. Throws `BadCall` (400) for a missing or malformed
+ * authorization and `ApiRefusal` (401) for one that is not valid here.
  */
 export function authorize(
   request: IncomingMessage,
@@ -30,7 +30,7 @@ export function authorize(
 }
 
 interface Given {
-  /** Where it stands, for a complaint. */
+  /** Where the credentials were found, for an error message. */
   readonly place: string;
   readonly scheme: string;
   readonly credentials: string;
@@ -46,7 +46,7 @@ function authorizationIn(request: IncomingMessage, query: URLSearchParams): Give
 }
 
 function wrongScheme({ place, scheme }: Given, auth: RouteAuth): BadCall {
-  // A bare token may stand where the scheme should be: show only words that are no secret.
+  // The scheme may be a token without a scheme: show only known words, never a secret.
   const shown = /^(bearer|basic)$/i.test(scheme) ? scheme : '…';
   const expected = {
     user: '"Bearer …"',
@@ -76,7 +76,7 @@ function userOf(request: IncomingMessage, given: Given, route: Route, deps: Serv
   return { account, token, owner };
 }
 
-/** App authentication: the key and secret (RFC 7617). */
+/** Checks app authentication: key and secret (RFC 7617). */
 function checkApp({ credentials }: Given, route: Route, { apps }: ServiceDeps): undefined {
   const { key, secret } = basicCredentials(credentials);
   const app = apps.withKey(key);
@@ -84,13 +84,13 @@ function checkApp({ credentials }: Given, route: Route, { apps }: ServiceDeps): 
   checkAppScope(app.scopes, route);
 }
 
-/** The two halves of what stands behind `Basic`. */
+/** Returns the two halves of the text after `Basic`. */
 export function basicCredentials(encoded: string): { readonly key: string; readonly secret: string } {
   const [key = '', ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
   return { key, secret: secret.join(':') };
 }
 
-/** What the app may not have, none of its tokens can give. */
+/** Throws if the app does not have the scope: its tokens cannot have more than it has. */
 function checkAppScope(scopes: readonly Scope[], { scope }: Route): void {
   if (scope === undefined || scopes.includes(scope)) return;
   throw new BadCall(
@@ -98,7 +98,7 @@ function checkAppScope(scopes: readonly Scope[], { scope }: Route): void {
   );
 }
 
-/** There are no teams here, so a token cannot act as another of its members. */
+/** Refuses headers that select a team member: this service has no teams. */
 function refuseTeamHeaders(request: IncomingMessage): void {
   if (request.headers['dropbox-api-select-user'] !== undefined)
     throw unauthorized(failure('invalid_select_user'));

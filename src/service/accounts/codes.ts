@@ -6,30 +6,30 @@ import { parseScopes } from './scopes.ts';
 import { hashOfSecret, isSameSecret, newSecret } from './secrets.ts';
 import { expiryOf, type IssuedToken } from './tokens.ts';
 
-/** RFC 6749 §4.1.2 recommends no more than ten minutes. */
+/** Lifetime of a code, in ms. RFC 6749 §4.1.2 recommends at most ten minutes. */
 const CODE_LIFETIME_MS = 10 * 60 * 1000;
 
-/** So long after its end a code that was used is still known, for its reuse to be noticed. */
+/** How long a used code is remembered after its end, in ms, so that its reuse is noticed. */
 const USED_KEPT_MS = 24 * 60 * 60 * 1000;
 
-/** PKCE (RFC 7636 §4.2): what the app will have to show when it exchanges the code. */
+/** The challenge of PKCE (RFC 7636 §4.2), for which the app must show the verifier when it exchanges the code. */
 export interface Challenge {
   readonly method: 'S256' | 'plain';
   readonly value: string;
 }
 
 export interface CodeRequest extends Consent {
-  /** Where the code was sent; left out where its owner was to carry it over by hand. */
+  /** Where the code was sent; absent when its owner copies it by hand. */
   readonly redirectUri?: string;
   readonly challenge?: Challenge;
-  /** Whether a refresh token is to come of it. */
+  /** Whether the exchange returns a refresh token. */
   readonly isOffline: boolean;
 }
 
 export interface Exchange {
   readonly code: string;
   readonly appKey: string;
-  /** The app has shown its secret, and it was right. */
+  /** Whether the app has proved itself with its secret. */
   readonly hasSecret: boolean;
   readonly redirectUri?: string;
   readonly verifier?: string;
@@ -40,13 +40,14 @@ export interface Exchanged extends IssuedToken {
   readonly refreshToken?: string;
 }
 
-/** Authorization codes: what a consent is until its app has turned it into tokens. */
+/** Authorization codes: a consent until its app has exchanged it for tokens. */
 export interface Codes {
-  /** A code that is good once and for ten minutes. `'full'`: the app may have no more users. */
+  /** Issues a code that can be used once within ten minutes. `'full'`: the app may not have more users. */
   issue(nowMs: number, app: App, request: CodeRequest): string | 'full';
   /**
-   * Tokens for a code. `'code'`: there is no such code for this app, or it has ended, or was used already; if its own app
-   * uses it again, the tokens it was exchanged for end too. The others name what does not fit the request that the code was made for.
+   * Exchanges a code for tokens. `'code'`: this app has no such code, or the code has expired or was used; if its own
+   * app uses it again, the tokens issued for it are revoked. The other results name what does not match the request
+   * that the code was made for.
    */
   exchange(nowMs: number, exchange: Exchange): Exchanged | 'code' | 'redirect_uri' | 'verifier';
 }
@@ -113,14 +114,14 @@ export function codesIn(database: SqliteDatabase, grants: Grants): Codes {
 }
 
 /**
- * Whether the app that the code was made for has proved to be the one that asks. A code alone, read from a browser's
- * history, must not end its tokens (RFC 6749 §4.1.2 asks for that of a code that its client uses twice).
+ * Whether the app that the code was made for has proved its identity. Somebody with a code from a browser's history
+ * must not be able to revoke its tokens (RFC 6749 §4.1.2 asks for revocation when a client uses a code twice).
  */
 function isByClient(row: Row, { hasSecret, verifier }: Exchange): boolean {
   return hasSecret || (row.challenge !== null && isVerified(row, verifier));
 }
 
-/** A verifier for a code without a challenge is refused too: somebody has taken the challenge out of the request. */
+/** Also refuses a verifier for a code without a challenge: an attacker has removed the challenge from the request. */
 function isVerified({ challenge, challenge_method: method }: Row, verifier: string | undefined): boolean {
   if (challenge === null || verifier === undefined) return challenge === null && verifier === undefined;
   const shown = method === 'S256' ? createHash('sha256').update(verifier).digest('base64url') : verifier;

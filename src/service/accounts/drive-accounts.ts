@@ -6,42 +6,42 @@ import type { Account } from './accounts.ts';
 import { addAccount, type Credentials, DEFAULT_EMAIL } from './provision.ts';
 import { SCOPES } from './scopes.ts';
 
-/** A drive of a gateway whose files are in the service of the same process. */
+/** A drive of a gateway whose files are in this embedded service. */
 export interface EmbeddedDrive {
   readonly name: string;
-  /** Address of the account that the configuration asks for. */
+  /** Address of the account that the configuration names. */
   readonly account: string | undefined;
   /** Folder of the account that is the drive's root; `''` for all of it. */
   readonly root: string;
 }
 
-/** It is not certain whose files a drive is to show; `message` says why and what to write. */
+/** It is ambiguous whose files a drive shows; `message` says why and what to configure. */
 export class DriveAccountError extends Error {
   override readonly name = 'DriveAccountError';
 }
 
-/** The account that a drive had when it was last served, and a token for it. */
+/** The account that a drive had when it was last served, and its token. */
 interface KeptDrive {
   readonly email: string;
   readonly token: string;
 }
 
-/** Tokens in clear, as the gateway has to show them to the service: for their owner alone. */
+/** File with tokens in clear text, which the gateway needs to log in. Readable by its owner only. */
 const FILE_NAME = 'drives.json';
 
-/** What is looked at to tell which account a drive has. */
+/** Facts that decide which account a drive has. */
 export interface AssignmentNeeds {
-  /** Address of the account by drive, from earlier starts. */
+  /** Address of each drive's account, from earlier starts. */
   readonly kept: ReadonlyMap<string, string>;
-  /** Whether nothing was ever stored in the default account. */
+  /** Whether the default account never had files. */
   readonly isDefaultEmpty: () => boolean;
   /** For messages. */
   readonly dataDirectory: string;
 }
 
 /**
- * Returns the address of each drive's account. A drive keeps the account it had; the only drive of a configuration
- * has the default account, as every drive had once; any other has an account of its own. Throws `DriveAccountError`
+ * Returns the address of each drive's account. A drive keeps the account it had; the only drive of a configuration has
+ * the default account, as all drives once had; any other drive has an account of its own. Throws `DriveAccountError`
  * where that would show somebody's files to others, or hide them.
  */
 export function assignAccounts(
@@ -84,7 +84,7 @@ function accountOfNewDrive(name: string, needs: NewDriveNeeds): string {
   );
 }
 
-/** Two drives have one account only where the configuration says so in both. */
+/** Throws unless each of two drives with one account is configured for it. */
 function refuseUnasked(drives: readonly EmbeddedDrive[], assigned: ReadonlyMap<string, string>): void {
   for (const { name, account } of drives) {
     const email = assigned.get(name)?.toLowerCase();
@@ -98,26 +98,26 @@ function refuseUnasked(drives: readonly EmbeddedDrive[], assigned: ReadonlyMap<s
   }
 }
 
-/** Serves the drives, or only tests them: then nothing is made or kept, and a new drive is tested in the default account. */
+/** `serve` serves the drives; `test` creates and keeps nothing, and tests a new drive in the default account. */
 export type DrivePurpose = 'serve' | 'test';
 
-/** What the gateway's drives need of the service. */
+/** Operations of the service that the gateway's drives need. */
 export interface DriveAccountNeeds {
   readonly purpose: DrivePurpose;
   readonly registry: Registry;
-  /** Of the default account and app: the tokens are for that app. */
+  /** Credentials of the default account and app; the tokens are for that app. */
   readonly credentials: Credentials;
   readonly dataDirectory: string;
   readonly nowMs: number;
-  /** Whether nothing was ever stored in an account. */
+  /** Whether an account never had files. */
   readonly isEmpty: (account: Account) => boolean;
-  /** Makes a folder in an account unless it is there. */
+  /** Creates a folder in an account unless it exists. */
   readonly makeFolder: (account: Account, path: string) => Promise<void>;
 }
 
 /**
- * Returns an access token of each drive's account, with its root there. From then on each drive keeps its account;
- * that is on disk when this resolves. Throws `DriveAccountError`.
+ * Returns an access token for each drive's account, and creates its root. From then on each drive keeps its account;
+ * this is on disk when the function resolves. Throws `DriveAccountError`.
  */
 export async function provisionDrives(
   drives: readonly EmbeddedDrive[],
@@ -178,7 +178,10 @@ function textOf(kept: ReadonlyMap<string, KeptDrive>): string {
   return `${JSON.stringify(Object.fromEntries(kept), undefined, 2)}\n`;
 }
 
-/** A file that is lost or damaged counts as none: then it has to be said again which account a drive has. */
+/**
+ * Returns the drives of earlier starts. A missing or damaged file counts as empty; the configuration must then name the
+ * accounts again.
+ */
 function readKept(file: string): ReadonlyMap<string, KeptDrive> {
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));

@@ -3,43 +3,43 @@ import { type App, LINKED_USERS_MAX } from './apps.ts';
 import { parseScopes, type Scope } from './scopes.ts';
 import { hashOfSecret, newSecret } from './secrets.ts';
 
-/** What an account allows an app. */
+/** What an account allows an app to do. */
 export interface Consent {
   readonly accountId: string;
   readonly appKey: string;
   readonly scopes: readonly Scope[];
-  /** Given to an app that proved itself by PKCE and not by its secret: it refreshes without one too. */
+  /** Given to an app that used PKCE instead of its secret: it refreshes without the secret too. */
   readonly isPublic?: boolean;
 }
 
-/** A consent on record, with what it was turned into. */
+/** A stored consent, with its tokens. */
 export interface Grant extends Consent {
   readonly number: number;
-  /** `undefined`: made before the time was kept. */
+  /** `undefined` for consents older than this field. */
   readonly createdMs: number | undefined;
   readonly hasRefreshToken: boolean;
-  /** Of its access tokens; none where none is left. */
+  /** Number of its access tokens. */
   readonly tokens: number;
-  /** When the last of its access tokens ends; `undefined`: never, or there is none. */
+  /** When its last access token expires; `undefined`: never, or there is none. */
   readonly expiresMs: number | undefined;
 }
 
-/** The consents that accounts gave to apps. An app is linked by those who have one with it. */
+/** The consents that accounts gave to apps. An app's users are the accounts with a consent for it. */
 export interface Grants {
   add(nowMs: number, consent: Consent): number;
-  /** Likewise, with a refresh token, which lives as long as the consent. */
+  /** Adds a consent with a refresh token, which lives as long as the consent. */
   addRefreshable(nowMs: number, consent: Consent): { readonly number: number; readonly refreshToken: string };
-  /** A new access token; without `expiresMs` it lives as long as the consent. */
+  /** Issues an access token; without `expiresMs` it lives as long as the consent. */
   issue(grant: number, scopes: readonly Scope[], expiresMs?: number): string;
-  /** Whether the account has allowed the app as much as this already; `isLasting`: and until it is revoked. */
+  /** Whether the account has already allowed the app this much; `isLasting`: and until it is revoked. */
   isGiven(consent: Consent, isLasting: boolean): boolean;
-  /** So many accounts have linked the app, or are about to with a code that can still be exchanged. */
+  /** Returns how many accounts have linked the app, or can still do so with a valid code. */
   linkedUsers(nowMs: number, appKey: string): number;
-  /** Whether the app may have this account among its users: it is one already, or there is room for one more. */
+  /** Whether the account is a user of the app or may become one. */
   mayLink(nowMs: number, app: App, accountId: string): boolean;
-  /** Newest first. */
+  /** All consents, newest first. */
   all(): readonly Grant[];
-  /** With its tokens. Returns whether there was one. */
+  /** Revokes a consent and its tokens. Returns whether it existed. */
   revoke(number: number): boolean;
 }
 
@@ -56,7 +56,7 @@ interface Row {
   readonly expires_ms: number | null;
 }
 
-/** Accounts that have linked an app, or hold a code for it. */
+/** Accounts that have linked an app, or have a valid code for it. */
 const LINKED = `
   SELECT account_id FROM grants WHERE app_key = @app
   UNION SELECT account_id FROM codes WHERE app_key = @app AND expires_ms > @now AND grant_id IS NULL`;
@@ -66,7 +66,7 @@ export function grantsIn(database: SqliteDatabase): Grants {
     `INSERT INTO grants (account_id, app_key, scopes, refresh_hash, created_ms, is_public)
      VALUES (?, ?, ?, ?, ?, ?)`,
   );
-  // A consent that was only for four hours is kept until the next one: until then it is what links the user.
+  // A consent for four hours is kept until the next one, because it links the user until then.
   const forgetSpent = database.prepare<[string, string]>(
     `DELETE FROM grants WHERE account_id = ? AND app_key = ? AND refresh_hash IS NULL
      AND NOT EXISTS (SELECT 1 FROM access_tokens WHERE access_tokens.grant_id = grants.grant_id)`,

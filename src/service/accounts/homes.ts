@@ -2,8 +2,8 @@ import { type Storage, StorageError } from '../storage/storage.ts';
 import type { Account } from './accounts.ts';
 
 /**
- * Sees to it that an account that is about to be used has its home, as large as the account says: accounts are also
- * made and changed by a command, beside a service that runs and alone may write to the storage.
+ * Returns a function that makes sure that an account's home exists with the account's quota before it is used. Commands
+ * may create and change accounts while a service runs, and only the service writes to the storage.
  */
 export function homesIn(storage: Storage): (account: Account) => Account {
   const limits = new Map<string, number>();
@@ -16,7 +16,7 @@ export function homesIn(storage: Storage): (account: Account) => Account {
   };
 }
 
-/** What can be told of an account's home, and done there, before any client comes. */
+/** Returns the facts about accounts' homes that drives need, and the operation that creates their roots. */
 export function homesOfDrives(storage: Storage, withHome: (account: Account) => Account) {
   return {
     isEmpty(account: Account): boolean {

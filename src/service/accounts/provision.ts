@@ -8,20 +8,20 @@ import type { Apps, NewApp } from './apps.ts';
 import { SCOPES } from './scopes.ts';
 import { hashOfPassword, isPassword, newPassword } from './secrets.ts';
 
-/** What a client needs to work as the default account, now and after every restart. */
+/** Credentials of the default account, valid now and after every restart. */
 export interface Credentials {
   readonly email: string;
-  /** Signs in at `/oauth2/authorize`; left out once somebody has set another, which is not known here. */
+  /** Password for `/oauth2/authorize`; absent once somebody has set another, because only its hash is known. */
   readonly password?: string;
   readonly appKey: string;
   readonly appSecret: string;
-  /** Good at `/oauth2/token`, with the app's key and secret, until revoked. */
+  /** For `/oauth2/token`, with the app's key and secret; valid until revoked. */
   readonly refreshToken: string;
-  /** An access token with all scopes that lives until revoked. */
+  /** Access token with all scopes; valid until revoked. */
   readonly token: string;
 }
 
-/** Of the account that a service begins with. */
+/** Address of the account that every service has from its first start. */
 export const DEFAULT_EMAIL = 'drive@davgate.invalid';
 
 const DEFAULT_ACCOUNT: NewAccount = {
@@ -31,18 +31,18 @@ const DEFAULT_ACCOUNT: NewAccount = {
   mayDeletePermanently: true,
 };
 
-/** The operator's own: it needs nobody's leave to have users. */
+/** The operator's own app, in production because its users need no approval. */
 const DEFAULT_APP: NewApp = { name: 'davgate', status: 'production', scopes: SCOPES, redirectUris: [] };
 
-/** 2 TiB; `get_space_usage` tells less where the disk has less. */
+/** Quota of 2 TiB; `get_space_usage` reports less when the disk has less. */
 const DEFAULT_LIMIT_BYTES = 2 * 1024 ** 4;
 
-/** Secrets in clear, for their owner's eyes only: the gateway has to show them to the service again. */
+/** File with secrets in clear text, which the gateway needs to log in. Readable by its owner only. */
 const FILE_NAME = 'credentials.json';
 
 /**
- * The default account's credentials: those of last time while they are good, new ones otherwise. On disk
- * before they are told of.
+ * Returns the default account's credentials: those of the last start while they are valid, otherwise new ones. They are
+ * on disk before they are returned.
  */
 export async function provision(
   registry: Registry,
@@ -61,18 +61,18 @@ export async function provision(
   };
   if (JSON.stringify(kept) !== JSON.stringify(credentials))
     await writeSecret(file, `${JSON.stringify(credentials, undefined, 2)}\n`);
-  // Only now: a password that is known by its hash alone would be lost.
+  // Set after the file was written: otherwise a crash could leave a password that is known only by its hash.
   if (password !== undefined && !account.passwordHash)
     accounts.change(account.id, { passwordHash: await hashOfPassword(password) });
   return credentials;
 }
 
-/** A new account; its home is made when it is first used. Throws when the address is taken. */
+/** Adds an account; its home is created at its first use. Throws when the address is taken. */
 export function addAccount(accounts: Accounts, account: NewAccount): Account {
   return accounts.add({ limitBytes: DEFAULT_LIMIT_BYTES, ...account }, newNamespace());
 }
 
-/** The account's password, if it is known here; one that it is to have if it has none. */
+/** Returns the account's password if the file has it, or a new one for an account without a password. */
 async function passwordOf({ passwordHash }: Account, kept: string | undefined): Promise<string | undefined> {
   if (!passwordHash) return kept ?? newPassword();
   return kept !== undefined && (await isPassword(kept, passwordHash)) ? kept : undefined;
@@ -110,7 +110,7 @@ function readCredentials(file: string): Credentials | undefined {
   try {
     value = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    // Lost or damaged: new credentials do as well, as nothing else knows the old ones.
+    // Missing or damaged: new credentials are fine, because nobody else knows the old ones.
     return undefined;
   }
   const { email = '', password, appKey, appSecret, refreshToken, token } = value;

@@ -1,5 +1,5 @@
 /**
- * What a token may be allowed to do, and how a person who is asked for it reads that. Each function asks for one
+ * The scopes of a token, each with the words in which the consent page explains it. Each function needs one
  * (`routes/table.ts`).
  */
 const WORDS = {
@@ -16,10 +16,10 @@ const WORDS = {
 
 export type Scope = keyof typeof WORDS;
 
-/** All of them, in the order in which they are told. */
+/** All scopes, in the order of the consent page. */
 export const SCOPES = Object.keys(WORDS) as readonly Scope[];
 
-/** The scope in words for the account's owner. */
+/** Returns the scope in words for the account's owner. */
 export function scopeInWords(scope: Scope): string {
   return WORDS[scope];
 }
@@ -28,7 +28,7 @@ export function isScope(word: string): word is Scope {
   return Object.hasOwn(WORDS, word);
 }
 
-/** The scopes in a space separated list, as OAuth and our own table write them. */
+/** Parses a list of scopes separated by spaces, as OAuth and our tables write it. */
 export function parseScopes(words: string): readonly Scope[] {
   return words.split(' ').filter(isScope);
 }

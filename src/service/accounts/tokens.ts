@@ -3,18 +3,18 @@ import type { Consent, Grants } from './grants.ts';
 import { parseScopes, type Scope } from './scopes.ts';
 import { hashOfSecret } from './secrets.ts';
 
-/** The real service's four hours. */
+/** Lifetime of an access token: four hours, as at the real service. */
 export const ACCESS_TOKEN_LIFETIME_SECONDS = 14_400;
 
-/** Old tokens are kept so long that a client that slept still hears `expired` rather than `invalid`. */
+/** How long expired tokens are kept, in ms, so that a client that slept gets `expired` instead of `invalid`. */
 const EXPIRED_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
 
 interface Bearer {
   readonly accountId: string;
   readonly appKey: string;
-  /** What the token was given. */
+  /** Scopes of the token. */
   readonly scopes: readonly Scope[];
-  /** What its app may have now. */
+  /** Scopes that its app may have now. */
   readonly appScopes: readonly Scope[];
   readonly expired: boolean;
 }
@@ -27,29 +27,29 @@ export interface IssuedToken {
 export interface RefreshRequest {
   readonly refreshToken: string;
   readonly appKey: string;
-  /** Whether the app has shown its secret. */
+  /** Whether the app has proved itself with its secret. */
   readonly hasSecret: boolean;
-  /** All that were granted, if left out. */
+  /** All granted scopes by default. */
   readonly scopes?: readonly string[];
 }
 
-/** The tokens that apps hold for accounts; of each only a hash is kept. */
+/** The tokens that apps have for accounts. Only their hashes are stored. */
 export interface Tokens {
-  /** A consent with a refresh token; it and what it refreshes live until revoked. */
+  /** Adds a consent with a refresh token; both, and the access tokens it refreshes, are valid until revoked. */
   grantRefreshable(nowMs: number, consent: Consent): string;
-  /** A consent with one access token that ends at `expiresMs`, or lives until revoked. */
+  /** Adds a consent with one access token that ends at `expiresMs`, or is valid until revoked. */
   grantAccess(nowMs: number, consent: Consent, expiresMs?: number): string;
   /**
-   * A new access token for a refresh token. `undefined`: it is not this app's, or not alive any more.
-   * `'secret'`: it needs the app's secret. `'scope'`: more was asked for than was granted.
+   * Issues an access token for a refresh token. `undefined`: the refresh token is not this app's, or has ended.
+   * `'secret'`: the app's secret is needed. `'scope'`: more scopes were requested than granted.
    */
   refresh(nowMs: number, request: RefreshRequest): IssuedToken | 'secret' | 'scope' | undefined;
   isRefreshToken(token: string): boolean;
-  /** Who sent this access token. `undefined`: no one; it was never issued, or was revoked. */
+  /** Returns the owner of an access token; `undefined` for one that was never issued or is revoked. */
   bearer(nowMs: number, token: string): Bearer | undefined;
-  /** Ends the consent this access token came from: it, its refresh token and their siblings. */
+  /** Revokes the consent that this access token belongs to, with its refresh token and all its access tokens. */
   revoke(token: string): void;
-  /** Clears away up to `limit` access tokens that expired long ago; how many. */
+  /** Removes up to `limit` access tokens that expired long ago. Returns how many. */
   forgetOld(nowMs: number, limit: number): number;
 }
 
@@ -117,7 +117,7 @@ export function tokensIn(database: SqliteDatabase, grants: Grants): Tokens {
   };
 }
 
-/** When an access token that is issued now ends. */
+/** Returns when an access token that is issued now expires. */
 export function expiryOf(nowMs: number): number {
   return nowMs + ACCESS_TOKEN_LIFETIME_SECONDS * 1000;
 }

@@ -10,9 +10,9 @@ import { DataDirectoryError } from '../storage/errors.ts';
 export type { CheckProgress } from '../storage/check/storage-check.ts';
 
 /**
- * Looks at every block and every row of a service's data directory, changes nothing, and tells what is damaged as
- * it is found: a line for each file that loses bytes, or for each row. Throws `DataDirectoryError` when the
- * directory cannot be looked at: there is none, or a service has it open.
+ * Reads every block and every row of a service's data directory, changes nothing, and yields a line for each damage:
+ * one for each file that loses bytes, or for each row. Throws `DataDirectoryError` when there is no directory or a
+ * service has it open.
  */
 export async function* checkService(
   dataDirectory: string,
@@ -37,7 +37,7 @@ function* linesOf({ what, at, files, moreFiles }: Damage, ownerOf: (namespace: s
   yield at ? `${ownerOf(at.namespace)}:${at.path}: ${what}` : what;
 }
 
-/** What the accounts' database says of itself, and whose each namespace is. */
+/** Checks the accounts' database, and returns whose each namespace is. */
 function accountsAt(dataDirectory: string): { damages: string[]; emails: Map<string, string> } {
   const file = join(dataDirectory, ACCOUNTS_FILE);
   const emails = new Map<string, string>();

@@ -6,22 +6,22 @@ import type { Content, MadeContent, Result } from './route.ts';
 const JSON_TYPE = 'application/json';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
-/** An answer of JSON; members that are `undefined` are left out. */
+/** Returns a JSON answer; members that are `undefined` are left out. */
 export function json(status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Answer {
   return { status, headers: { 'content-type': JSON_TYPE, ...headers }, body: JSON.stringify(value) };
 }
 
-/** A sentence for people; what the service says where it has no error union. */
+/** Returns a plain-text answer, which the service sends where it has no error union. */
 export function text(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
   return { status, headers: { 'content-type': TEXT_TYPE, ...headers }, body };
 }
 
-/** 200 of an RPC- or upload-style function; `null` where it has nothing to say. */
+/** Returns the 200 of an RPC- or upload-style function; its body is `null` for a function without a result. */
 export function resultAnswer(result: Result): Answer {
   return json(200, result);
 }
 
-/** 200, 206 or 304 of a download; the type is the same for every file, as the specification says. */
+/** Returns the 200, 206 or 304 of a download; the media type is the same for every file, as the specification says. */
 export function contentAnswer(content: Content | MadeContent): Answer {
   if (!('rev' in content)) return madeAnswer(content);
   const { rev, sizeBytes, result, range, bytes } = content;
@@ -48,8 +48,8 @@ function madeAnswer({ type, sizeBytes, result, bytes }: MadeContent): Answer {
 }
 
 /**
- * What a failed call of the function `name` is answered with; `undefined` for an error that is ours.
- * The one place where failures become statuses.
+ * Returns the answer to a failed call of the function `name`; `undefined` for an internal error. The only place where
+ * failures become statuses.
  */
 export function failureAnswer(error: unknown, name: string, requestId: string): Answer | undefined {
   if (error instanceof BadCall) return text(400, `Error in call to API function "${name}": ${error.message}`);
@@ -60,12 +60,15 @@ export function failureAnswer(error: unknown, name: string, requestId: string): 
   return json(error.status, body, error.headers);
 }
 
-/** 500: something we did not foresee; the log has it under this id. */
+/** Returns the 500 of an internal error; the log has it under this id. */
 export function faultAnswer(requestId: string): Answer {
   return text(500, `The service failed. Its log has more under the request id ${requestId}.`);
 }
 
-/** The tags, a slash, and up to three dots at random: the service keeps clients from comparing whole strings. */
+/**
+ * Joins the tags and appends up to three dots at random, with which the service keeps clients from comparing whole
+ * strings.
+ */
 function summary(tags: readonly string[], requestId: string): string {
   return `${tags.join('/')}/${'.'.repeat(Number.parseInt(requestId.slice(0, 1), 16) % 4)}`;
 }

@@ -5,28 +5,31 @@ import { BadCall } from './failures.ts';
 import type { Route } from './route.ts';
 import { within } from './schema.ts';
 
-/** An argument as it came, and what to call its place in a complaint. */
+/** An undecoded argument, and the name of its place for error messages. */
 export interface Given {
   readonly place: string;
   readonly value: unknown;
 }
 
-/** The service's batches of 10,000 paths need about 8 MiB. */
+/** Maximum size of an RPC body. Batches of 10,000 paths need about 8 MiB. */
 const RPC_BODY_MAX_BYTES = 16 * 1024 * 1024;
 
-/** Of a call by nobody known, who could have us hold any number of them: the longest cursor has about 260 KB. */
+/**
+ * Maximum size of an RPC body without authorization, because anybody could make us keep many of them in memory. The
+ * longest cursor takes about 260 KB.
+ */
 const OPEN_BODY_MAX_BYTES = 512 * 1024;
 
 const CORS_HACK = 'text/plain; charset=dropbox-cors-hack';
 const RPC_TYPES = ['application/json', 'application/json; charset=utf-8', CORS_HACK];
 const UPLOAD_TYPES = ['application/octet-stream', CORS_HACK];
-/** With a download, these say that the argument was put where it is not read. */
+/** Content types of a body that a download ignores: the argument was put in the wrong place. */
 const DOWNLOAD_REFUSED =
   /^(application\/json|application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\b/;
 
 /**
- * The argument of an RPC function, from its body. A function without argument may also be called
- * with no body at all, and then without a type. Throws `BadCall`.
+ * Returns the argument of an RPC function, from its body. A function without an argument may also be called with no
+ * body, and then without a content type. Throws `BadCall`.
  */
 export async function rpcArgument(
   request: IncomingMessage,
@@ -43,7 +46,7 @@ export async function rpcArgument(
   return { place, value: isVoid && value === null ? {} : value };
 }
 
-/** The argument of an upload- or download-style function: from a header, or the URL's `arg`. */
+/** Returns the argument of an upload- or download-style function, from a header or the URL's `arg`. */
 export function headerArgument(
   request: IncomingMessage,
   query: URLSearchParams,
@@ -64,12 +67,12 @@ export function headerArgument(
   return { place, value: within(place, () => parseJson(parameter)) };
 }
 
-/** JSON in a header. Node hands over bytes as Latin-1, and some clients send raw UTF-8. */
+/** Decodes JSON in a header. Node decodes headers as Latin-1, and some clients send raw UTF-8. */
 export function decodeArgument(header: string): unknown {
   return decodeJson(Buffer.from(header, 'latin1'));
 }
 
-/** JSON that can stand in a header: all but printable ASCII escaped, astral characters as two halves. */
+/** Encodes JSON for a header: everything but printable ASCII is escaped, astral characters as two surrogates. */
 export function encodeResult(value: unknown): string {
   return JSON.stringify(value).replaceAll(
     /[\u007f-\uffff]/g,
@@ -126,10 +129,10 @@ function wrongType(type: string, expected: readonly string[]): BadCall {
   );
 }
 
-/** Of one call: 150 MiB. */
+/** Maximum size of one call's body. */
 const UPLOAD_MAX_BYTES = 150 * 1024 * 1024;
 
-/** The body for the store. What says by its length that it is too much is refused before it is read. */
+/** Returns the body for the store. A body whose announced length is too large is refused before it is read. */
 export function uploadBody(exchange: Exchange, contentHash: string | undefined): Incoming {
   if (Number(exchange.request.headers['content-length'] ?? 0) > UPLOAD_MAX_BYTES)
     throw new StorageError({ kind: 'body', tag: 'payload_too_large' });

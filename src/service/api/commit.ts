@@ -4,8 +4,8 @@ import { propertyGroups } from './property-groups.ts';
 import { boolean, optional, required, string, struct, timestamp, union, withDefault } from './schema.ts';
 
 /**
- * CommitInfo's fields. `path` is any string here: one that is none of the three forms is the upload's
- * own error `malformed_path`, and not a malformed call.
+ * The fields of CommitInfo. `path` may be any string here, because a malformed one is the upload's own error
+ * `malformed_path` and not a malformed call.
  */
 export const commitFields = {
   path: required(string()),
@@ -21,7 +21,7 @@ const commitInfo = struct(commitFields);
 
 export type CommitInfo = ReturnType<typeof commitInfo>;
 
-/** The store's commit. Throws its `malformed_path` for a path that cannot be written to. */
+/** Returns the store's commit. Throws its `malformed_path` for a path that cannot be written to. */
 export function commitOf(info: CommitInfo, namespace: string): Commit {
   if (!isUploadPath(info.path)) throw new StorageError({ kind: 'write', tag: 'malformed_path' });
   const { mode } = info;

@@ -19,23 +19,23 @@ export function isFunctionPath(path: string): boolean {
   return path.startsWith(PREFIX);
 }
 
-/** The function's name in an address, for errors and the log. */
+/** Returns the function's name in a URL path, for errors and the log. */
 export function functionName(path: string): string {
   return path.slice(PREFIX.length);
 }
 
-/** One of the service's addresses, and which functions it answers. */
+/** One of the service's addresses, and the functions that it answers. */
 export interface Host {
   readonly role: 'all' | 'base' | 'content';
-  /** The other one. */
+  /** The other address, for the error message. */
   readonly otherUrl: () => string;
 }
 
-/** Runs the function that the request names. Throws what `failureAnswer` tells. */
+/** Runs the function that the request names. Throws what `failureAnswer` turns into an answer. */
 export async function callFunction(exchange: Exchange, deps: ServiceDeps, host: Host): Promise<Answer> {
   const name = functionName(exchange.path);
   const route = ROUTES.get(name);
-  // In the real service's words (orgzly-android #1011, maestral #754).
+  // The real service's text (orgzly-android #1011, maestral #754).
   if (!route) throw new BadCall(`Unknown API function: ${exchange.path}`);
   checkHost(host, route);
   checkMethod(exchange.request.method ?? '', route);
@@ -86,7 +86,7 @@ async function run(
   }
 }
 
-/** In the real service's words (kunalvarma05/dropbox-php-sdk #100). */
+/** Throws, with the real service's text (kunalvarma05/dropbox-php-sdk #100), unless the host answers the function. */
 function checkHost({ role, otherUrl }: Host, { name, host }: Route): void {
   if (role === 'all' || (role === 'content') === (host === 'content')) return;
   throw new BadCall(`Incorrect host for API function ${name}.  You must issue the request to ${otherUrl()}`);
@@ -104,8 +104,8 @@ function checkMethod(method: string, route: Route): void {
 const pathRoot = union({ home: null, root: string(), namespace_id: string() });
 
 /**
- * Checks `Dropbox-API-Path-Root`. An account has one namespace, its home, which is its root too; so
- * paths mean the same wherever the header is accepted. Throws 422 for any other namespace.
+ * Checks `Dropbox-API-Path-Root`. An account has one namespace, its home, which is also its root; so paths mean the
+ * same wherever the header is accepted. Throws 422 for any other namespace.
  */
 function checkPathRoot(request: IncomingMessage, account: Account): void {
   const header = request.headers['dropbox-api-path-root'];

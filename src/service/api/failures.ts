@@ -1,26 +1,26 @@
-/** One value of an endpoint's error union, with the tags that its `error_summary` names, from outside in. */
+/** A value of an endpoint's error union, with the tags in its `error_summary`, from the outermost in. */
 export interface WireFailure {
   readonly tags: readonly string[];
-  /** As on the wire. */
+  /** The value as it is sent. */
   readonly value: object;
 }
 
-/** A void member of an error union, or one whose struct is flattened beside the tag. */
+/** Returns a void member of an error union, or one whose struct is flattened beside the tag. */
 export function failure(tag: string, fields: object = {}): WireFailure {
   return { tags: [tag], value: { '.tag': tag, ...fields } };
 }
 
-/** A member that holds another union, under a key named like the tag. */
+/** Returns a member that contains another union, under a key named like the tag. */
 export function nested(tag: string, inner: WireFailure): WireFailure {
   return { tags: [tag, ...inner.tags], value: { '.tag': tag, [tag]: inner.value } };
 }
 
-/** A call refused with 400 and a sentence; the function's name is put in front where it is answered. */
+/** A call refused with 400 and a sentence; the answer begins with the function's name. */
 export class BadCall extends Error {
   override readonly name = 'BadCall';
 }
 
-/** Likewise, of a part of the argument: where that came from is put in front too. */
+/** A call refused because of its argument; the answer also names where the argument was. */
 export class BadArgument extends BadCall {}
 
 /** A call refused with one of the statuses that carry `{error_summary, error}`. */
@@ -36,7 +36,7 @@ export class ApiRefusal extends Error {
   }
 }
 
-/** A call by a method that is not one of `allow`: 405 and a sentence. */
+/** A call by another method than those in `allow`: 405 and a sentence. */
 export class WrongMethod extends Error {
   override readonly name = 'WrongMethod';
 
@@ -48,30 +48,30 @@ export class WrongMethod extends Error {
   }
 }
 
-/** 409: the endpoint's own union. */
+/** Returns a 409 with the endpoint's own union. */
 export function refused(value: WireFailure): ApiRefusal {
   return new ApiRefusal(409, value);
 }
 
-/** 401: AuthError. */
+/** Returns a 401 with an AuthError. */
 export function unauthorized(value: WireFailure): ApiRefusal {
   return new ApiRefusal(401, value, { 'www-authenticate': 'Bearer realm="Dropbox-API"' });
 }
 
-/** The embedded service asks for no more than the second it has itself waited for the namespace. */
+/** `Retry-After` of a contention, in seconds: as long as the service itself has waited for the namespace. */
 const CONTENTION_RETRY_SECONDS = 1;
 
-/** 429: somebody else is writing in the namespace. */
+/** Returns a 429: another call is writing in the namespace. */
 export function contention(): ApiRefusal {
   return rateLimited('too_many_write_operations', CONTENTION_RETRY_SECONDS);
 }
 
-/** 429: more calls than the app may make for the account. */
+/** Returns a 429: the app makes too many calls for the account. */
 export function tooManyRequests(retrySeconds: number): ApiRefusal {
   return rateLimited('too_many_requests', retrySeconds);
 }
 
-/** RateLimitError, a struct: its summary is the reason's tag. */
+/** Returns a RateLimitError. It is a struct, and its summary is the reason's tag. */
 function rateLimited(tag: string, retrySeconds: number): ApiRefusal {
   const reason = failure(tag);
   const value = { reason: reason.value, retry_after: retrySeconds };

@@ -1,7 +1,7 @@
 import type { Exchange } from '../../http/exchange.ts';
 import type { ServiceDeps } from '../deps.ts';
 
-/** The fields of a form that a request brings; `undefined` if it is longer than `maxBytes`. */
+/** Returns the fields of a form in a request's body; `undefined` if it is longer than `maxBytes`. */
 export async function formOf(exchange: Exchange, maxBytes: number): Promise<URLSearchParams | undefined> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -13,15 +13,15 @@ export async function formOf(exchange: Exchange, maxBytes: number): Promise<URLS
   return new URLSearchParams(Buffer.concat(chunks).toString('utf8'));
 }
 
-/** The values of the cookies of this name that a browser shows; several where it has them of several paths. */
+/** Returns the values of all cookies with this name: a browser sends several when it has them for several paths. */
 export function cookiesNamed({ request }: Exchange, name: string): readonly string[] {
   const cookies = request.headers.cookie?.split(/;[ \t]*/) ?? [];
   return cookies.flatMap((cookie) => (cookie.startsWith(`${name}=`) ? [cookie.slice(name.length + 1)] : []));
 }
 
 /**
- * The header that makes a browser show a secret again, to the pages at `path` alone and until it is closed. No script
- * can read it, and other sites' pages may lead to ours, but their forms do not bring it.
+ * Returns the header for a session cookie that a browser sends only to the pages at `path`. Scripts cannot read it;
+ * links from other sites carry it, but forms of other sites do not.
  */
 export function setCookie(
   { webUrl }: ServiceDeps,

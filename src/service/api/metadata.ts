@@ -1,7 +1,7 @@
 import type { FileMetadata, FolderMetadata, Metadata, Timestamp } from '../../wire/files.ts';
 import type { Stored, StoredDeletion, StoredFile, StoredFolder } from '../storage/storage.ts';
 
-/** FileMetadata where the declared type is just that: without a `.tag`. */
+/** Returns FileMetadata without a `.tag`, for results declared as that type. */
 export function fileMetadata(file: StoredFile): FileMetadata {
   return {
     name: file.name,
@@ -17,7 +17,7 @@ export function fileMetadata(file: StoredFile): FileMetadata {
   };
 }
 
-/** FolderMetadata, likewise. Folders have no times on the wire. */
+/** Returns FolderMetadata without a `.tag`. Folders have no times in the API. */
 export function folderMetadata(folder: StoredFolder): FolderMetadata {
   return {
     name: folder.name,
@@ -27,7 +27,7 @@ export function folderMetadata(folder: StoredFolder): FolderMetadata {
   };
 }
 
-/** Fields that are there only where they were asked for. */
+/** Optional fields that a call asks for. */
 export interface AskedFields {
   readonly explicitMembers: boolean;
   readonly restorable: boolean;
@@ -35,14 +35,14 @@ export interface AskedFields {
 
 const NONE_ASKED: AskedFields = { explicitMembers: false, restorable: false };
 
-/** Metadata where the declared type is the base, and a `.tag` tells which of the three it is. */
+/** Returns Metadata with a `.tag`, for results declared as the base type. */
 export function metadata(stored: Stored | StoredDeletion, asked: AskedFields = NONE_ASKED): Metadata {
   switch (stored.kind) {
     case 'file':
       return {
         '.tag': 'file',
         ...fileMetadata(stored),
-        // Files are shared by links here, and not with members.
+        // Files here are shared by links, never with members.
         ...(asked.explicitMembers && { has_explicit_shared_members: false }),
       };
     case 'folder':
@@ -58,12 +58,12 @@ export function metadata(stored: Stored | StoredDeletion, asked: AskedFields = N
   }
 }
 
-/** `%Y-%m-%dT%H:%M:%SZ`: the wire has whole seconds, cut and not rounded. */
+/** Formats a time as `%Y-%m-%dT%H:%M:%SZ`; the API has whole seconds, rounded down. */
 export function wireTime(ms: number): Timestamp {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
 
-/** What a listing's cursor says of the fields that its entries are to have; nothing where it asks for none. */
+/** Adds the optional fields that a listing asked for to its cursor. */
 export function withAsked(cursor: string, { explicitMembers, restorable }: AskedFields): string {
   const letters = `${explicitMembers ? 'm' : ''}${restorable ? 'r' : ''}`;
   return letters === '' ? cursor : `asked.${letters}.${cursor}`;
@@ -71,7 +71,7 @@ export function withAsked(cursor: string, { explicitMembers, restorable }: Asked
 
 const ASKED_CURSOR = /^asked\.(m?r?)\.(.+)$/s;
 
-/** The cursor that `withAsked` was given, and what it was told. */
+/** Returns the cursor that was given to `withAsked`, and the optional fields. */
 export function askedIn(cursor: string): { readonly inner: string; readonly asked: AskedFields } {
   const [, letters = '', inner = cursor] = ASKED_CURSOR.exec(cursor) ?? [];
   return { inner, asked: { explicitMembers: letters.includes('m'), restorable: letters.includes('r') } };

@@ -3,8 +3,8 @@ import { BadArgument } from './failures.ts';
 import { type Schema, string } from './schema.ts';
 
 /**
- * The forms a path may take, per endpoint. `shown` is the published pattern, which errors quote; it is
- * matched by an equivalent that needs no backtracking and in which `.` is any character at all.
+ * The forms of a path, by endpoint. `shown` is the published pattern, which errors quote; paths are matched by an
+ * equivalent that needs no backtracking and whose `.` matches every character.
  */
 const ABSOLUTE = '(/(.|[\\r\\n])*)';
 const NAMESPACE = '(ns:[0-9]+(/(.|[\\r\\n])*)?)';
@@ -30,7 +30,7 @@ export const writePath: Schema<string> = string({
   pattern: { shown: `${ABSOLUTE}|${NAMESPACE}`, test: /^(?:\/.*|ns:[0-9]+(?:\/.*)?)$/s },
 });
 
-/** list_folder: may be empty, which is the root. */
+/** list_folder: may be empty for the root. */
 export const pathOrRoot: Schema<string> = string({
   pattern: {
     shown: `${ABSOLUTE}?|id:.*|${NAMESPACE}`,
@@ -51,7 +51,7 @@ export const absolutePath: Schema<string> = string({
   pattern: { shown: '/(.|[\\r\\n])*', test: /^\//s },
 });
 
-/** Whether an upload's destination has one of the three forms; if not, that is a 409 and no 400. */
+/** Whether an upload's destination has one of the three forms; if not, the answer is 409 instead of 400. */
 export function isUploadPath(path: string): boolean {
   return /^(?:\/.*|ns:[0-9]+(?:\/.*)?|id:.*)$/s.test(path);
 }
@@ -65,15 +65,15 @@ export const rev: Schema<string> = string({
 
 const HASH_CHARACTERS = 64;
 
-/** Sha256HexHash. Upper case is taken too, as it names the same hash. */
+/** Sha256HexHash, also in upper case, because it is the same hash. */
 export const contentHash: Schema<string> = (value) =>
   string({ minLength: HASH_CHARACTERS, maxLength: HASH_CHARACTERS })(value).toLowerCase();
 
 const NAMESPACE_PATH = /^ns:([0-9]+)(\/.*)?$/s;
 
 /**
- * The store's address for a path as it came: in `namespace`, without the `ns:` form. The root is `''`.
- * Another account's namespace holds nothing that this one can find.
+ * Returns the store's address of a path: in `namespace`, without the `ns:` form. The root is `''`. This account finds
+ * nothing in another account's namespace.
  */
 export function addressOf(path: string, namespace: string, side?: 'from' | 'to'): string {
   const match = NAMESPACE_PATH.exec(path);
@@ -83,14 +83,14 @@ export function addressOf(path: string, namespace: string, side?: 'from' | 'to')
   return below === '/' ? '' : below;
 }
 
-/** Likewise, for what can only be done to something inside the root. */
+/** Like `addressOf`, for operations that the root does not have. */
 export function itemAddress(path: string, namespace: string, side?: 'from' | 'to'): string {
   const address = addressOf(path, namespace, side);
   if (isRoot(address)) throw new StorageError({ kind: 'lookup', tag: 'malformed_path' }, side);
   return address;
 }
 
-/** Likewise, for a destination: nothing can be written into another namespace. */
+/** Like `addressOf`, for a destination: nothing can be written into another namespace. */
 export function destination(path: string, namespace: string): string {
   const number = NAMESPACE_PATH.exec(path)?.[1];
   if (number !== undefined && number !== namespace)
@@ -98,7 +98,7 @@ export function destination(path: string, namespace: string): string {
   return itemAddress(path, namespace, 'to');
 }
 
-/** Refuses the root where the service has nothing to say of it (get_metadata, links). */
+/** Like `addressOf`, but refuses the root, for functions that do not have it (get_metadata, links). */
 export function exceptRoot(path: string, namespace: string): string {
   const address = addressOf(path, namespace);
   if (isRoot(address)) throw new BadArgument('path: The root folder is unsupported.');

@@ -2,15 +2,15 @@ import { failure, nested, type WireFailure } from './failures.ts';
 import { list, required, string, struct, union } from './schema.ts';
 
 /**
- * Property groups, and the templates that they are made by, are not here (`file_properties/*`). Whoever names a
- * template hears in each function's own union that there is none.
+ * Property groups and their templates are not supported (`file_properties/*`). A call that names a template gets the
+ * error for an unknown template in its function's own union.
  */
 const templateId = string({
   minLength: 1,
   pattern: { shown: '(/|ptid:).*', test: /^(?:\/|ptid:).*$/ },
 });
 
-/** Lists that the interface sets no limit to: what names no template needs no more. */
+/** Maximum length of lists for which the API has no limit. */
 const ITEMS_MAX = 1000;
 
 const propertyField = struct({ name: required(string()), value: required(string()) });
@@ -28,20 +28,23 @@ type PropertyGroups = ReturnType<typeof propertyGroups>;
 /** TemplateFilterBase. */
 export const templateFilter = union({ filter_some: list(templateId, { min: 1, max: ITEMS_MAX }) });
 
-/** What `files/alpha/get_metadata` takes in place of a filter. */
+/** What `files/alpha/get_metadata` has instead of a filter. */
 export const templateIds = list(templateId, { max: ITEMS_MAX });
 
-/** AlphaGetMetadataError where any template is named; its LookUpPropertiesError knows no other word for it. */
+/** Returns the AlphaGetMetadataError for any template; its LookUpPropertiesError has no other member for it. */
 export function noSuchGroup(ids: readonly string[] | undefined): WireFailure | undefined {
   return ids?.length ? nested('properties_error', failure('property_group_not_found')) : undefined;
 }
 
-/** ListFolderError for a filter. */
+/** Returns the ListFolderError for a filter. */
 export function templateError({ value: [id] }: ReturnType<typeof templateFilter>): WireFailure {
   return nested('template_error', templateNotFound(id));
 }
 
-/** UploadError and UploadSessionFinishError of a file that was saved, but without these groups, if there are any. */
+/**
+ * Returns the UploadError or UploadSessionFinishError of a file that was saved without these groups; `undefined`
+ * without groups.
+ */
 export function propertiesError(groups: PropertyGroups | undefined): WireFailure | undefined {
   const [first] = groups ?? [];
   return first && nested('properties_error', templateNotFound(first.template_id));

@@ -13,13 +13,13 @@ type Told<K extends Kind> =
   | 'never';
 
 /**
- * How one endpoint tells each kind of refusal in its own error union. Every kind has a row, so that a
- * new one does not compile until each endpoint has said what it makes of it; `'never'` is a kind that
- * this endpoint's calls of the store cannot meet, and if one does it is a fault of ours: a 500.
+ * How one endpoint expresses each kind of refusal in its own error union. Every kind has a row, so that a new kind does
+ * not compile until each endpoint has an answer for it. `'never'` marks a kind that the endpoint's calls of the store
+ * cannot meet; if one does, it is an internal error (500).
  */
 export type RefusalTable = { readonly [K in Kind]: Told<K> };
 
-/** The answer to a call that the store refused: a `ApiRefusal`, a `BadCall`, or the error itself (a 500). */
+/** Returns the error for a call that the store refused: an `ApiRefusal`, a `BadCall`, or the error itself (500). */
 export function apiErrorOf(error: StorageError, table: RefusalTable): Error {
   const { refusal } = error;
   if (refusal.kind === 'write' && refusal.tag === 'too_many_write_operations') return contention();
@@ -29,10 +29,10 @@ export function apiErrorOf(error: StorageError, table: RefusalTable): Error {
   return value ? refused(value) : error;
 }
 
-/** The refusal as a member of the endpoint's union; `undefined` where it has none for it. */
+/** Returns the refusal as a member of the endpoint's union; `undefined` where the union has none for it. */
 export function failureOf(error: StorageError, table: RefusalTable): WireFailure | undefined {
   const { refusal, side, uploadSession } = error;
-  // The compiler cannot see that the row found under a refusal's kind takes that kind.
+  // A cast, because the compiler cannot see that the row under a refusal's kind accepts that kind.
   const told = table[refusal.kind] as Told<Kind>;
   return told === 'never' ? undefined : told(refusal, side, uploadSession);
 }
@@ -45,15 +45,12 @@ const lookupError = (refusal: Lookup): WireFailure => failure(refusal.tag);
 const writeError = (refusal: Write): WireFailure =>
   refusal.kind === 'conflict' ? nested('conflict', failure(refusal.tag)) : failure(refusal.tag);
 
-/**
- * WriteError knows no `not_found`: a destination named by an id that nothing has is as good as one
- * that cannot be named.
- */
+/** WriteError has no `not_found`: a destination with an unknown id counts as malformed. */
 const unwritable = (): WireFailure => failure('malformed_path');
 
 const sameTag = (refusal: { readonly tag: string }): WireFailure => failure(refusal.tag);
 
-/** For functions that ask nothing of the store; the others start from it. */
+/** For functions that do not use the store; the other tables extend it. */
 export const NO_REFUSALS: RefusalTable = {
   lookup: 'never',
   write: 'never',
@@ -75,9 +72,9 @@ export const LOOKUP: RefusalTable = {
 export const LISTING: RefusalTable = { ...LOOKUP, cursor: sameTag };
 
 /**
- * UploadWriteFailed: the reason lies flat beside the session that has the bytes, so that only the commit need be
- * tried again. Where they were not kept, because the path was refused before they came say, it names a session that
- * has lapsed already: a client that goes on with it hears `not_found` and uploads anew.
+ * UploadWriteFailed: the reason is flattened beside the id of the session that has the bytes, so that only the commit
+ * must be repeated. If the bytes were not kept (for example when the path was refused before they arrived), the id is
+ * that of an expired session: a client that continues it gets `not_found` and uploads again.
  */
 function uploadPath(reason: WireFailure, uploadSession: string = lapsedSession()): WireFailure {
   return {
@@ -105,8 +102,8 @@ const sessionError = (refusal: Of<'session'>): WireFailure =>
   failure(refusal.tag, refusal.correctOffset === undefined ? {} : { correct_offset: refusal.correctOffset });
 
 /**
- * upload_session/start and append_v2: the session's own tags. A full disk has no member in these unions;
- * they are open, so it goes by WriteError's name, which a client that does not know it reads as `other`.
+ * upload_session/start and append_v2: the session's own tags. These unions have no member for a full disk; they are
+ * open, so WriteError's tag is used, which a client that does not know it reads as `other`.
  */
 export const SESSION: RefusalTable = {
   ...NO_REFUSALS,
@@ -115,7 +112,7 @@ export const SESSION: RefusalTable = {
   write: writeError,
 };
 
-/** Members of UploadSessionFinishError itself; all other tags of a session lie in `lookup_failed`. */
+/** Members of UploadSessionFinishError itself; all other tags of a session are in `lookup_failed`. */
 const FINISH_TAGS: ReadonlySet<string> = new Set([
   'concurrent_session_data_not_allowed',
   'concurrent_session_not_closed',

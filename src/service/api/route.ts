@@ -6,15 +6,15 @@ import type { CursorOwner, Incoming } from '../storage/storage.ts';
 import type { RefusalTable } from './refusals.ts';
 import { type Fields, type StructOf, struct } from './schema.ts';
 
-/** Who calls, by a token. */
+/** The user who calls, by an access token. */
 export interface ApiCaller {
   readonly account: Account;
   readonly token: string;
-  /** What list cursors are bound to. */
+  /** The owner that list cursors are bound to. */
   readonly owner: CursorOwner;
 }
 
-/** A call of an RPC function, but for its argument. `Who` is `ApiCaller` wherever a token is asked for. */
+/** A call of an RPC function, without its argument. `Who` is `ApiCaller` for functions that need a token. */
 export interface ApiCall<Who> extends ServiceDeps {
   readonly caller: Who;
   /** The client's IP address. */
@@ -24,31 +24,31 @@ export interface ApiCall<Who> extends ServiceDeps {
 }
 
 export interface UploadCall<Who = ApiCaller> extends ApiCall<Who> {
-  /** The request's body, capped at the 150 MiB of one call. */
+  /** Returns the request's body, limited to the 150 MiB of one call. */
   incoming(contentHash: string | undefined): Incoming;
 }
 
 export interface DownloadCall<Who = ApiCaller> extends ApiCall<Who> {
-  /** The request's headers of these names. */
+  /** The request's header of this name. */
   readonly range: string | undefined;
   readonly ifNoneMatch: string | undefined;
 }
 
-/** A JSON value; `null` is what functions without a result answer. */
+/** A JSON value; `null` is the result of functions without one. */
 export type Result = object | null;
 
-/** Bytes on their way out, or that the client has them already. */
+/** The content of a download, or that the client's copy is current. */
 export interface Content {
   readonly rev: string;
   readonly sizeBytes: number;
-  /** Told in a header, beside the bytes. */
+  /** Metadata in a header beside the bytes. */
   readonly result: object;
-  /** `undefined`: all of it. `'not-modified'`: none, the client's copy is good. */
+  /** `undefined`: all bytes. `'not-modified'`: none, because the client's copy is current. */
   readonly range: ByteRange | 'not-modified' | undefined;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** Bytes made for this one call: they have no revision, and no part of them can be asked for. */
+/** Content generated for this call: it has no revision and no ranges. */
 export interface MadeContent {
   readonly type: string;
   readonly sizeBytes: number;
@@ -56,33 +56,35 @@ export interface MadeContent {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** Checks an argument; what it returns runs the call. */
+/** Checks an argument, and returns a function that runs the call. */
 type Prepare<C, Answer> = (argument: unknown) => (call: C) => Promise<Answer>;
 
-/** The real service's hosts: one for bytes (`content`), one for long polls, one for all else. */
+/** The real service's hosts: for file bytes (`content`), for long polls (`notify`), and for everything else. */
 export type RouteHost = 'api' | 'content' | 'notify';
 
 interface Common {
-  /** As in the URL, with `_v2` and so on. */
+  /** The name as in the URL, with `_v2` and so on. */
   readonly name: string;
-  /** What a token must be allowed to do; `undefined` where any token, or none, will do. */
+  /** The scope that a token needs; `undefined` where any token, or none, is enough. */
   readonly scope: Scope | undefined;
   readonly refusals: RefusalTable;
 }
 
 interface Known extends Common {
-  /** Whether it takes no argument. */
+  /** Whether the function has no argument. */
   readonly void: boolean;
   readonly host: RouteHost;
 }
 
-/** Who may call: a user by a token, an app by its key and secret, either of them, or only one who is neither. */
+/**
+ * Who may call: a user by a token, an app by its key and secret, either of them, or only callers without authorization.
+ */
 export type RouteAuth = 'user' | 'app' | 'app-or-user' | 'none';
 
-/** The user; `undefined` where it is an app or no one that calls. */
+/** The user; `undefined` when an app or nobody calls. */
 type Someone = ApiCaller | undefined;
 
-/** One row of the table: all that is known of a function. */
+/** One row of the table of functions. */
 export type Route = Known & { readonly auth: RouteAuth } & (
     | { readonly style: 'rpc'; readonly prepare: Prepare<ApiCall<Someone>, Result> }
     | { readonly style: 'upload'; readonly prepare: Prepare<UploadCall<Someone>, Result> }
@@ -90,9 +92,9 @@ export type Route = Known & { readonly auth: RouteAuth } & (
   );
 
 interface Row<F extends Fields, C, Answer> extends Common {
-  /** Left out: `api` for RPC, `content` for the styles with bytes. */
+  /** By default `api` for RPC and `content` for the styles with bytes. */
   readonly host?: RouteHost;
-  /** The fields of its argument; one without any takes none, or null. */
+  /** The fields of the argument; a function without fields takes no argument, or null. */
   readonly argument: F;
   readonly handle: (call: C & { readonly argument: StructOf<F> }) => Answer | Promise<Answer>;
 }
@@ -106,7 +108,7 @@ export function rpc<F extends Fields>(row: Row<F, ApiCall<ApiCaller>, Result>): 
   };
 }
 
-/** An RPC function that others than users may call too, or alone. */
+/** Returns the route of an RPC function that not only users may call. */
 export function openRpc<F extends Fields>(
   auth: Exclude<RouteAuth, 'user'>,
   row: Row<F, ApiCall<Someone>, Result>,
@@ -132,7 +134,7 @@ export function download<F extends Fields>(row: Row<F, DownloadCall, Content | M
   };
 }
 
-/** A download-style function that apps may call too. */
+/** Returns the route of a download-style function that apps may call too. */
 export function openDownload<F extends Fields>(
   row: Row<F, DownloadCall<Someone>, Content | MadeContent>,
 ): Route {

@@ -1,44 +1,44 @@
 import { BadCall } from './failures.ts';
 
 /**
- * Turns a decoded JSON value into what a handler works with, or throws `BadCall` in the service's words
- * (`commit: path: expected string, got integer`). Ours rather than a library's because those words are
- * part of the interface, and so are null for absent and bare strings for void union members.
+ * Converts a decoded JSON value to a handler's type, or throws `BadCall` with the service's text (`commit: path:
+ * expected string, got integer`). Not a library, because the texts are part of the API, and so are null for absent
+ * fields and bare strings for void union members.
  */
 export type Schema<T> = (value: unknown) => T;
 
-/** A member of a struct, and what stands for it when it is absent or null. */
+/** A member of a struct, and its value when it is absent or null. */
 export interface Field<T> {
   readonly schema: Schema<T>;
   readonly absent?: { readonly value: T };
 }
 
-/** Must be there. */
+/** Makes a field that must be present. */
 export function required<T>(schema: Schema<T>): Field<T> {
   return { schema };
 }
 
-/** May be absent, and is `undefined` then. */
+/** Makes a field that is `undefined` when absent. */
 export function optional<T>(schema: Schema<T>): Field<T | undefined> {
   return { schema, absent: { value: undefined } };
 }
 
-/** May be absent, and is `value` then. */
+/** Makes a field that is `value` when absent. */
 export function withDefault<T>(schema: Schema<T>, value: T): Field<T> {
   return { schema, absent: { value } };
 }
 
 export type Fields = Readonly<Record<string, Field<unknown>>>;
-/** What `struct` makes of such fields. */
+/** The type of a struct with these fields. */
 export type StructOf<F extends Fields> = { readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never };
 
-/** An object with these fields and no others. */
+/** Makes a schema of an object with these fields and no others. */
 export function struct<F extends Fields>(fields: F): Schema<StructOf<F>> {
   return (value) => {
     const object = objectOf(value);
     refuseUnknown(object, Object.keys(fields));
     const entries = Object.entries(fields).map(([name, field]) => [name, fieldOf(object, name, field)]);
-    // Each entry was made by the schema that StructOf reads its type from.
+    // A cast, because each entry was made by the schema that StructOf reads its type from.
     return Object.fromEntries(entries) as StructOf<F>;
   };
 }
@@ -51,8 +51,8 @@ type UnionOf<M extends Members> = {
 }[keyof M];
 
 /**
- * A tagged union; `null` marks a void member, which may also come as a bare string. The value of the
- * others stands under a key named like the tag.
+ * Makes a schema of a tagged union. `null` marks a void member, which may also be a bare string; other members have
+ * their value under a key named like the tag.
  */
 export function union<M extends Members>(members: M): Schema<UnionOf<M>> {
   return (value) => {
@@ -64,7 +64,7 @@ export function union<M extends Members>(members: M): Schema<UnionOf<M>> {
     if (!object && member) throw new BadCall(`expected object for '${tag}', got symbol`);
     refuseUnknown(object ?? {}, member ? ['.tag', tag] : ['.tag']);
     const made = member ? { tag, value: fieldOf(object ?? {}, tag, required(member)) } : { tag };
-    // The tag is one of the members' keys and its value came from that member's schema.
+    // A cast, because the tag is one of the members' keys and the value came from that member's schema.
     return made as UnionOf<M>;
   };
 }
@@ -74,7 +74,7 @@ export const boolean: Schema<boolean> = (value) => {
   return value;
 };
 
-/** A whole number within these limits, both included, that JavaScript holds exactly. */
+/** Makes a schema of a safe integer within these limits, both included. */
 export function integer(limits: { readonly min: number; readonly max: number }): Schema<number> {
   const min = Math.max(limits.min, Number.MIN_SAFE_INTEGER);
   const max = Math.min(limits.max, Number.MAX_SAFE_INTEGER);
@@ -87,7 +87,7 @@ export function integer(limits: { readonly min: number; readonly max: number }):
   };
 }
 
-/** Any number within these limits, both included. */
+/** Makes a schema of a number within these limits, both included. */
 export function number(limits: { readonly min: number; readonly max: number }): Schema<number> {
   return (value) => {
     if (typeof value !== 'number') throw new BadCall(`expected number, got ${kindOf(value)}`);
@@ -100,7 +100,7 @@ export function number(limits: { readonly min: number; readonly max: number }): 
 export interface StringLimits {
   readonly minLength?: number;
   readonly maxLength?: number;
-  /** `shown` is the pattern as the interface publishes it; `test` is what it means. */
+  /** `shown` is the published pattern; `test` matches the same strings. */
   readonly pattern?: { readonly shown: string; readonly test: RegExp };
 }
 
@@ -117,7 +117,7 @@ export function string({ minLength = 0, maxLength, pattern }: StringLimits = {})
   };
 }
 
-/** A list of so many such items, both limits included. */
+/** Makes a schema of a list; both limits of its length are included. */
 export function list<T>(
   item: Schema<T>,
   limits: { readonly min?: number; readonly max: number },
@@ -134,7 +134,7 @@ export function list<T>(
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
-/** `%Y-%m-%dT%H:%M:%SZ`, as milliseconds since 1970. Fractions, offsets and bare dates are refused. */
+/** A time as `%Y-%m-%dT%H:%M:%SZ`, to ms since 1970. Fractions, offsets and bare dates are refused. */
 export const timestamp: Schema<number> = (value) => {
   if (typeof value !== 'string') throw new BadCall(`expected timestamp, got ${kindOf(value)}`);
   const ms = TIMESTAMP.test(value) ? Date.parse(value) : Number.NaN;
@@ -144,13 +144,13 @@ export const timestamp: Schema<number> = (value) => {
   return ms;
 };
 
-/** A field that the service accepts and then cannot serve, unless it says nothing. */
+/** A field that the service knows but does not support: only empty values are accepted. */
 export const unsupported: Schema<undefined> = (value) => {
   if (Array.isArray(value) && value.length === 0) return undefined;
   throw new BadCall('not supported by this service; leave the field out');
 };
 
-/** Runs `read`, naming `place` in front of what it complains of. */
+/** Runs `read`, and puts `place` before the message of what it throws. */
 export function within<T>(place: string, read: () => T): T {
   try {
     return read();
@@ -185,7 +185,7 @@ function kindOf(value: unknown): string {
   return typeof value;
 }
 
-/** Long enough to recognise the value by; an error message is no place for a megabyte. */
+/** Maximum length of a value quoted in an error message, in characters. */
 const QUOTED_MAX_CHARACTERS = 200;
 
 function quoted(text: string): string {

@@ -1,20 +1,20 @@
 import { foldName } from '../../util/path.ts';
 
 /**
- * Characters that no program should meet in a name it unpacks or prints: controls (C0, DEL, C1: line breaks, terminal
- * escapes), line and paragraph separators, and marks that turn the direction of writing, by which `gpj.exe` reads as
- * `exe.jpg` (Unicode UAX #9 §2).
+ * Characters that must not reach a program that unpacks or prints names: controls (C0, DEL, C1: line breaks, terminal
+ * escapes), line and paragraph separators, and bidirectional marks, with which `gpj.exe` reads as `exe.jpg` (Unicode
+ * UAX #9 §2).
  */
 const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
-/** `name` with `_` in place of each character that is not to be printed. */
+/** Returns `name` with `_` instead of each unprintable character. */
 export function printableName(name: string): string {
   return name.replaceAll(UNPRINTABLE, '_');
 }
 
 /**
- * The paths of an archive's entries, in the order given: relative, `/` between names, a folder before what is in it. Names
- * are printable; one that would become another's gets a number, so that unpacking overwrites nothing.
+ * Returns the paths of an archive's entries, in the given order: relative, with `/` between names, a folder before its
+ * content. Names are printable; a name that is already taken gets a number, so that unpacking overwrites nothing.
  */
 export function archivePaths(paths: readonly string[]): string[] {
   const taken = new Set(paths.map(foldName));
@@ -32,7 +32,10 @@ export function archivePaths(paths: readonly string[]): string[] {
   });
 }
 
-/** `name`, or with a number before its ending. `numbers` has the last one tried, so that ten thousand alike are quick. */
+/**
+ * Returns `name`, or with a number before its extension. `numbers` has the last one tried for each name, so that ten
+ * thousand equal names are quick.
+ */
 function freeName(
   folder: string,
   name: string,

@@ -3,7 +3,7 @@ import type { ApiCaller, Content, DownloadCall } from '../api/route.ts';
 import { StorageError, type Stored, type StoredDeletion, type StoredFile } from '../storage/storage.ts';
 import { namesRev, singleRange } from './requested-part.ts';
 
-/** What a download of `file` answers: all of it, the part that was asked for, or that the client has it. */
+/** Returns the answer to a download of `file`: all of it, the requested range, or that the client's copy is current. */
 export function fileContent(
   { storage, range, ifNoneMatch }: DownloadCall<ApiCaller | undefined>,
   file: StoredFile,
@@ -16,7 +16,10 @@ export function fileContent(
   return { ...content, range: wanted, bytes: storage.read(file, wanted, { lent: true }) };
 }
 
-/** The tag is in no published union; the official transfer helpers look for it in the summary. */
+/**
+ * Returns the refusal of a range. Its tag is in no published union; the official transfer helpers look for it in the
+ * summary.
+ */
 function unsatisfiable(sizeBytes: number): ApiRefusal {
   const told = { tags: ['range', 'not_satisfiable'], value: failure('other').value };
   return new ApiRefusal(416, told, { 'content-range': `bytes */${sizeBytes}` });
@@ -25,8 +28,8 @@ function unsatisfiable(sizeBytes: number): ApiRefusal {
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 /**
- * The same bytes with the first of them read already: before anything is promised, what fails at once can
- * still be answered for. The caller must read them to the end or return the iterator.
+ * Reads the first chunk, so that an immediate failure can still be answered with a status. The caller must read the
+ * result to its end or return its iterator.
  */
 export async function withFirstChunk(bytes: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
   const iterator = bytes[Symbol.asyncIterator]();
@@ -42,7 +45,9 @@ export async function withFirstChunk(bytes: AsyncIterable<Uint8Array>): Promise<
   };
 }
 
-/** What was looked up, if its bytes can be read. Throws `lookup/not_file` for a folder, `not_found` for what was deleted. */
+/**
+ * Returns the file if its bytes can be read. Throws `lookup/not_file` for a folder, `not_found` for a deleted entry.
+ */
 export function readableFile(item: Stored | StoredDeletion): StoredFile {
   if (item.kind === 'folder') throw new StorageError({ kind: 'lookup', tag: 'not_file' });
   if (item.kind === 'deleted') throw new StorageError({ kind: 'lookup', tag: 'not_found' });

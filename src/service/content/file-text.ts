@@ -3,11 +3,11 @@ import type { Storage, StoredFile } from '../storage/storage.ts';
 export interface FileText {
   /** Lines end with `\n`. */
   readonly text: string;
-  /** It is only the beginning of the file. */
+  /** Whether the text is only the beginning of the file. */
   readonly isCut: boolean;
 }
 
-/** The first `maxBytes` of a file as text; `undefined` if they are none. */
+/** Returns the first `maxBytes` of a file as text; `undefined` for a binary file. */
 export async function textOf(
   storage: Storage,
   file: StoredFile,
@@ -21,12 +21,12 @@ export async function textOf(
   return text === undefined ? undefined : { text, isCut };
 }
 
-/** Control characters are not in text, but for white space and the escapes of terminals. */
+/** Whether `text` contains control characters other than white space and terminal escapes. */
 function isBinary(text: string): boolean {
   return /(?!\s)\p{Cc}/u.test(text.replaceAll('\u001b', ''));
 }
 
-/** Bytes as text, without what a cut has left of the last character; `undefined` if they are none. */
+/** Decodes bytes, without a character that the cut has split; `undefined` for binary ones. */
 function textIn(bytes: Buffer, isCut: boolean): string | undefined {
   try {
     const decoder = new TextDecoder(encodingOf(bytes), { fatal: true });
@@ -37,7 +37,7 @@ function textIn(bytes: Buffer, isCut: boolean): string | undefined {
   }
 }
 
-/** By the mark that Windows programs put in front; without one it is UTF-8. */
+/** Returns the encoding by the byte order mark that Windows programs write; UTF-8 without one. */
 function encodingOf(bytes: Buffer): string {
   const mark = bytes.subarray(0, 2).toString('hex');
   return mark === 'fffe' ? 'utf-16le' : mark === 'feff' ? 'utf-16be' : 'utf-8';

@@ -2,21 +2,21 @@ import type { Storage, StoredFile, StoredFolder } from '../storage/storage.ts';
 import { archivePaths } from './archive-names.ts';
 import { ZIP_FILE_MAX_BYTES, type ZipEntry, zipBytes, zipSizeBytes } from './zip.ts';
 
-/** As the real service has them: fewer bytes and entries than these, the folder itself counted. */
+/** Limits as at the real service: archives have fewer bytes and entries than these, including the folder itself. */
 const ZIP_MAX_BYTES = 20_000_000_000;
 const ZIP_MAX_ENTRIES = 10_000;
 
 const PAGE_ENTRIES = 2000;
 
-/** An archive of known length that is made while it is sent. */
+/** An archive of known length that is generated while it is sent. */
 export interface FolderZip {
   readonly sizeBytes: number;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
 /**
- * A folder and all below it as they are now; the folder is the archive's root directory. `too_large`, `too_many_files`: it
- * is beyond the limits.
+ * Returns an archive of a folder as it is now, with the folder as its root directory. `too_large`, `too_many_files`: it
+ * exceeds the limits.
  */
 export function folderZip(
   storage: Storage,
@@ -39,7 +39,8 @@ export function folderZip(
 }
 
 /**
- * Read without a pause, so that no change comes in between; folders come before what is in them. `undefined`: too many.
+ * Returns the items below a folder, folders before their content; `undefined`: too many. Read in one turn, so that no
+ * change comes in between.
  */
 function itemsBelow(
   storage: Storage,
@@ -59,7 +60,7 @@ function itemsBelow(
   }
 }
 
-/** Folders have no time of their own. */
+/** Returns the archive entry of an item. Folders have no time of their own. */
 function zipEntry(storage: Storage, item: StoredFile | StoredFolder, name: string, nowMs: number): ZipEntry {
   if (item.kind === 'folder') return { name: `${name}/`, modifiedMs: nowMs, sizeBytes: 0, bytes: nothing };
   const { clientModifiedMs: modifiedMs, sizeBytes } = item;

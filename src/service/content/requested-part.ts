@@ -1,8 +1,8 @@
 import { type ByteRange, parseRange } from '../../util/ranges.ts';
 
 /**
- * The one range that a `Range` header asks for. `undefined`: none, or one that we may ignore (RFC 9110
- * §14.2), which several at once are: the service sends no multipart answers.
+ * Returns the only range of a `Range` header. `undefined`: none, or one that may be ignored (RFC 9110 §14.2); so are
+ * several ranges, because the service sends no multipart answers.
  */
 export function singleRange(
   header: string | undefined,
@@ -13,7 +13,7 @@ export function singleRange(
   return ranges.length === 1 ? ranges[0] : undefined;
 }
 
-/** Whether an `If-None-Match` header names this revision, weak or strong, quoted or bare. */
+/** Whether an `If-None-Match` header contains this revision, weak or strong, quoted or bare. */
 export function namesRev(header: string | undefined, rev: string): boolean {
   if (header === undefined) return false;
   return header.split(',').some((one) => {

@@ -4,22 +4,22 @@ export const ZIP_TYPE = 'application/zip';
 
 /** A file or folder to put into an archive. */
 export interface ZipEntry {
-  /** With slashes between names; a folder's ends with one. */
+  /** Path with slashes between names; a folder's ends with one. */
   readonly name: string;
   readonly modifiedMs: number;
-  /** Of a file: at most `ZIP_FILE_MAX_BYTES`. 0 of a folder. */
+  /** At most `ZIP_FILE_MAX_BYTES`; 0 for a folder. */
   readonly sizeBytes: number;
   /** Exactly `sizeBytes`. */
   readonly bytes: () => AsyncIterable<Uint8Array>;
 }
 
-/** A file may have these many bytes, so that its own sizes need no Zip64. */
+/** Maximum size of a file in bytes, up to which its sizes need no Zip64. */
 export const ZIP_FILE_MAX_BYTES = 4_000_000_000;
 
 /**
- * The archive's length, known before a byte of it is made: files are stored, not compressed. Each is a deflate
- * stream of stored blocks, so that readers who take the archive as a stream see where a file ends, which they do
- * not with plain storing (APPNOTE 6.3.10 §4.4.4, bit 3).
+ * Returns the archive's size before it is generated: files are stored without compression. Each is a deflate stream of
+ * stored blocks, so that streaming readers see where a file ends; with method "stored" they could not (APPNOTE 6.3.10
+ * §4.4.4, bit 3).
  */
 export function zipSizeBytes(entries: readonly ZipEntry[]): number {
   let offset = 0;
@@ -32,7 +32,9 @@ export function zipSizeBytes(entries: readonly ZipEntry[]): number {
   return offset + centralBytes + endRecords(entries.length, offset, centralBytes).length;
 }
 
-/** The archive. Throws when a file does not have the bytes it should, and then is cut short. */
+/**
+ * Yields the archive. Throws when a file does not have the expected number of bytes; the archive is then incomplete.
+ */
 export async function* zipBytes(entries: readonly ZipEntry[]): AsyncGenerator<Uint8Array> {
   let offset = 0;
   const central: Buffer[] = [];
@@ -54,7 +56,7 @@ export async function* zipBytes(entries: readonly ZipEntry[]): AsyncGenerator<Ui
 
 const DESCRIPTOR_BYTES = 16;
 
-/** Of a stored block (RFC 1951 §3.2.4). */
+/** Maximum size of a stored block (RFC 1951 §3.2.4), in bytes. */
 const BLOCK_MAX_BYTES = 65_535;
 const BLOCK_HEADER_BYTES = 5;
 
@@ -97,17 +99,17 @@ function blockHeader(sizeBytes: number, isLast: boolean): Buffer {
   return header;
 }
 
-/** Names are UTF-8; the sum and sizes of a file follow its bytes. */
+/** General purpose flags: names are UTF-8; a file's checksum and sizes follow its bytes. */
 const UTF8_FLAG = 0x0800;
 const DESCRIPTOR_FLAG = 0x0008;
 const DEFLATE = 8;
-/** For deflate and folders, and for Zip64. */
+/** Version needed for deflate and folders, and for Zip64. */
 const VERSION_NEEDED = 20;
 const VERSION_NEEDED_ZIP64 = 45;
-/** Unix, so that readers take the mode in the external attributes for one. */
+/** Unix, so that readers use the file mode in the external attributes. */
 const VERSION_MADE_BY = (3 << 8) | VERSION_NEEDED_ZIP64;
 
-/** What the local and the central header have in common, from the version on to the times. */
+/** Writes the fields that local and central headers share, from the version to the times. */
 function writeCommon(header: Buffer, at: number, { sizeBytes, modifiedMs }: ZipEntry): void {
   const hasBytes = sizeBytes > 0;
   header.writeUInt16LE(VERSION_NEEDED, at);
@@ -167,7 +169,7 @@ function centralHeader(
   return Buffer.concat([header, name, extra]);
 }
 
-/** The end of the archive, with the Zip64 records where a number is too large for the old one. */
+/** Returns the end of the archive, with Zip64 records where a number exceeds the old field. */
 function endRecords(entries: number, offset: number, sizeBytes: number): Buffer {
   const end = Buffer.alloc(22);
   end.writeUInt32LE(0x06054b50, 0);
@@ -191,7 +193,7 @@ function endRecords(entries: number, offset: number, sizeBytes: number): Buffer 
   return Buffer.concat([far, end]);
 }
 
-/** Zip64 extended information: where the local header is. */
+/** Returns the Zip64 extended information: the offset of the local header. */
 function farField(offset: number): Buffer {
   const field = Buffer.alloc(12);
   field.writeUInt16LE(0x0001, 0);
@@ -200,7 +202,7 @@ function farField(offset: number): Buffer {
   return field;
 }
 
-/** Extended timestamp: UTC in seconds, where the old field has local time. */
+/** Returns the extended timestamp: UTC in seconds, where the old field has local time. */
 function timeField(modifiedMs: number): Buffer {
   const field = Buffer.alloc(9);
   field.writeUInt16LE(0x5455, 0);
@@ -213,7 +215,7 @@ function timeField(modifiedMs: number): Buffer {
 const DOS_YEAR_MIN = 1980;
 const DOS_YEAR_MAX = 2107;
 
-/** In UTC, for want of a better zone; steps of two seconds. */
+/** Returns the time in UTC, because the client's time zone is unknown; the format has steps of two seconds. */
 function dosTime(modifiedMs: number): number {
   const time = new Date(modifiedMs);
   const year = Math.min(Math.max(DOS_YEAR_MIN, time.getUTCFullYear()), DOS_YEAR_MAX) - DOS_YEAR_MIN;

@@ -8,17 +8,17 @@ import { ROUTES } from '../routes/table.ts';
 import { contentWithFaults } from './content.ts';
 import type { Faults } from './faults.ts';
 
-/** What a call is, as far as faults go. */
+/** The kind of a call, by which faults are chosen. */
 type CallClass = 'metadata' | 'read' | 'write';
 
-/** Statuses of a service in trouble; a body may or may not come with them. */
+/** Answers of a failing service, with and without a body. */
 const ERRORS: readonly Answer[] = [
   text(500, 'Internal Server Error'),
   { status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>Bad Gateway</h1>' },
   { status: 503, headers: {}, body: '' },
 ];
 
-/** Runs a call as the faults have it: late, refused, failed, or with an answer that is damaged or lost. */
+/** Runs a call with faults: delayed, refused, failed, or with a damaged or lost answer. */
 export async function callWithFaults(
   faults: Faults,
   exchange: Exchange,
@@ -34,7 +34,7 @@ export async function callWithFaults(
   if (error) return error;
   const answer = await run();
   if (answer.status >= 300) return answer;
-  // There is no one to answer any more: the connection is dropped without a word.
+  // The client gets no answer: the connection is closed.
   if (kind === 'write' && faults.happens('lost-answer-share')) throw new ClientGone('the answer gets lost');
   return kind === 'read' ? contentWithFaults(faults, answer, exchange.signal) : answer;
 }
@@ -46,7 +46,9 @@ function classOf(path: string): CallClass {
   return isWrite ? 'write' : 'metadata';
 }
 
-/** The refusal of a call that is one too many; a refusal in JSON is thrown. Calls without a token are not counted. */
+/**
+ * Returns the refusal of a call above the rate limit; throws one that is JSON. Calls without a token are not counted.
+ */
 function rateAnswer(
   faults: Faults,
   { request }: Exchange,

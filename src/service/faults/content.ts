@@ -2,10 +2,10 @@ import { type Answer, ClientGone, isContent } from '../../http/exchange.ts';
 import { elapsedMs } from '../../util/clock.ts';
 import type { Faults } from './faults.ts';
 
-/** So often a slow line gets its next bytes. */
+/** Interval at which a slow connection gets its next bytes, in ms. */
 const PACE_MS = 20;
 
-/** A download as the faults have it: slow, with a wrong byte, or cut. */
+/** Returns a download with faults: slow, with a wrong byte, or cut. */
 export function contentWithFaults(faults: Faults, answer: Answer, signal: AbortSignal): Answer {
   const { body } = answer;
   if (!isContent(body) || body.sizeBytes === 0) return answer;
@@ -19,7 +19,7 @@ export function contentWithFaults(faults: Faults, answer: Answer, signal: AbortS
   return { ...answer, body: { sizeBytes, bytes: paced(faults, bytes, signal) } };
 }
 
-/** The same bytes, no faster than one connection carries. */
+/** Yields the bytes at the pace of one slow connection. */
 export async function* paced(
   faults: Faults,
   bytes: AsyncIterable<Uint8Array>,
@@ -37,7 +37,7 @@ export async function* paced(
     const pieceBytes = Math.max(1, Math.floor((perSecond * PACE_MS) / 1000));
     for (let at = 0; at < chunk.length; at += pieceBytes) {
       const piece = chunk.subarray(at, at + pieceBytes);
-      // A line that stood still does not catch up.
+      // A connection that stalled does not catch up.
       dueMs = Math.max(dueMs, elapsedMs(clock, start) - PACE_MS) + (piece.length / perSecond) * 1000;
       await clock.sleep(Math.max(0, dueMs - elapsedMs(clock, start)), signal);
       yield piece;
@@ -57,14 +57,14 @@ async function* withWrongByte(
       yield chunk;
       continue;
     }
-    // A copy: the store may keep the chunk.
+    // A copy, because the store may cache the chunk.
     const wrong = Uint8Array.from(chunk);
     wrong[inChunk] = (chunk[inChunk] ?? 0) ^ 1;
     yield wrong;
   }
 }
 
-/** Ends the connection after so many bytes; what is no longer than that comes whole. */
+/** Ends the connection after `afterBytes`; a shorter body is complete. */
 async function* cut(bytes: AsyncIterable<Uint8Array>, afterBytes: number): AsyncGenerator<Uint8Array> {
   let leftBytes = afterBytes;
   for await (const chunk of bytes) {

@@ -1,7 +1,7 @@
 import { type Clock, type Instant, msBetween } from '../../util/clock.ts';
 import { checkFaults, type FaultSettings, type FaultSwitch } from './switches.ts';
 
-/** The faults of one running service, as they are set at the moment. */
+/** The faults that a running service injects now. */
 export class Faults {
   #settings: FaultSettings = {};
   #random = seededRandom(0);
@@ -16,7 +16,7 @@ export class Faults {
     this.set(settings);
   }
 
-  /** Puts these in place of all that was set, and begins chance anew. Throws `FaultSettingError`. */
+  /** Replaces all faults and restarts the random numbers. Throws `FaultSettingError`. */
   set(settings: FaultSettings): void {
     checkFaults(settings);
     this.#settings = { ...settings };
@@ -27,18 +27,18 @@ export class Faults {
     this.#rateLimit = perSecond > 0 ? new RateLimit(perSecond, burst, this.clock) : undefined;
   }
 
-  /** 0 when it is off. */
+  /** Returns the value of a fault; 0 when it is off. */
   value(name: FaultSwitch): number {
     return this.#settings[name] ?? 0;
   }
 
-  /** Whether a fault that is set as a share happens this time. What is off leaves chance as it is. */
+  /** Returns whether a fault with a share happens this time. A fault that is off uses no random number. */
   happens(name: FaultSwitch): boolean {
     const share = this.value(name);
     return share > 0 && this.#random() < share;
   }
 
-  /** Likewise; once it has happened it goes on for a burst. */
+  /** Like `happens`; a fault that has happened goes on for a burst. */
   happensInBursts(name: FaultSwitch): boolean {
     const left = this.#leftInBurst.get(name) ?? 0;
     if (left === 0 && !this.happens(name)) return false;
@@ -46,12 +46,12 @@ export class Faults {
     return true;
   }
 
-  /** A whole number from 0 to below `end`. */
+  /** Returns an integer from 0 to below `end`. */
   random(end: number): number {
     return Math.floor(this.#random() * end);
   }
 
-  /** How many seconds a call of `caller` has to wait; 0 when it may go on, and then it counts. */
+  /** Returns how many seconds a call of `caller` must wait. 0: it may go on, and is counted. */
   secondsOverRate(caller: string): number {
     return this.#rateLimit?.take(caller) ?? 0;
   }
@@ -61,7 +61,7 @@ export class Faults {
   }
 }
 
-/** Numbers in [0, 1) that look random and are the same for the same seed (mulberry32). */
+/** Returns pseudo-random numbers in [0, 1), the same for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -77,7 +77,7 @@ interface Bucket {
   at: Instant;
 }
 
-/** A bucket of calls for each caller, refilled at a steady rate. A call that is refused takes nothing out. */
+/** A token bucket for each caller, refilled at a steady rate. A refused call takes no token. */
 class RateLimit {
   readonly #buckets = new Map<string, Bucket>();
 
@@ -87,7 +87,7 @@ class RateLimit {
     private readonly clock: Clock,
   ) {}
 
-  /** Takes a call out: 0, or the whole seconds after which there is one again. */
+  /** Takes a token. Returns 0, or after how many whole seconds there is one. */
   take(caller: string): number {
     const now = this.clock.instant();
     const bucket = this.#buckets.get(caller) ?? { calls: this.burst, at: now };

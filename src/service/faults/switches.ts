@@ -9,9 +9,9 @@ const share = (help: string): Switch => ({ max: 1, help });
 const anyNumber = (help: string): Switch => ({ max: Number.MAX_SAFE_INTEGER, help });
 
 /**
- * Every fault that can be switched on, for tests of a client of this API; a number each, 0 is off. `--help` and
- * the README's table come from here. Shares are of the calls that the switch is about, from 0 to 1. A call is a
- * `read` when it downloads, a `write` when it changes something, and else `metadata`.
+ * All faults, for tests of a client of this API. Each is a number, and 0 is off. `--help` and docs/service/faults.md
+ * are generated from this table. Shares are of the calls that the fault concerns, from 0 to 1. A call is a `read` when
+ * it downloads, a `write` when it changes something, and otherwise `metadata`.
  */
 export const SWITCHES = {
   'rate-per-second': anyNumber('calls of one app for one account; 429 too_many_requests beyond'),
@@ -44,10 +44,10 @@ export const SWITCHES = {
 
 export type FaultSwitch = keyof typeof SWITCHES;
 
-/** What is not named is off. */
+/** Faults that are not named are off. */
 export type FaultSettings = Readonly<Partial<Record<FaultSwitch, number>>>;
 
-/** A fault that there is not, or not with this value; `message` says what to write instead. */
+/** An unknown fault, or a value that it cannot have; `message` says what is possible. */
 export class FaultSettingError extends Error {
   override readonly name = 'FaultSettingError';
 }
@@ -64,13 +64,13 @@ export function checkFaults(settings: FaultSettings): void {
   }
 }
 
-/** The settings in texts like `latency-read-ms=50`. Throws `FaultSettingError`. */
+/** Parses texts like `latency-read-ms=50`. Throws `FaultSettingError`. */
 export function parseFaults(texts: readonly string[]): FaultSettings {
   const settings: Partial<Record<FaultSwitch, number>> = {};
   for (const text of texts) {
     const [name = '', number = ''] = text.split('=', 2);
     if (!isSwitch(name)) throw new FaultSettingError(`${name}: no such fault; ${LISTED}`);
-    // `Number('')` is 0, which would switch off what somebody meant to switch on.
+    // `Number('')` is 0, which would turn off a fault that somebody meant to turn on.
     if (number.trim() === '')
       throw new FaultSettingError(`${name}: a number is missing; write ${name}=NUMBER`);
     settings[name] = Number(number);
@@ -79,7 +79,7 @@ export function parseFaults(texts: readonly string[]): FaultSettings {
   return settings;
 }
 
-/** The list of faults in `davgate service --help`. */
+/** Returns the list of faults for `davgate service --help`. */
 export function faultsHelp(): string {
   const names = Object.keys(SWITCHES);
   const width = largest(names.map((name) => name.length));

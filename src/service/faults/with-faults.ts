@@ -6,10 +6,10 @@ import { type Incoming, type Storage, StorageError } from '../storage/storage.ts
 import { paced } from './content.ts';
 import type { Faults } from './faults.ts';
 
-/** So many of the newest tokens and sessions are known by their age. */
+/** Maximum number of tokens and sessions whose age is known; the oldest are dropped. */
 const AGES_MAX = 100_000;
 
-/** The deps as the faults have them: one commit at a time, sessions and tokens that end early, slow lines in. */
+/** Returns `deps` with faults: one commit at a time, sessions and tokens that expire early, slow uploads. */
 export function withFaults(deps: ServiceDeps, faults: Faults): ServiceDeps {
   return {
     ...deps,
@@ -108,13 +108,13 @@ function storageWithFaults(storage: Storage, faults: Faults): Storage {
   };
 }
 
-/** The lock that a commit takes on its namespace, for those who come while it is held to be refused at once. */
+/** The lock that a commit takes on its namespace. Commits that arrive meanwhile are refused at once. */
 class Turns {
   readonly #taken = new Set<string>();
 
   constructor(private readonly faults: Faults) {}
 
-  /** Runs a commit that has nothing to wait for. */
+  /** Runs a commit that waits for no body. */
   take<T>(namespace: string, commit: () => Promise<T>): Promise<T> {
     return this.#taking(namespace, async (enter) => {
       await enter();
@@ -122,7 +122,7 @@ class Turns {
     });
   }
 
-  /** Runs a commit that takes the lock when its body has come. */
+  /** Runs a commit that takes the lock when its body has arrived. */
   afterBody<T>(namespace: string, body: Incoming, commit: (body: Incoming) => Promise<T>): Promise<T> {
     return this.#taking(namespace, (enter) => commit({ ...body, bytes: then(body.bytes, enter) }));
   }
@@ -152,7 +152,7 @@ async function* then(
   await atEnd();
 }
 
-/** When things with a name began. Those that began before the service started are of no age. */
+/** Start times by name. Things that began before the service started have no age. */
 class Ages {
   readonly #began = new Map<string, Instant>();
 

@@ -1,20 +1,20 @@
 import { type Outcome, StorageError } from '../storage/storage.ts';
 
 /**
- * Entries that one transaction takes: enough to share a flush to disk, and few enough to let the calls of others
- * through in between.
+ * Number of entries in one transaction: enough to share a flush to disk, and few enough to let other calls through in
+ * between.
  */
 const CHUNK_ENTRIES = 50;
 
 interface Steps<E, P, T> {
-  /** What the store is asked for an entry; what it throws is that entry's outcome. */
+  /** Returns the store's operation for an entry; what it throws is the entry's outcome. */
   readonly prepare: (entry: E) => P;
   readonly run: (prepared: readonly P[]) => Promise<readonly Outcome<T>[]>;
 }
 
 /**
- * The outcomes of all entries, in their order, one chunk after the other. A chunk that the store refuses as a
- * whole is refused for each of its entries. Stops at `closing`.
+ * Returns the outcomes of all entries in their order, chunk by chunk. When the store refuses a chunk as a whole, each
+ * of its entries is refused. Stops at `closing`.
  */
 export async function inChunks<E, P, T>(
   entries: readonly E[],
@@ -41,7 +41,7 @@ export async function inChunks<E, P, T>(
   return outcomes;
 }
 
-/** Likewise, all at once. Throws what `run` throws. */
+/** Like `inChunks`, in one chunk. Throws what `run` throws. */
 export async function outcomesOf<E, P, T>(
   entries: readonly E[],
   { prepare, run }: Steps<E, P, T>,

@@ -7,48 +7,48 @@ import type { FileMetadata } from '../../wire/files.ts';
 import { contention } from '../api/failures.ts';
 import type { CursorOwner } from '../storage/storage.ts';
 
-/** What a finished job comes to, as the function that asks for it answers: a union with its tag. */
+/** The result of a finished job, as the function that checks it returns it: a union with its tag. */
 export type JobResult =
   | { readonly '.tag': 'complete'; readonly entries: readonly object[] }
   | (FileMetadata & { readonly '.tag': 'complete' })
   | { readonly '.tag': 'failed'; readonly failed: object };
 
-/** `undefined`: there is no such job, or it is another's. */
+/** `undefined`: the job does not exist, or is another account's. */
 export type JobState = JobResult | 'in-progress' | 'failed' | undefined;
 
-/** Jobs of an account that wait for each other, and not for those of its other lines. */
+/** Jobs of an account that wait for each other, but not for its other lines. */
 export interface JobLine {
   readonly name: string;
-  /** How many run at the same time. */
+  /** How many jobs of the line run at the same time. */
   readonly atOnce: number;
 }
 
 type Work = (closing: AbortSignal) => Promise<JobResult>;
 
-/** Work that goes on after its call was answered. It lives as long as the process. */
+/** Work that continues after its call was answered. It is lost when the process ends. */
 export interface Jobs {
   /**
-   * Puts `work` into the account's `line`, and returns the job's id. `kind` is what may ask for it. Work that takes
-   * long stops at `closing`. Throws 429 when too many of the account's jobs wait in the line.
+   * Adds `work` to the account's `line`, and returns the job's id. `kind` names the function that may check it. Long
+   * work should stop at `closing`. Throws 429 when too many of the account's jobs wait in the line.
    */
   start(owner: CursorOwner, kind: string, work: Work, line?: JobLine): string;
   state(owner: CursorOwner, kind: string, id: string): JobState;
-  /** Clears away what can be asked for no longer. */
+  /** Removes jobs that can no longer be checked. */
   forgetOld(): void;
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no job runs. */
   ended(): Promise<void>;
 }
 
-/** Batches change the tree in the order in which they were asked for. */
+/** The line of batches: they change the tree in the order in which they were requested. */
 const BATCHES: JobLine = { name: 'batches', atOnce: 1 };
 
 /** Maximum number of jobs in one line of one account. */
 const LINE_MAX = 100;
 
-/** Entries of finished jobs that are remembered: some hundred megabytes at most. */
+/** Maximum number of entries of finished jobs that are kept; they take at most some hundred megabytes. */
 const ENTRIES_KEPT_MAX = 250_000;
 
-/** How long a finished job can be asked for: a day. */
+/** How long a finished job can be checked, in ms: a day. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
 interface Job {
@@ -58,7 +58,7 @@ interface Job {
   readonly state: Exclude<JobState, undefined>;
 }
 
-/** `closing` ends what runs at the next chunk of entries, and what waits before its first. */
+/** Creates the jobs. `closing` ends running jobs at the next chunk of entries, and waiting ones before their first. */
 export function jobsOf(clock: Clock, log: Log, closing: AbortSignal): Jobs {
   const running = new Map<string, Job>();
   const ended = new LRUCache<string, Job>({ maxSize: ENTRIES_KEPT_MAX, sizeCalculation: sizeOf });

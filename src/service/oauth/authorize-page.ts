@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Html, html } from '../../util/html.ts';
 
-/** The style sheet of the pages on which an app is allowed into an account; one sheet, in light and dark. */
+/** The style sheet of the consent pages, in light and dark. */
 const AUTHORIZE_STYLE = `
 :root { color-scheme: light dark; --ink: #1b2230; --soft: #596273; --paper: #fff; --ground: #eef1f6; --line: #d9dfe8; --accent: #1f5fd6; --accent-ink: #fff; --accent-hover: #174db3; --tint: #eaf1fe; --bad: #b3261e; --bad-tint: #fdecea; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8ecf3; --soft: #a3adbd; --paper: #1a1f29; --ground: #10141b; --line: #323b4a; --accent: #7aa7ff; --accent-ink: #0c1526; --accent-hover: #97baff; --tint: #202c44; --bad: #ffb4ab; --bad-tint: #3b1f1d; } }
@@ -41,9 +41,9 @@ footer { padding-top: 1.5rem; color: var(--soft); font-size: .8rem; text-align: 
 `;
 
 /**
- * What the browser may do on these pages: show them and their one style sheet. No script runs, whatever the name of an
- * app may contain, and no site can frame them and have people press a button that they do not see. There is no
- * `form-action`: browsers hold redirects that follow a form to it too, and these lead to the app, and from there on.
+ * Content-Security-Policy of these pages: no scripts, whatever an app's name contains, and no frames, so that no site
+ * can make people press a button that they do not see. There is no `form-action`, because browsers apply it also to
+ * redirects after a form, and these lead to the app and from there anywhere.
  */
 export const AUTHORIZE_PAGE_POLICY = [
   "default-src 'none'",
@@ -52,27 +52,27 @@ export const AUTHORIZE_PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Asks for an account's address and password. */
+/** The page that asks for an account's address and password. */
 export interface SignInPage {
   readonly appName: string;
-  /** Proves that the form is ours. */
+  /** Proves that the form came from this page. */
   readonly formToken: string;
   readonly email?: string;
-  /** What was wrong with what was typed last. */
+  /** Why the last attempt was refused. */
   readonly problem?: string;
 }
 
-/** Asks whether the app may have what it wants. */
+/** The page that asks whether the app may have the access it requests. */
 export interface ConsentPage {
   readonly appName: string;
   readonly formToken: string;
   readonly accountName: string;
   readonly email: string;
-  /** In words for the account's owner; `isGrave` marks what cannot be undone. */
+  /** The access in words for the account's owner; `isGrave` marks what cannot be undone. */
   readonly wishes: readonly { readonly text: string; readonly isGrave: boolean }[];
   /** Whether the app keeps its access until it is revoked. */
   readonly isLasting: boolean;
-  /** Where the browser goes after it. */
+  /** The site to which the browser returns. */
   readonly returnsTo?: string;
   readonly problem?: string;
 }
@@ -122,7 +122,7 @@ ${wishes.map(({ text, isGrave }) => (isGrave ? html`<li class="grave">${text}</l
   );
 }
 
-/** Shows an authorization code, for its owner to carry over to the app. */
+/** Returns the page that shows an authorization code, which the owner copies to the app. */
 export function codePage(appName: string, code: string): string {
   return page(
     'Your code',
@@ -134,7 +134,7 @@ export function codePage(appName: string, code: string): string {
   );
 }
 
-/** After a no where there is no app to go back to. */
+/** Returns the page after a refusal, for an app without a redirect URI. */
 export function refusedPage(appName: string): string {
   return page(
     'Nothing was allowed',
@@ -144,7 +144,7 @@ export function refusedPage(appName: string): string {
   );
 }
 
-/** A page that says what is wrong; `detail` is for whoever wrote the app. */
+/** Returns a page with an error; `detail` is for the app's developer. */
 export function noticePage(title: string, text: string, detail?: string): string {
   return page(
     title,
@@ -155,7 +155,7 @@ ${detail === undefined ? undefined : html`<p class="small"><code>${detail}</code
   );
 }
 
-/** ` autofocus`, as markup. */
+/** The attribute as markup. */
 const AUTOFOCUS = html` autofocus`;
 
 function monogram(appName: string): Html {
@@ -168,7 +168,7 @@ function problemText(problem: string | undefined): Html | undefined {
 }
 
 function page(title: string, content: Html): string {
-  // The style sheet is ours, without a character to escape; its hash in the policy must be of these bytes.
+  // The style sheet contains no character that needs escaping; the policy contains the hash of exactly these bytes.
   const style = { markup: `<style>${AUTHORIZE_STYLE}</style>` };
   return html`<!doctype html>
 <html lang="en">

@@ -2,23 +2,23 @@ import type { App, Apps } from '../accounts/apps.ts';
 import type { Challenge } from '../accounts/codes.ts';
 import { OAuthRefusal, oneOf, refuseUnknown, required, withoutRepeats } from './parameters.ts';
 
-/** What an app asks of an account, checked: `GET /oauth2/authorize` (RFC 6749 §4.1.1 and §4.2.1). */
+/** A checked request of an app to an account: `GET /oauth2/authorize` (RFC 6749 §4.1.1 and §4.2.1). */
 export interface AuthorizationRequest {
   readonly app: App;
-  /** `token` answers with an access token at once, in the address's fragment. */
+  /** `token` returns an access token at once, in the URL's fragment. */
   readonly responseType: 'code' | 'token';
-  /** Left out: the code is shown, for its owner to carry over. */
+  /** Absent: the code is shown, and the owner copies it. */
   readonly redirectUri?: string;
   readonly state?: string;
   readonly isOffline: boolean;
   readonly challenge?: Challenge;
-  /** Ask even who has allowed all this before. */
+  /** Whether to ask for consent even if it was given before. */
   readonly mustReapprove: boolean;
-  /** Ask for the password even who is signed in. */
+  /** Whether to ask for the password even if the user is signed in. */
   readonly mustSignIn: boolean;
 }
 
-/** Where an answer goes: back to the app, or to the person before the screen where there is no safe way back. */
+/** Where the answer goes: to the app, or to the person at the screen where the app's address is not safe. */
 export interface ReturnAddress {
   readonly redirectUri: string;
   readonly state?: string;
@@ -26,18 +26,18 @@ export interface ReturnAddress {
   readonly inFragment: boolean;
 }
 
-/** A request that is refused, and who is to be told. */
+/** A refused request, and the address that is told about it. */
 export interface RefusedRequest {
   readonly refusal: OAuthRefusal;
-  /** `undefined`: app or address are not known to be good, so nobody may be sent anywhere. */
+  /** `undefined`: the app or its address is not known to be valid, so the browser is not redirected. */
   readonly returnTo: ReturnAddress | undefined;
 }
 
 const BOOLEAN = ['false', 'true'] as const;
 
 /**
- * Those of the real service but `scope`: an app's scopes are chosen where it is registered. What only says how its
- * pages should look or whom they should let in means nothing here.
+ * The real service's parameters without `scope`, because an app's scopes are chosen where it is registered. Parameters
+ * about the look of the pages or the kind of account are accepted and ignored.
  */
 const KNOWN = [
   'client_id',
@@ -54,10 +54,10 @@ const KNOWN = [
   'require_role',
 ];
 
-/** The real service's, in bytes. */
+/** Maximum length of `state`, in bytes, as at the real service. */
 const STATE_MAX_BYTES = 2000;
 
-/** The request in an address's query. */
+/** Parses the request in a URL's query. */
 export function parseAuthorization(
   query: URLSearchParams,
   apps: Apps,
@@ -73,7 +73,7 @@ export function parseAuthorization(
   }
 }
 
-/** The app and where it wants its answer. While these are not good, the answer must not leave this service. */
+/** Returns the app and its redirect URI. Until both are known to be valid, the answer must not leave this service. */
 function partiesOf(query: URLSearchParams, apps: Apps): [App, string | undefined] {
   const given = withoutRepeats(
     ['client_id', 'redirect_uri'].flatMap((name) =>

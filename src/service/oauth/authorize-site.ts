@@ -26,10 +26,13 @@ import { VISIT_COOKIE, type Visit, Visits } from './visits.ts';
 
 export const AUTHORIZE_PATH = '/oauth2/authorize';
 
-/** An address, a password and a token; more is no such form. */
+/** Maximum size of a form with an address, a password and a token, in bytes. */
 const FORM_MAX_BYTES = 16 * 1024;
 
-/** Answers `/oauth2/authorize`: asks who is there and whether the app may have what it wants, and sends the answer back. */
+/**
+ * Returns the handler of `/oauth2/authorize`: it asks the user to sign in and to consent, and redirects with the
+ * answer.
+ */
 export function authorizeSiteOf(deps: ServiceDeps, log: Log): (exchange: Exchange) => Promise<Answer> {
   const visits = new Visits(deps.accounts, deps.clock);
   const signIn = signInTo({ ...deps, log });
@@ -47,7 +50,7 @@ export function authorizeSiteOf(deps: ServiceDeps, log: Log): (exchange: Exchang
   };
 }
 
-/** One request for authorization and the browser it comes from. */
+/** One authorization request and the browser that it comes from. */
 interface AuthorizeCall {
   readonly deps: ServiceDeps;
   readonly exchange: Exchange;
@@ -55,11 +58,11 @@ interface AuthorizeCall {
   readonly signIn: SignIn;
   readonly request: AuthorizationRequest;
   readonly visit: Visit;
-  /** What forms and signing in are bound to. */
+  /** The query that forms and the sign-in are bound to. */
   readonly query: string;
 }
 
-/** The page that comes next for this visitor, or the way back where there is nothing to ask. */
+/** Returns the visitor's next page, or the redirect when no question is left. */
 function show(call: AuthorizeCall): Answer {
   const { request, deps } = call;
   const account = signedIn(call);
@@ -69,14 +72,14 @@ function show(call: AuthorizeCall): Answer {
   return consentAnswer(call, account, 200);
 }
 
-/** Who has signed in, for this very request if it wants that. */
+/** Returns the account that has signed in, for this very request if it demands that. */
 function signedIn({ request, visit, query }: AuthorizeCall): Account | undefined {
   return request.mustSignIn && visit.signedInFor !== query ? undefined : visit.account;
 }
 
 /**
- * Whether the owner has said yes to all this before, and need not be asked. Only for apps that are reached over https:
- * any program of a machine may take a loopback port or a scheme of its own (RFC 8252 §8.6).
+ * Whether the owner has already consented to all this and is not asked again. Only for apps with an https redirect URI:
+ * any program on a machine may take a loopback port or a custom scheme (RFC 8252 §8.6).
  */
 function isApproved(
   { app, redirectUri, mustReapprove, isOffline }: AuthorizationRequest,
@@ -89,7 +92,7 @@ function isApproved(
 
 async function answerForm(call: AuthorizeCall): Promise<Answer> {
   const { exchange, visits, visit, query, request } = call;
-  // Its browser brought no cookie along, and a new one would take the place of the one it has: a sign-out.
+  // The browser sent no cookie with a cross-site request, and a new one would replace its cookie: a sign-out.
   if (exchange.request.headers['sec-fetch-site'] === 'cross-site')
     return page(403, noticePage('Not from there', 'Another site sent this form. Nothing was done.'));
   const form = await formOf(exchange, FORM_MAX_BYTES);
@@ -109,7 +112,7 @@ async function answerForm(call: AuthorizeCall): Promise<Answer> {
   }
 }
 
-/** A form of another site, of before a restart, or from a browser that keeps no cookies. */
+/** Answers a form from another site, from before a restart, or from a browser without cookies. */
 function staleAnswer(call: AuthorizeCall): Answer {
   const problem = 'This page was open for too long, or your browser keeps no cookies. Try again.';
   const account = signedIn(call);
@@ -162,7 +165,7 @@ function consentAnswer(call: AuthorizeCall, account: Account, status: number, pr
   return page(status, body, cookieOf(call, visit));
 }
 
-/** The consent: a code on its way to the app, or before its owner's eyes; or the token itself. */
+/** Answers a consent: redirects with a code, shows the code, or redirects with the token itself. */
 function allow(call: AuthorizeCall, { id: accountId }: Account): Answer {
   const { deps, request, visits, visit } = call;
   const { app, redirectUri, challenge, isOffline } = request;
@@ -221,7 +224,7 @@ function returnAddressOf({ state, responseType }: AuthorizationRequest, redirect
   return { redirectUri, inFragment: responseType === 'token', ...(state !== undefined && { state }) };
 }
 
-/** Back to the app, at an address that it has registered, which stays as it is written there. */
+/** Redirects to the app's registered URI, which is kept as it was written. */
 function sendBack(
   { redirectUri, state, inFragment }: ReturnAddress,
   fields: Readonly<Record<string, string>>,
@@ -232,7 +235,7 @@ function sendBack(
   return { status, headers: { ...HEADERS, location: `${redirectUri}${join}${said}` }, body: '' };
 }
 
-/** The same request once more, with GET. */
+/** Redirects to the same request with GET. */
 function again({ path, query }: Exchange, headers: Readonly<Record<string, string>> = {}): Answer {
   return { status: 303, headers: { ...HEADERS, ...headers, location: `${path}?${query}` }, body: '' };
 }
@@ -241,7 +244,7 @@ function cookieOf({ deps }: AuthorizeCall, { id }: Visit): Readonly<Record<strin
   return setCookie(deps, { name: VISIT_COOKIE, value: id, path: AUTHORIZE_PATH });
 }
 
-/** As much of an address as tells its owner where they are going. */
+/** Returns the part of a URL that tells the owner where the browser goes. */
 function siteOf(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return host === '' ? protocol : `${protocol}//${host}`;
@@ -249,7 +252,7 @@ function siteOf(redirectUri: string): string {
 
 const HEADERS = {
   'cache-control': 'no-store',
-  // The address says who asks for what, and a code may be on the page.
+  // The URL contains the app's request, and a code may be on the page.
   'referrer-policy': 'no-referrer',
 };
 

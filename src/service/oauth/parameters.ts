@@ -1,4 +1,4 @@
-/** A request that OAuth has a word for: its error code, and a sentence for whoever wrote the app (RFC 6749 §5.2). */
+/** A request refused with one of OAuth's error codes, and a sentence for the app's developer (RFC 6749 §5.2). */
 export class OAuthRefusal extends Error {
   override readonly name = 'OAuthRefusal';
 
@@ -18,8 +18,8 @@ export class OAuthRefusal extends Error {
 }
 
 /**
- * The parameters of a request, none of them given twice; one without a value is as good as not given (RFC 6749 §3.1).
- * Throws `OAuthRefusal`.
+ * Returns the parameters of a request. Throws `OAuthRefusal` for a repeated one; one without a value counts as absent
+ * (RFC 6749 §3.1).
  */
 export function withoutRepeats(given: Iterable<readonly [string, string]>): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
@@ -32,21 +32,21 @@ export function withoutRepeats(given: Iterable<readonly [string, string]>): Read
   return parameters;
 }
 
-/** Throws `OAuthRefusal`; so says the real service where RFC 6749 would have it ignore what it does not know. */
+/** Throws `OAuthRefusal` for an unknown parameter, as the real service does; RFC 6749 would ignore it. */
 export function refuseUnknown(given: ReadonlyMap<string, string>, known: readonly string[]): void {
   const unknown = [...given.keys()].find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw new OAuthRefusal('invalid_request', `unknown field ${JSON.stringify(unknown)}`);
 }
 
-/** A parameter that must be there. Throws `OAuthRefusal`. */
+/** Returns a parameter that must be present. Throws `OAuthRefusal`. */
 export function required(given: ReadonlyMap<string, string>, name: string): string {
   const value = given.get(name);
   if (value === undefined) throw new OAuthRefusal('invalid_request', `missing required field "${name}"`);
   return value;
 }
 
-/** A parameter that says one of these words, or is absent and then says the first. Throws `OAuthRefusal`. */
+/** Returns a parameter that has one of these values; the first when it is absent. Throws `OAuthRefusal`. */
 export function oneOf<W extends string>(
   given: ReadonlyMap<string, string>,
   name: string,

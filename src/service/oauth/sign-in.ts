@@ -4,10 +4,10 @@ import type { Account, Accounts } from '../accounts/accounts.ts';
 import { passwordGate } from '../accounts/guess-limits.ts';
 import { hashOfPassword, isPassword, newPassword } from '../accounts/secrets.ts';
 
-/** What of a wrong e-mail address goes to the log, in characters. */
+/** Maximum length of a wrong e-mail address in the log, in characters. */
 const LOGGED_EMAIL_MAX = 100;
 
-/** Lets people in by the e-mail address and the password of their account, and keeps programs from trying many. */
+/** Checks an account's e-mail address and password, and limits guessing. */
 export interface SignIn {
   /** `address` is the client's IP address. */
   check(
@@ -27,7 +27,7 @@ export interface SignInDeps {
 
 export function signInTo({ accounts, clock, log, closing }: SignInDeps): SignIn {
   const gate = passwordGate(clock, closing);
-  // Compared where there is no account or no password, so that the time taken does not tell which there are.
+  // Compared when there is no account or no password, so that the time does not reveal which exist.
   let decoy: Promise<Uint8Array> | undefined;
 
   async function isRight(account: Account | undefined, password: string): Promise<boolean> {

@@ -8,17 +8,17 @@ import { formOf } from '../api/forms.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { OAuthRefusal, refuseUnknown, required, withoutRepeats } from './parameters.ts';
 
-/** The second is the first version's, which still answers: the Go SDK (rclone 1.60) asks there. */
+/** The second path is from the API's first version; the Go SDK (rclone 1.60) still uses it. */
 const TOKEN_PATHS = ['/oauth2/token', '/1/oauth2/token'];
 
 export function isTokenPath(path: string): boolean {
   return TOKEN_PATHS.includes(path);
 }
 
-/** Five short parameters; a longer body is no token request. */
+/** Maximum size of a token request, which has five short parameters, in bytes. */
 const BODY_MAX_BYTES = 64 * 1024;
 
-/** `POST /oauth2/token`: tokens for an authorization code or a refresh token. */
+/** Answers `POST /oauth2/token`: exchanges an authorization code or a refresh token for tokens. */
 export async function answerTokenRequest(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   if (exchange.request.method !== 'POST')
     throw new WrongMethod('Only POST is a method of /oauth2/token.', ['POST']);
@@ -34,10 +34,10 @@ export async function answerTokenRequest(exchange: Exchange, deps: ServiceDeps):
 
 type Parameters = ReadonlyMap<string, string>;
 
-/** An app that asks for tokens. */
+/** The app that requests tokens. */
 interface OAuthClient {
   readonly key: string;
-  /** One that cannot keep a secret shows none. */
+  /** Whether the app sent its secret; a public client has none. */
   readonly hasSecret: boolean;
 }
 
@@ -57,8 +57,8 @@ async function tokenFor(exchange: Exchange, deps: ServiceDeps): Promise<object> 
 }
 
 /**
- * No `scope`: what was granted is settled when the code is made. The official Python SDK sends the `locale` of its
- * flow here too; it means nothing.
+ * Parameters of a code's exchange. There is no `scope`, because it was decided when the code was made. The official
+ * Python SDK also sends the `locale` of its flow, which is ignored.
  */
 const OF_CODE = [
   'grant_type',
@@ -98,13 +98,13 @@ function ownerOf({ accountId, refreshToken }: Exchanged, { accounts }: ServiceDe
   const { namespace } = accounts.withId(accountId);
   return {
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),
-    // A number from before account ids, which the account's home has as well.
+    // The legacy numeric account id; the account's home has the same one.
     uid: namespace,
     account_id: accountId,
   };
 }
 
-/** The characters of base64url, in which ours are written. */
+/** Refresh tokens are base64url. */
 const REFRESH_TOKEN = /^[\w-]+$/;
 
 const OF_REFRESH = ['grant_type', 'refresh_token', 'client_id', 'client_secret', 'scope'];
@@ -137,7 +137,7 @@ function wrongClient(): OAuthRefusal {
   return new OAuthRefusal('invalid_client', 'Invalid client_id or client_secret');
 }
 
-/** The app, by its key and, where it gives one, its secret. A secret that is given must be right. */
+/** Returns the app by its key. Throws if a secret is given and wrong. */
 function clientOf(exchange: Exchange, given: Parameters, { apps }: ServiceDeps): OAuthClient {
   const { key, secret } = clientCredentials(exchange, given);
   const isKnown = secret === '' ? apps.withKey(key) !== undefined : apps.isSecret(key, secret);
@@ -157,11 +157,13 @@ function clientCredentials(
   return basicCredentials(basic);
 }
 
-/** From the query and from a form body alike: the official JavaScript SDK puts all of it in the query. */
+/**
+ * Returns the parameters of the query and of a form body: the official JavaScript SDK puts all of them in the query.
+ */
 async function parametersOf(exchange: Exchange): Promise<Parameters> {
   const form = await formOf(exchange, BODY_MAX_BYTES);
   if (!form) throw new OAuthRefusal('invalid_request', 'the body is too large');
-  // What is in another form may hold secrets, and must not come back as the name of an unknown field.
+  // A body of another type may contain secrets, which must not be echoed as the name of an unknown field.
   const type = exchange.request.headers['content-type'] ?? '';
   if (form.size > 0 && !/^application\/x-www-form-urlencoded\b/i.test(type))
     throw new OAuthRefusal('invalid_request', 'the body must be application/x-www-form-urlencoded');

@@ -8,33 +8,32 @@ import { cookiesNamed } from '../api/forms.ts';
 /** The name of the cookie that holds a visit's id. */
 export const VISIT_COOKIE = 'davgate-visit';
 
-/** A working day: nobody stays signed in on a machine that was left. */
+/** How long a sign-in lasts, in ms: a working day. */
 const SIGNED_IN_MS = 8 * 60 * 60 * 1000;
-/** People signed in at once; whoever signed in first is asked again beyond that. */
+/** Maximum number of people signed in at a time; beyond it the oldest sign-in is dropped. */
 const SIGNED_IN_MAX = 10_000;
 
 /** One browser on the pages of `/oauth2/authorize`. */
 export interface Visit {
-  /** Known to this browser alone. */
+  /** Known only to this browser. */
   readonly id: string;
-  /** Who is signed in. */
+  /** The account that is signed in. */
   readonly account?: Account;
-  /** The request for which the password was given: its query. */
+  /** The query of the request for which the password was given. */
   readonly signedInFor?: string;
 }
 
 interface SignedIn {
   readonly accountId: string;
-  /** Whoever changes the password ends what was opened with the old one. */
+  /** Hash at the time of signing in: a changed password ends the sign-in. */
   readonly passwordHash: Uint8Array;
   readonly since: Moment;
   readonly signedInFor: string;
 }
 
 /**
- * Who is signed in, by a cookie of their browser. In memory: a restart asks for passwords again.
- * A form carries a token that only this service could make for this browser and this request, so that no other
- * site's form can be sent in its place.
+ * The sign-ins, by a cookie of the browser. Kept in memory, so that a restart asks for passwords again. Each form
+ * carries a token that only this service can make for this browser and request (CSRF).
  */
 export class Visits {
   readonly #signedIn = new Map<string, SignedIn>();
@@ -45,13 +44,13 @@ export class Visits {
     private readonly clock: Clock,
   ) {}
 
-  /** The visit that a request belongs to; a new one for a browser that shows no cookie of ours. */
+  /** Returns the visit that a request belongs to; a new one for a browser without our cookie. */
   of(exchange: Exchange): Visit {
     const [id] = cookiesNamed(exchange, VISIT_COOKIE);
     return id !== undefined && /^[\w-]{43}$/.test(id) ? this.#known(id) : { id: newSecret() };
   }
 
-  /** Under another id than before: who knew that one is not signed in with it. */
+  /** Signs in under a new id, so that an id known to others before is not signed in (session fixation). */
   signIn(visit: Visit, account: Account, query: string): Visit {
     this.signOut(visit);
     const id = newSecret();
@@ -66,7 +65,7 @@ export class Visits {
     return { id, account, signedInFor: query };
   }
 
-  /** The password was given for one request: the same one again has to ask for it again. */
+  /** Ends a sign-in that was for one request only. */
   spend({ id }: Visit): void {
     const signedIn = this.#signedIn.get(id);
     if (signedIn) this.#signedIn.set(id, { ...signedIn, signedInFor: '' });
@@ -76,7 +75,7 @@ export class Visits {
     this.#signedIn.delete(id);
   }
 
-  /** The token for a form on the page of this request. */
+  /** Returns the token of a form on the page of this request. */
   formToken({ id }: Visit, query: string): string {
     return createHmac('sha256', this.#key).update(`${id}\n${query}`).digest('base64url');
   }

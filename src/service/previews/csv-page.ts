@@ -1,17 +1,17 @@
 import { type Html, html } from '../../util/html.ts';
 
-/** Rows of a table that a page shows. */
+/** Maximum number of rows that a page shows. */
 const ROWS_MAX = 1000;
 
 interface CsvFile {
   readonly name: string;
   /** Lines end with `\n`. */
   readonly text: string;
-  /** It is only the beginning of the file. */
+  /** Whether the text is only the beginning of the file. */
   readonly isCut: boolean;
 }
 
-/** A page with the first rows of comma-separated values (RFC 4180) as a table. */
+/** Returns a page with the first rows of comma-separated values (RFC 4180) as a table. */
 export function csvPage({ name, text, isCut }: CsvFile): Html {
   const rows: (readonly string[])[] = [];
   let isLonger = isCut;
@@ -36,7 +36,7 @@ ${isLonger ? html`<p>The file has more rows than are shown here.</p>` : undefine
 `;
 }
 
-/** The cells row by row; an empty line is none. */
+/** Yields the cells of each row; an empty line has none. */
 function* rowsOf(text: string): Generator<readonly string[]> {
   const cell = cellPattern(separatorIn(text));
   let row: string[] = [];
@@ -49,12 +49,15 @@ function* rowsOf(text: string): Generator<readonly string[]> {
   }
 }
 
-/** A cell, in quotes or not, and what ends it; quotes that are not closed reach to the end. It matches at every place, also in text that is no CSV. */
+/**
+ * Returns the pattern of a cell, quoted or not, with its end; unclosed quotes reach to the end of the text. It matches
+ * at every position, also in text that is not CSV.
+ */
 function cellPattern(separator: string): RegExp {
   return new RegExp(`(?:"([^"]*(?:""[^"]*)*)"?)?([^${separator}\\n]*)(${separator}|\\n|$)`, 'gy');
 }
 
-/** Programs write the one that their country's decimal comma leaves free. */
+/** Returns the separator: programs use the one that their locale's decimal comma leaves free. */
 function separatorIn(text: string): string {
   const [line = ''] = text.split('\n', 1);
   const count = (separator: string) => line.split(separator).length;

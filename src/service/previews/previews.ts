@@ -5,21 +5,24 @@ import { SingleFlight } from '../../util/single-flight.ts';
 import type { Renderings, RenderKind } from './render-process.ts';
 import { Renderer, type Unrendered } from './renderer.ts';
 
-/** What is kept of one kind, in bytes. */
+/** Maximum size of the results kept of one kind, in bytes. */
 const KEPT_MAX_BYTES = 16 * 1024 * 1024;
 const KEPT_ENTRY_MAX_BYTES = 4 * 1024 * 1024;
-/** What an entry takes beside its content: its key and the objects around it. */
+/** Size of an entry beside its content, in bytes: its key and the objects around it. */
 const ENTRY_BYTES = 500;
 
 type Result<Kind extends RenderKind> = Renderings[Kind]['result'];
 
-/** What files look like, rendered in processes of their own. Texts do not wait for images: each kind has its process. */
+/**
+ * Previews of files, rendered in separate processes. Each kind has its own process, so that texts do not wait for
+ * images.
+ */
 export class Previews {
   readonly text: RenderedViews<'text'>;
   readonly table: RenderedViews<'table'>;
   readonly thumbnail: RenderedViews<'thumbnail'>;
 
-  /** `program`: the built `render-process.js`. */
+  /** `program`: the compiled `render-process.js`. */
   constructor(clock: Clock, program = new URL('./render-process.js', import.meta.url)) {
     const markupBytes = ({ markup }: Html) => markup.length * 2;
     this.text = new RenderedViews('text', new Renderer(clock, program), markupBytes);
@@ -27,7 +30,7 @@ export class Previews {
     this.thumbnail = new RenderedViews('thumbnail', new Renderer(clock, program), ({ length }) => length);
   }
 
-  /** Ends the processes. What they work on fails. */
+  /** Ends the processes. Running tasks fail. */
   close(): void {
     this.text.close();
     this.table.close();
@@ -35,9 +38,9 @@ export class Previews {
   }
 }
 
-/** Views of one kind. Requests for the same key at the same time share one rendering, and the result is kept. */
+/** Previews of one kind. Simultaneous requests for the same key share one rendering, and the result is kept. */
 class RenderedViews<Kind extends RenderKind> {
-  /** `failed` is kept as well: a revision that cannot be rendered is not tried again at each visit. */
+  /** `failed` is kept too, so that a revision that cannot be rendered is not tried again at each visit. */
   readonly #kept: LRUCache<string, { readonly result: Result<Kind> | 'failed' }>;
   readonly #underWay = new SingleFlight<string, Result<Kind> | Unrendered>();
 
@@ -54,8 +57,8 @@ class RenderedViews<Kind extends RenderKind> {
   }
 
   /**
-   * The view that `key`, a revision and all that the view depends on, stands for. `load` is called when a process
-   * has time for it. Throws `signal`'s reason.
+   * Returns the preview for `key`: a revision and everything else that the result depends on. `load` is called when a
+   * process is free. Throws `signal`'s reason.
    */
   async of(
     key: string,

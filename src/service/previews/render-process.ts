@@ -3,7 +3,7 @@ import type { Html } from '../../util/html.ts';
 import type { RenderedText } from '../links/web/text.ts';
 import type { NoThumbnail, Wanted } from '../thumbnails/render.ts';
 
-/** What the process can be asked to render, by kind. */
+/** The tasks of the process, by kind. */
 export interface Renderings {
   readonly text: {
     readonly task: { readonly name: string; readonly text: string };
@@ -23,13 +23,13 @@ export interface Renderings {
 
 export type RenderKind = keyof Renderings;
 
-/** A message to the process; it answers with the result alone, as it has one task at a time. */
+/** A message to the process. It handles one task at a time, and answers with the result alone. */
 export type RenderRequest = {
   [Kind in RenderKind]: { readonly kind: Kind; readonly task: Renderings[Kind]['task'] };
 }[RenderKind];
 
 async function render(request: RenderRequest): Promise<Renderings[RenderKind]['result']> {
-  // Each library is loaded only by the process that needs it: libvips takes 25 MB, the highlighter 10 MB.
+  // Each library is loaded only in the process that needs it: libvips takes 25 MB, the highlighter 10 MB.
   if (request.kind === 'thumbnail') {
     const { renderThumbnail } = await import('../thumbnails/render.ts');
     return renderThumbnail(Buffer.from(request.task.bytes), request.task.wanted);
@@ -42,7 +42,7 @@ async function render(request: RenderRequest): Promise<Renderings[RenderKind]['r
   return renderText(request.task.name, request.task.text);
 }
 
-/** Linux ends this process, and not the drive, when the machine runs out of memory. */
+/** Makes Linux end this process first when the machine runs out of memory. */
 function volunteerForOutOfMemory(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '1000');
@@ -52,7 +52,7 @@ function volunteerForOutOfMemory(): void {
 }
 
 volunteerForOutOfMemory();
-// A terminal and a service manager send these to the whole group; the service ends this process when it ends itself.
+// A terminal and a service manager send signals to the whole group; the service ends this process when it ends itself.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
 process.on('message', async (request: RenderRequest) => process.send?.(await render(request)));

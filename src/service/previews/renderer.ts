@@ -5,21 +5,21 @@ import type { Clock } from '../../util/clock.ts';
 import { waitAtMost } from '../../util/wait.ts';
 import type { Renderings, RenderKind, RenderRequest } from './render-process.ts';
 
-/** How long one task may take, in ms. A document or an image that takes longer was made to. */
+/** Maximum duration of a task, in ms. A document or image that takes longer was crafted for that. */
 const TASK_MAX_MS = 10_000;
-/** Tasks that wait for the process; with more, callers are told to come back. */
+/** Maximum number of waiting tasks; beyond it callers are told to try again. */
 const WAITING_MAX = 32;
-/** How long the process is kept without a task, in ms: it holds some 50 MB. */
+/** How long the process is kept without a task, in ms: it takes about 50 MB. */
 const IDLE_MAX_MS = 60_000;
-/** JavaScript objects in the process, in MB. Pixels are outside of these; `thumbnails/render.ts` bounds them. */
+/** Limit of the process's JavaScript heap, in MB. Pixels are outside of it; `thumbnails/render.ts` limits them. */
 const HEAP_MAX_MB = 256;
 
 /** `busy`: too many tasks wait. `failed`: the task took too long, or ended the process. */
 export type Unrendered = 'busy' | 'failed';
 
 /**
- * Renders untrusted documents and images in a process of its own, one at a time: a hostile one costs neither the
- * service's thread nor its memory, and is killed when it takes too long.
+ * Renders untrusted documents and images in a separate process, one at a time. A hostile one neither blocks the
+ * service's thread nor takes its memory, and is killed when it takes too long.
  */
 export class Renderer {
   readonly #queue = new PQueue({ concurrency: 1 });
@@ -29,11 +29,11 @@ export class Renderer {
 
   constructor(
     private readonly clock: Clock,
-    /** The built `render-process.js`. */
+    /** The compiled `render-process.js`. */
     private readonly program: URL,
   ) {}
 
-  /** Loads a task when its turn comes, and resolves with its result. Throws `signal`'s reason while it waits. */
+  /** Loads a task when its turn comes, and returns its result. Throws `signal`'s reason while it waits. */
   async run<Kind extends RenderKind>(
     kind: Kind,
     load: () => Promise<Renderings[Kind]['task']>,
@@ -43,13 +43,13 @@ export class Renderer {
     return await this.#queue.add(async () => {
       signal.throwIfAborted();
       if (this.#isClosed) return 'failed';
-      // The process answers a task of a kind with a result of that kind.
+      // A cast, because the process answers a task of a kind with a result of that kind.
       const request = { kind, task: await load() } as RenderRequest;
       return (await this.#ask(request)) as Renderings[Kind]['result'] | 'failed';
     });
   }
 
-  /** Ends the process for good. Tasks under way and those that wait fail. */
+  /** Ends the process for good. Running and waiting tasks fail. */
   close(): void {
     this.#isClosed = true;
     this.#endProcess();
@@ -89,13 +89,13 @@ export class Renderer {
 
   #start(): ChildProcess {
     const child = fork(this.program, [], {
-      // Nothing of the service's environment: it may hold secrets.
+      // Without the service's environment, which may contain secrets.
       env: { MALLOC_ARENA_MAX: '2' },
       execArgv: [`--max-old-space-size=${HEAP_MAX_MB}`],
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    // A process that cannot be started, or a channel that breaks, shows as its end.
+    // A process that cannot start, or a broken channel, is handled at its end.
     child.on('error', () => child.kill('SIGKILL'));
     child.unref();
     child.channel?.unref();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
-/** A text with which any account can copy an item. */
+/** A text with which any account can copy the item. */
 export interface CopyReference {
   readonly reference: string;
   readonly accountId: string;
@@ -10,16 +10,16 @@ export interface CopyReference {
 }
 
 export interface CopyReferences {
-  /** The item's reference: the same at each call. */
+  /** Returns the item's reference: the same at each call. */
   ofItem(nowMs: number, accountId: string, itemId: string): CopyReference;
-  /** `undefined`: there is no such reference, or it has expired. */
+  /** Returns `undefined` for an unknown or expired reference. */
   find(nowMs: number, reference: string): CopyReference | undefined;
 }
 
-/** 128 bits: not to be guessed. */
+/** Size of a reference, in bytes: 128 bits cannot be guessed. */
 const REFERENCE_BYTES = 16;
 
-/** Thirty years, as at the real service. */
+/** Lifetime of a reference, in ms: thirty years, as at the real service. */
 const LIFETIME_MS = 30 * 365 * 24 * 60 * 60 * 1000;
 
 export function copyReferencesIn(database: SqliteDatabase): CopyReferences {

@@ -6,10 +6,10 @@ import { openSqlite } from '../../util/sqlite/open.ts';
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { codeOf, DataDirectoryError } from '../storage/errors.ts';
 
-/** Accounts, apps, tokens and shared links: small, and apart from the files' own metadata. */
+/** The database of accounts, apps, tokens and shared links; small, and separate from the files' metadata. */
 export const ACCOUNTS_FILE = 'accounts.sqlite';
 
-/** The schema, step by step. */
+/** Steps that build the schema. */
 const MIGRATIONS: readonly Migration[] = [
   `
   CREATE TABLE accounts (
@@ -121,8 +121,8 @@ const MIGRATIONS: readonly Migration[] = [
 ];
 
 /**
- * Opens or makes the accounts' database in `dataDirectory`: the service and a command may have it open at once. Commits
- * are on disk when they return. Throws `DataDirectoryError`.
+ * Opens the accounts' database in `dataDirectory`, and creates it if missing. A service and a command may have it open
+ * at the same time. Commits are on disk when they return. Throws `DataDirectoryError`.
  */
 export function openDatabase(dataDirectory: string): SqliteDatabase {
   const file = join(dataDirectory, ACCOUNTS_FILE);
@@ -130,7 +130,7 @@ export function openDatabase(dataDirectory: string): SqliteDatabase {
   try {
     makeFolder(dataDirectory);
     database = openSqlite(file, { isShared: true });
-    // Link keys are stored in clear; a file of an older davgate may be readable by others.
+    // Link keys are stored in clear text; a file of an older davgate may be readable by others.
     chmodSync(file, 0o600);
     // An up-to-date schema needs no write lock, which another process may hold.
     if (schemaVersion(database, MIGRATIONS) < MIGRATIONS.length) migrate(database, MIGRATIONS);
@@ -141,7 +141,7 @@ export function openDatabase(dataDirectory: string): SqliteDatabase {
   }
 }
 
-/** Returns the error for the operator that a failure of the accounts' database becomes; other errors stay as they are. */
+/** Returns the error that tells the operator about a failure of the accounts' database; other errors unchanged. */
 export function accountsFailure(failure: unknown, file: string): unknown {
   if (failure instanceof NewerSchema)
     return new DataDirectoryError(

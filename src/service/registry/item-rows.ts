@@ -1,16 +1,16 @@
 import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
-/** A row that belongs to a file or folder, and is of no use once that cannot come back. */
+/** A row that belongs to a file or folder, and is removed once the item cannot be restored. */
 export interface ItemRow {
-  /** Rises with each row made. */
+  /** Larger for each later row. */
   readonly sequence: number;
   readonly accountId: string;
   readonly itemId: string;
 }
 
-/** The rows of a table that belong to items, for housekeeping. */
+/** The rows of one table that belong to items, for housekeeping. */
 export interface ItemRows {
-  /** Rows of all accounts made after the one numbered `afterSequence`, oldest first. */
+  /** Returns rows of all accounts after the one numbered `afterSequence`, oldest first. */
   all(afterSequence: number, limit: number): readonly ItemRow[];
   forget(row: ItemRow): void;
 }

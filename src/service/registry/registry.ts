@@ -5,7 +5,7 @@ import { type Codes, codesIn } from '../accounts/codes.ts';
 import { type Grants, grantsIn } from '../accounts/grants.ts';
 import { type Tokens, tokensIn } from '../accounts/tokens.ts';
 
-/** Who there is, which apps, and what the ones allow the others. */
+/** The accounts, the apps, and everything that belongs to them beside files. */
 export interface Registry {
   readonly accounts: Accounts;
   readonly apps: Apps;

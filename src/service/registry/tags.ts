@@ -3,13 +3,13 @@ import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 /** Maximum number of tags of one item, as at the real service. */
 const TAGS_MAX = 20;
 
-/** Words that a user has put on files and folders. They follow an item by id, and so through moves. */
+/** Tags of files and folders, by user. They belong to the item's id, and so survive moves. */
 export interface Tags {
-  /** In the order in which they were added. */
+  /** Returns the tags in the order in which they were added. */
   of(accountId: string, itemId: string): readonly string[];
-  /** A tag that is there already is added again without effect. */
+  /** Adds a tag; adding one again has no effect. */
   add(accountId: string, itemId: string, tag: string): 'added' | 'too-many';
-  /** Whether it was there. */
+  /** Removes a tag. Returns whether the item had it. */
   remove(accountId: string, itemId: string, tag: string): boolean;
 }
 

@@ -1,7 +1,10 @@
 import { isIP } from 'node:net';
 import { Networks } from '../../util/networks.ts';
 
-/** IPv4 networks that are not the public Internet (IANA special-purpose registry, RFC 6890), multicast and reserved ones. */
+/**
+ * IPv4 networks that are not part of the public Internet (IANA special-purpose registry, RFC 6890), multicast and
+ * reserved ones.
+ */
 const SPECIAL_IPV4 = new Networks([
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -21,15 +24,18 @@ const SPECIAL_IPV4 = new Networks([
 ]);
 
 /**
- * Global unicast, the only public part of IPv6. Loopback, unique local, link-local and multicast addresses lie outside
- * of it, and so do those that hold an IPv4 address (`::ffff:10.0.0.1`, NAT64).
+ * Global unicast, the only public part of IPv6. Loopback, unique local, link-local and multicast addresses are outside
+ * of it, and so are addresses that contain an IPv4 address (`::ffff:10.0.0.1`, NAT64).
  */
 const GLOBAL_IPV6 = new Networks(['2000::/3']);
 
-/** Parts of it that are not: protocol assignments with Teredo, documentation, and 6to4, which holds an IPv4 address. */
+/**
+ * Parts of global unicast that are not public: protocol assignments with Teredo, documentation, and 6to4, which
+ * contains an IPv4 address.
+ */
 const SPECIAL_IPV6 = new Networks(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
 
-/** Whether an IP address is one of the public Internet. */
+/** Whether an IP address belongs to the public Internet. */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:

@@ -9,54 +9,54 @@ import { Networks } from '../../util/networks.ts';
 import { waitAtMost } from '../../util/wait.ts';
 import { isPublicAddress } from './public-address.ts';
 
-/** How long all of it may take, in ms: as at the real service. */
+/** Maximum duration of a fetch, in ms, as at the real service. */
 const TOTAL_MAX_MS = 15 * 60 * 1000;
-/** How long a host may take to be found, connected to and to begin its answer, in ms. */
+/** Maximum time to resolve a host, connect to it and get the beginning of its answer, in ms. */
 const ANSWER_MAX_MS = 30_000;
-/** How long a host may send nothing in the middle of its answer, in ms. */
+/** Maximum pause within an answer, in ms. */
 const SILENCE_MAX_MS = 60_000;
-/** Redirects that are followed. */
+/** Maximum number of redirects. */
 const REDIRECTS_MAX = 10;
 const REDIRECTS: ReadonlySet<number | undefined> = new Set([301, 302, 303, 307, 308]);
 
-/** An address of a host, as `dns.lookup` gives it. */
+/** An address of a host, as returned by `dns.lookup`. */
 export interface HostAddress {
   readonly address: string;
   readonly family: number;
 }
 
 export interface WebFilesOptions {
-  /** Networks that may be reached although they are not public; none if left out. */
+  /** Networks that may be reached although they are not public; none by default. */
   readonly allowedNetworks?: Networks;
-  /** A host's addresses; the system's resolver if left out. */
+  /** Resolves a host; the system's resolver by default. */
   readonly resolve?: (host: string) => Promise<readonly HostAddress[]>;
 }
 
-/** The bytes at a URL. */
+/** A file on the web. */
 export interface WebFile {
-  /** As the host says; `undefined` when it does not. */
+  /** The announced size; `undefined` without one. */
   readonly sizeBytes: number | undefined;
-  /** Throws `DownloadFailed` unless all of them come. */
+  /** Throws `DownloadFailed` unless all bytes arrive. */
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** Aborted with `DownloadFailed` when the time for all of it is over; storing the file counts. */
+  /** Aborted with `DownloadFailed` at the maximum duration, which includes storing the file. */
   readonly until: AbortSignal;
 }
 
-/** Nothing usable is at a URL. The message is for the log: the caller could map a private network by it. */
+/** A URL cannot be fetched. The message is for the log only, because the caller could map a private network with it. */
 export class DownloadFailed extends Error {
   override readonly name = 'DownloadFailed';
 }
 
-/** A URL as a client gave it; `undefined` for anything but an absolute `http:` or `https:` address. */
+/** Parses a client's URL; `undefined` for anything but an absolute `http:` or `https:` URL. */
 export function webUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url && /^https?:$/.test(url.protocol) ? url : undefined;
 }
 
 /**
- * Fetches files from the web on behalf of users. A user must not reach through it what only this machine reaches:
- * every host, also one that a redirect names, is resolved once, its addresses are checked, and the connection goes to
- * one of those that passed, whatever the name resolves to by then.
+ * Fetches files from the web on behalf of users, who must not reach through it what only this machine can reach. Every
+ * host, also that of a redirect, is resolved once and its addresses are checked; the connection goes to one that
+ * passed, whatever the name resolves to later (DNS rebinding).
  */
 export class WebFiles {
   readonly #allowedNetworks: Networks;
@@ -71,7 +71,7 @@ export class WebFiles {
     this.#resolve = resolve;
   }
 
-  /** Hands the file at `url` to `take`, until `closing`. Throws `DownloadFailed`, and what `take` throws. */
+  /** Passes the file at `url` to `take`, until `closing`. Throws `DownloadFailed`, and what `take` throws. */
   async fetch<T>(url: URL, closing: AbortSignal, take: (file: WebFile) => Promise<T>): Promise<T> {
     const over = new AbortController();
     const { signal, release } = linkedSignal(closing, over.signal);
@@ -86,7 +86,7 @@ export class WebFiles {
         this.log.info('save_url could not fetch a file', { host: url.host, reason: error.message });
       throw error;
     } finally {
-      // Also closes a connection that nobody has read to its end.
+      // Also closes a connection that was not read to its end.
       over.abort();
       release();
     }
@@ -103,13 +103,13 @@ export class WebFiles {
     throw new DownloadFailed(`it was redirected more than ${REDIRECTS_MAX} times`);
   }
 
-  /** Asks one host; rejects with `DownloadFailed` alone. */
+  /** Sends one request; rejects only with `DownloadFailed`. */
   async #ask(url: URL, signal: AbortSignal): Promise<IncomingMessage> {
     const addresses = await this.#addressesOf(url, signal);
     return await new Promise((resolve, reject) => {
       const request = url.protocol === 'https:' ? requestTls : requestPlain;
       const asked = request(url, {
-        // Its own connection: one that is kept could lead to an address that was checked for another request.
+        // A new connection: a pooled one could lead to an address that was checked for another request.
         agent: false,
         headers: { accept: '*/*', 'accept-encoding': 'identity' },
         lookup: lookupIn(addresses),
@@ -121,11 +121,11 @@ export class WebFiles {
     });
   }
 
-  /** The addresses of a URL's host that may be connected to. */
+  /** Returns the addresses of a URL's host that may be connected to. */
   async #addressesOf({ hostname }: URL, signal: AbortSignal): Promise<readonly HostAddress[]> {
     const host = hostname.replace(/^\[(.*)\]$/, '$1');
     const family = isIP(host);
-    // Node asks no `lookup` for a host that is an address already.
+    // Node calls no `lookup` for a host that is an IP address.
     const found = family ? [{ address: host, family }] : await this.#found(host, signal);
     const allowed = found.filter(
       ({ address }) => isPublicAddress(address) || this.#allowedNetworks.has(address),
@@ -177,7 +177,7 @@ function resolveBySystem(host: string): Promise<readonly HostAddress[]> {
   return systemLookup(host, { all: true });
 }
 
-/** Answers a connection that is about to be opened with these addresses, and asks nobody. */
+/** Returns a `lookup` that resolves every host to these addresses. */
 function lookupIn(addresses: readonly HostAddress[]): LookupFunction {
   return (_host, { all }, callback) => {
     const [first] = addresses;
@@ -192,7 +192,7 @@ function redirectTarget({ headers: { location = '' } }: IncomingMessage, from: U
   return target;
 }
 
-/** Why a request under `signal` failed: an abort has its reason there, and a socket tells only that it was closed. */
+/** Returns why a request failed. An abort's reason is in `signal`; the socket only says that it was closed. */
 function failureOf(error: unknown, signal: AbortSignal): DownloadFailed {
   const cause = signal.aborted ? signal.reason : error;
   return cause instanceof DownloadFailed ? cause : new DownloadFailed(String(cause), { cause });

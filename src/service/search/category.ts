@@ -31,17 +31,17 @@ const BY_EXTENSION: ReadonlyMap<string, FileCategory> = new Map(
   EXTENSIONS.flatMap(([category, endings]) => endings.split(' ').map((ending) => [ending, category])),
 );
 
-/** By the name's ending, as file contents are not looked into. */
+/** Returns the category by the name's extension; the content is not read. */
 export function categoryOf(item: Stored | StoredDeletion): FileCategory {
   return item.kind === 'folder' ? 'folder' : categoryOfName(item.name);
 }
 
-/** The category of a file of this name. */
+/** Returns the category of a file with this name. */
 export function categoryOfName(name: string): FileCategory {
   return BY_EXTENSION.get(extensionOf(name)) ?? 'others';
 }
 
-/** In lower case, without the dot; `''` for none. */
+/** Returns the extension in lower case, without the dot; `''` without one. */
 export function extensionOf(name: string): string {
   return /.\.([^.]+)$/s.exec(name)?.[1]?.toLowerCase() ?? '';
 }

@@ -1,26 +1,31 @@
 import { foldName } from '../../util/path.ts';
 import { symbolsIn, wordsIn } from '../storage/tree/name-words.ts';
 
-/** A part of a name, and whether it is what was searched for. */
+/** A part of a name, and whether it matched the query. */
 export interface Highlight {
   readonly highlight_str: string;
   readonly is_highlighted: boolean;
 }
 
-/** Finds names by words. */
+/** Matches names by words. */
 export interface NameMatcher {
-  /** How well a name fits: 2 is the query, 1 begins with it, 0 has its words; `undefined`: not at all. */
+  /**
+   * Returns how well a name matches: 2 equals the query, 1 begins with it, 0 contains its words; `undefined`: no match.
+   */
   rank(name: string): number | undefined;
-  /** Words and symbols that every name has which fits: whole ones and the beginning of one. None: look at all names. */
+  /**
+   * Words and symbols that every matching name contains: whole ones, and the beginning of one. Empty: all names have to
+   * be examined.
+   */
   readonly words: readonly { readonly text: string; readonly exact: boolean }[];
-  /** The query as it is compared with whole names. */
+  /** The query, folded for the comparison with whole names. */
   readonly whole: string;
   highlights(name: string): readonly Highlight[];
 }
 
 /**
- * Matches names in which every word of `query` is, in any case and order; the last one may be only a word's beginning.
- * A query without any word is looked for as it stands.
+ * Makes a matcher of names that contain every word of `query`, in any case and order; the last word may be only the
+ * beginning of one. A query without words is matched literally.
  */
 export function nameMatcher(query: string): NameMatcher {
   const words = wordsIn(query).map(({ folded }) => folded);
@@ -33,7 +38,7 @@ export function nameMatcher(query: string): NameMatcher {
     whole,
     rank(name) {
       const folding = foldName(name);
-      // Most names that are looked at do not fit, and this is cheap.
+      // Most names do not match, and this check is cheap.
       if (!words.every((word) => folding.includes(word))) return undefined;
       const folded = wordsIn(name).map((word) => word.folded);
       const hasAll = words.every((word, index) =>
@@ -62,7 +67,7 @@ function literalMatcher(whole: string): NameMatcher {
   };
 }
 
-/** The name itself, then names that begin with it, then the others. */
+/** Returns the rank: the exact name, then names that begin with it, then the others. */
 function rankOf(folded: string, whole: string): number {
   if (folded === whole) return 2;
   return folded.startsWith(whole) ? 1 : 0;
@@ -73,7 +78,7 @@ interface Span {
   readonly end: number;
 }
 
-/** All of the name, in pieces that are highlighted or not. */
+/** Returns the whole name in parts that are highlighted or not. */
 function cut(name: string, spans: readonly Span[]): Highlight[] {
   const highlights: Highlight[] = [];
   const add = (highlight_str: string, is_highlighted: boolean) => {

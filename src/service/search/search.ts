@@ -10,35 +10,35 @@ import {
 import { categoryOf, categoryOfName, extensionOf, type FileCategory } from './category.ts';
 import { type NameMatcher, nameMatcher } from './name-match.ts';
 
-/** What is searched for, and where. */
+/** A search: its query, and where it looks. */
 export interface Search {
   readonly query: string;
   /** `''` is the root. */
   readonly path: string;
   readonly status: 'active' | 'deleted';
   readonly order: 'relevance' | 'last_modified_time';
-  /** In lower case, without dots; none stands for all. */
+  /** In lower case, without dots; empty for all. */
   readonly extensions: readonly string[];
   readonly categories: readonly FileCategory[];
 }
 
 export type Match = Stored | StoredDeletion;
 
-/** As many as the real service finds for one query. */
+/** Maximum number of matches of a query, as at the real service. */
 const MATCHES_MAX = 10_000;
 
 /**
- * A word that so many items have in their names is common: the items are not gone through one by one, as SQLite skims all
- * names of a folder or account for less.
+ * From this many items on, a word counts as common: its items are not looked up one by one, because SQLite scans all
+ * names of a folder or account in less time.
  */
 const COMMON = 20_000;
 
-/** Words of a query that are counted to find the rarest: each takes some 20 ms. */
+/** Maximum number of words whose items are counted to find the rarest; each takes about 20 ms. */
 const COUNTED_WORDS = 5;
 
 /**
- * All that matches, in order. An unknown folder holds nothing. Lets other calls through between short pieces of work, and
- * ends with `signal`'s reason when that is aborted.
+ * Returns all matches in order. An unknown folder has none. Lets other calls through between short pieces of work, and
+ * throws `signal`'s reason when it is aborted.
  */
 export async function matchesOf(
   storage: Storage,
@@ -71,21 +71,21 @@ async function bestOf(
       matches: (nameKey: string) =>
         mayBeWanted(nameKey, search) && ranks.includes(matcher.rank(nameKey) ?? Number.NaN),
     };
-    // Nothing that comes later is better: of a lower rank, or changed earlier.
+    // Later items are never better: they have a lower rank, or were changed earlier.
     const isOrdered = ranks.length === 1 || lookup.by === 'change';
     for await (const items of piecesOf(storage, namespace, search, lookup, filter)) {
       signal.throwIfAborted();
       for (const item of items)
         if (isWanted(item, search)) found.push({ item, rank: matcher.rank(item.name) ?? 0 });
       if (isOrdered && enough(found, isByRank)) return best(found, order).map(({ item }) => item);
-      // What is not among the best now will not be later: a word that is in a million names must not fill the memory.
+      // Items beyond the best so far can be dropped: a word in a million names must not fill the memory.
       if (found.length >= 2 * MATCHES_MAX) found = best(found, order);
     }
   }
   return best(found, order).map(({ item }) => item);
 }
 
-/** Whether more are found than are told. In the order of time folders come last, whenever they were made. */
+/** Whether enough matches are found. In the order of time folders come last, whenever they were created. */
 function enough(found: readonly Ranked[], isByRank: boolean): boolean {
   if (found.length < MATCHES_MAX) return false;
   return isByRank || found.filter(({ item }) => item.kind !== 'folder').length >= MATCHES_MAX;
@@ -96,7 +96,10 @@ interface Pass {
   readonly ranks: readonly number[];
 }
 
-/** Ways through the names, and which ranks each is to find: the best first, when they are told in that order. */
+/**
+ * Returns the passes over the names, and the ranks that each looks for: the best first, when matches are returned in
+ * that order.
+ */
 async function passesOf(
   storage: Storage,
   namespace: string,
@@ -105,7 +108,7 @@ async function passesOf(
 ): Promise<readonly Pass[]> {
   const exactly: Pass = { lookup: { by: 'name', text: whole, exact: true }, ranks: [2] };
   const rarest = await rarestOf(storage, namespace, [...words, ...extensionWords(search.extensions)], search);
-  // No name can fit, but the folder may still be refused.
+  // No name can match, but the folder may still be refused.
   if (whole === '' || rarest?.items === 0) return [exactly];
   const scope = { path: search.path, deleted: search.status === 'deleted' };
   const allRanks = [2, 1, 0];
@@ -114,7 +117,7 @@ async function passesOf(
   const isRare = rarest !== undefined && rarest.items < COMMON;
   if (search.order !== 'relevance')
     return [{ lookup: isRare ? { by: 'word', ...rarest.word } : { by: 'change' }, ranks: allRanks }];
-  // A common word of live names leads to enough of them, unless they have to be in one folder.
+  // A common word leads to enough live names, unless they must be in one folder.
   const isHelpful = isRare || (rarest && scope.path === '' && !scope.deleted);
   return [
     exactly,
@@ -123,7 +126,9 @@ async function passesOf(
   ];
 }
 
-/** The word that the fewest items have in their names; of very long queries the longest words are looked at. */
+/**
+ * Returns the word that the fewest items have in their names; of a very long query only the longest words are counted.
+ */
 async function rarestOf(
   storage: Storage,
   namespace: string,
@@ -140,7 +145,7 @@ async function rarestOf(
   return rarest;
 }
 
-/** A name that ends with the only extension wanted has it among its words. */
+/** Returns the extension as a word, if only one is wanted: such names contain it. */
 function extensionWords(extensions: readonly string[]): NameMatcher['words'] {
   const [text = ''] = extensions;
   return extensions.length === 1 && /^[a-z0-9]+$/.test(text) ? [{ text, exact: true }] : [];
@@ -150,7 +155,7 @@ function best(found: Ranked[], order: typeof byRank): Ranked[] {
   return found.sort(order).slice(0, MATCHES_MAX);
 }
 
-/** The parts of a match's name. */
+/** Returns the parts of a match's name. */
 export function highlightsOf(query: string, { name }: Match): ReturnType<NameMatcher['highlights']> {
   return nameMatcher(query).highlights(name);
 }
@@ -174,7 +179,7 @@ async function* piecesOf(
   }
 }
 
-/** Whether an item of this name can be wanted, before the item is looked up. */
+/** Whether an item with this name can match, before the item is looked up. */
 function mayBeWanted(nameKey: string, { extensions, categories }: Search): boolean {
   if (extensions.length > 0 && !extensions.includes(extensionOf(nameKey))) return false;
   if (categories.length === 0 || categories.includes('folder')) return true;
@@ -190,7 +195,7 @@ function byRank(one: Ranked, other: Ranked): number {
   return other.rank - one.rank || compare(one.item.pathLower, other.item.pathLower);
 }
 
-/** The newest first; folders have no time. */
+/** Orders by time, newest first; folders have no time. */
 function byTime(one: Ranked, other: Ranked): number {
   return timeOf(other.item) - timeOf(one.item) || compare(one.item.pathLower, other.item.pathLower);
 }

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Match } from './search.ts';
 
-/** What the last searches found, so that their next pages need not look through the whole account again. */
+/** Results of recent searches, so that their next pages need no second search. */
 export interface Searches {
-  /** Keeps what a search of this account found; its name. */
+  /** Keeps the result of an account's search. Returns its name. */
   keep(accountId: string, matches: readonly Match[]): string;
-  /** `undefined`: it was long ago, before a restart, or is another's. */
+  /** Returns `undefined` for a result that was dropped, lost at a restart, or is another account's. */
   find(accountId: string, name: string): readonly Match[] | undefined;
 }
 
-/** Matches that are kept in all: some fifty megabytes. */
+/** Maximum number of matches kept in all, about fifty megabytes. */
 const KEPT_MAX = 100_000;
 
 export function searchesOf(): Searches {

@@ -1,6 +1,6 @@
 import { emptyPixels, type Pixels, UnreadableImage } from './pixels.ts';
 
-/** Where in a pixel's bits a colour is. */
+/** The bits of a pixel that hold one colour. */
 interface Channel {
   readonly shift: number;
   readonly max: number;
@@ -8,13 +8,13 @@ interface Channel {
 
 interface Header {
   readonly width: number;
-  /** Negative: the rows go from the top down. */
+  /** Negative when the rows go from the top down. */
   readonly height: number;
   readonly bitsPerPixel: number;
   readonly paletteStart: number;
   readonly paletteEntryBytes: 3 | 4;
   readonly pixelsStart: number;
-  /** Red, green, blue; of images without a palette. */
+  /** Red, green, blue; only for images without a palette. */
   readonly channels: readonly Channel[];
 }
 
@@ -28,7 +28,7 @@ export function readBmp(bytes: Buffer): Pixels {
   try {
     return pixelsOf(bytes, headerOf(bytes));
   } catch (error) {
-    // What lies outside of the file is not there.
+    // A read outside of the file.
     if (error instanceof RangeError) throw new UnreadableImage('the bitmap is cut off');
     throw error;
   }
@@ -83,7 +83,7 @@ function pixelsOf(bytes: Buffer, header: Header): Pixels {
     throw new UnreadableImage(`a bitmap does not have ${bitsPerPixel} bits a pixel`);
   const height = Math.abs(header.height);
   const rowBytes = Math.ceil((width * bitsPerPixel) / 32) * 4;
-  // Asked before there is room for them: a short file does not claim a large image.
+  // Checked before memory is allocated: a short file could claim a large image.
   if (pixelsStart + rowBytes * height > bytes.length) throw new UnreadableImage('the bitmap is cut off');
   const pixels = emptyPixels(width, height);
   const colourAt = bitsPerPixel <= 8 ? paletteColours(bytes, header) : directColours(bytes, header);

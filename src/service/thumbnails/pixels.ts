@@ -1,24 +1,24 @@
-/** An image as plain bytes: rows from the top, in each pixel red, green and blue. */
+/** An image as plain bytes: rows from the top, red, green and blue for each pixel. */
 export interface Pixels {
   readonly width: number;
   readonly height: number;
   readonly rgb: Buffer;
 }
 
-/** The image is damaged, or of a kind of its format that is not read here. */
+/** The image is damaged, or of an unsupported variant of its format. */
 export class UnreadableImage extends Error {
   override readonly name = 'UnreadableImage';
 }
 
-/** More is refused, whatever the memory they take; a good camera's images have half of it. */
+/** Maximum number of pixels of an image; a good camera's images have half of it. */
 export const IMAGE_MAX_PIXELS = 100_000_000;
 
-/** What an image may take that has to be in memory as a whole, in bytes. */
+/** Maximum memory of an image that is decoded as a whole, in bytes. */
 export const HELD_IMAGE_MAX_BYTES = 256 * 1024 * 1024;
 
 const RGB_BYTES = 3;
 
-/** Room for an image's pixels. Throws `UnreadableImage` for a size that no image has. */
+/** Allocates an image's pixels. Throws `UnreadableImage` for an impossible size. */
 export function emptyPixels(width: number, height: number): Pixels {
   const isSize = Number.isInteger(width) && Number.isInteger(height) && width > 0 && height > 0;
   if (!isSize) throw new UnreadableImage(`no image is ${width} by ${height} pixels`);

@@ -2,7 +2,7 @@ import { emptyPixels, type Pixels, UnreadableImage } from './pixels.ts';
 
 const NUMBER = /\d{1,9}/y;
 const BLANKS = new Set(' \t\v\f');
-/** Longer headers are no image's, but a heap of comments. */
+/** Maximum length of a header, in bytes; longer ones only contain comments. */
 const HEADER_MAX_BYTES = 64 * 1024;
 
 /** Reads a portable pixmap (`P6`, and `P3` in digits). Throws `UnreadableImage`. */
@@ -24,10 +24,10 @@ export function readPpm(bytes: Buffer): Pixels {
   return pixels;
 }
 
-/** Of a pixel: red, green and blue. */
+/** Samples of a pixel: red, green and blue. */
 const SAMPLES = 3;
 
-/** The samples in their order; each is asked for once. */
+/** Returns the samples in their order; each is read once. */
 type Samples = (index: number) => number;
 
 function binarySamples(bytes: Buffer, start: number, max: number, count: number): Samples {
@@ -37,7 +37,7 @@ function binarySamples(bytes: Buffer, start: number, max: number, count: number)
 }
 
 function textSamples(bytes: Buffer, start: number, count: number): Samples {
-  // A digit and a space at least: a short file does not claim a large image.
+  // A sample takes at least a digit and a space: a short file must not claim a large image.
   if (start + count * 2 > bytes.length + 1) throw new UnreadableImage('the pixmap is cut off');
   const numbers = numbersIn(bytes.toString('latin1'), start);
   return () => numbers.next();
@@ -58,8 +58,8 @@ function numbersIn(text: string, start: number): { next(): number; end(): number
 }
 
 /**
- * The place after white space and comments. No regular expression: one that steps over megabytes of them needs more stack
- * than there is.
+ * Returns the offset after white space and comments. Not a regular expression, because one that skips megabytes of them
+ * overflows the stack.
  */
 function afterGap(text: string, start: number): number {
   let isComment = false;

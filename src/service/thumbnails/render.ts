@@ -12,12 +12,12 @@ export interface Wanted {
   readonly mode: ThumbnailMode;
 }
 
-/** Why there is no thumbnail, in the interface's words. */
+/** Why there is no thumbnail, as the API calls it. */
 export type NoThumbnail = 'unsupported_image' | 'conversion_error';
 
-/** Encoded size of a thumbnail, in bytes. Only an image at its original size comes near it. */
+/** Maximum encoded size of a thumbnail, in bytes. Only an image at its original size comes near it. */
 const THUMBNAIL_MAX_BYTES = 32 * 1024 * 1024;
-// Only what is asked for by name is read: libvips would take SVG, PDF and more for an image, whatever the ending.
+// Only loaders that are enabled by name: libvips would also read SVG, PDF and more, whatever the file's extension.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
   operation: ['Jpeg', 'Png', 'Webp', 'Tiff', 'Nsgif'].map((format) => `VipsForeignLoad${format}Buffer`),
@@ -25,7 +25,7 @@ sharp.unblock({
 sharp.cache(false);
 sharp.concurrency(1);
 
-/** The image in `bytes` scaled down, upright, without its metadata; of a moving one the first picture. */
+/** Renders the image in `bytes` scaled down, upright, without its metadata; of an animation the first frame. */
 export async function renderThumbnail(
   bytes: Buffer,
   { format, box, mode }: Wanted,
@@ -41,12 +41,14 @@ export async function renderThumbnail(
       .toBuffer();
     return made.length > THUMBNAIL_MAX_BYTES ? 'conversion_error' : made;
   } catch {
-    // libvips says in its own words what is wrong with the bytes; the interface has only this one.
+    // libvips has many messages for damaged bytes, the API has one tag.
     return 'conversion_error';
   }
 }
 
-/** Ready to be worked on, with its size when it is upright; `undefined` for what is no image, or too large a one. */
+/**
+ * Opens an image, with its size when it is upright; `undefined` for bytes that are not an image, or too large a one.
+ */
 async function opened(bytes: Buffer): Promise<{ readonly sharp: Sharp; readonly size: Box } | undefined> {
   const plain = plainPixels(bytes);
   if (plain === 'unreadable') return undefined;
@@ -63,10 +65,10 @@ async function opened(bytes: Buffer): Promise<{ readonly sharp: Sharp; readonly 
 /** Formats that libvips cannot decode row by row. */
 const HELD_FORMATS = new Set(['gif', 'tiff', 'webp']);
 const SAMPLE_BYTES: Readonly<Record<string, number>> = { uchar: 1, char: 1, ushort: 2, short: 2 };
-/** Of formats with floating point numbers or more: none is larger. */
+/** Maximum size of a sample, in bytes, for formats with floating point numbers. */
 const SAMPLE_MAX_BYTES = 16;
 
-/** The memory that decoding takes at once, in bytes; 0 where rows are decoded one after another. */
+/** Returns the memory that decoding takes at once, in bytes; 0 for formats that are decoded row by row. */
 function heldBytes({
   format,
   width,
@@ -77,12 +79,12 @@ function heldBytes({
   orientation = 1,
 }: Metadata): number {
   if (!HELD_FORMATS.has(format) && !isProgressive && orientation === 1) return 0;
-  // A progressive JPEG is held as coefficients of 16 bits.
+  // A progressive JPEG is decoded to coefficients of 16 bits.
   const sampleBytes = isProgressive && format === 'jpeg' ? 2 : (SAMPLE_BYTES[depth] ?? SAMPLE_MAX_BYTES);
   return width * height * channels * sampleBytes;
 }
 
-/** Of the two formats that libvips does not read. */
+/** Decodes the two formats that libvips does not read. */
 function plainPixels(bytes: Buffer): Pixels | 'unreadable' | undefined {
   const mark = bytes.toString('latin1', 0, 2);
   try {

@@ -10,7 +10,7 @@ export interface Box {
  */
 export type ThumbnailMode = 'strict' | 'bestfit' | 'fitone_bestfit' | 'original';
 
-/** The size of the thumbnail of an image of `size`: never larger than that. */
+/** Returns the size of the thumbnail of an image of `size`: never larger than the image. */
 export function fitted(size: Box, box: Box, mode: ThumbnailMode): Box {
   const scale = Math.min(1, scaleOf(size, box, mode));
   return { width: scaled(size.width, scale), height: scaled(size.height, scale) };

@@ -4,18 +4,18 @@ import type { NoThumbnail, Wanted } from './render.ts';
 
 const ENDINGS = new Set('jpg jpeg png tiff tif gif webp ppm bmp'.split(' '));
 
-/** The real service's 20 MB. */
+/** Maximum size of a source image, in bytes: 20 MB, as at the real service. */
 const SOURCE_MAX_BYTES = 20 * 1024 * 1024;
 
-/** Why there is no thumbnail, in the interface's words; `busy`: too many are being made. */
+/** Why there is no thumbnail, as the API calls it; `busy`: too many are being made. */
 type ThumbnailFailure = NoThumbnail | 'unsupported_extension' | 'busy';
 
-/** Whether it is worth asking: the bytes may still be no image. */
+/** Whether a file may be an image, by its name and size; its bytes may still be none. */
 export function mayHaveThumbnail({ name, sizeBytes }: StoredFile): boolean {
   return hasImageEnding(name) && hasImageSize(sizeBytes);
 }
 
-/** The thumbnail of a file's revision, in the format that was asked for. Throws `signal`'s reason while it waits. */
+/** Returns the thumbnail of a file's revision in the requested format. Throws `signal`'s reason while it waits. */
 export async function thumbnailOf(
   { storage, previews }: { readonly storage: Storage; readonly previews: Previews },
   file: StoredFile,
