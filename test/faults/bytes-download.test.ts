@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => setUp.close());
 
-/** What a reader got before it ended or threw. */
+/** Reads until the end or a failure; returns the bytes before it. */
 async function attempt(entry: FileEntry, range?: ByteRange, signal = new AbortController().signal) {
   const chunks: Uint8Array[] = [];
   try {
@@ -29,7 +29,7 @@ async function attempt(entry: FileEntry, range?: ByteRange, signal = new AbortCo
   }
 }
 
-/** Reads on while time passes for whoever sleeps. */
+/** Lets time pass until `work` is done. */
 async function inTime<Value>(work: Promise<Value>): Promise<Value> {
   let isDone = false;
   const ended = work.finally(() => {
@@ -45,9 +45,9 @@ async function inTime<Value>(work: Promise<Value>): Promise<Value> {
 
 const SIZE = 3 * BLOCK_BYTES + 777;
 
-describe('a download that is cut goes on where it broke', () => {
+describe('a download that is cut', () => {
   const places = [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 2 * BLOCK_BYTES + 5, SIZE - 1];
-  test.each(places)('at byte %d of a whole read', async (cutAt) => {
+  test.each(places)('a whole read that is cut at byte %d goes on from there', async (cutAt) => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ cutAt }];
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
@@ -55,7 +55,7 @@ describe('a download that is cut goes on where it broke', () => {
     expect(setUp.remote.downloadedBytes).toBe(SIZE);
   });
 
-  test.each(places)('at byte %d of a range', async (cutAt) => {
+  test.each(places)('a range read that is cut at byte %d returns the right bytes', async (cutAt) => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ cutAt }];
     const range = { start: 3, end: SIZE - 3 };
@@ -64,27 +64,27 @@ describe('a download that is cut goes on where it broke', () => {
     await eventually(() => expect(setUp.remote.downloadedBytes).toBe(SIZE));
   });
 
-  test('also when the answer only ends, without an error', async () => {
+  test('a read whose answer ends early without an error returns the right bytes', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ endAt: BLOCK_BYTES + 9 }];
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
   });
 
-  test('many times, as long as it gets on', async () => {
-    const { bytes, entry } = setUp.file(40 * BLOCK_BYTES);
+  test('a read that is cut 19 times and gains bytes each time returns the right bytes', async () => {
+    const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = Array.from({ length: 19 }, (_, index) => ({
-      cutAt: (index + 1) * 2 * BLOCK_BYTES,
+      cutAt: (index + 1) * Math.floor(SIZE / 20),
     }));
     expect((await inTime(setUp.read(entry))).equals(bytes)).toBe(true);
   });
 
-  test('twenty times without progress, as long as a call is retried', async () => {
+  test('a read that is cut 20 times at the same byte returns the right bytes', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = Array.from({ length: 20 }, () => ({ cutAt: 100 }));
     expect((await inTime(setUp.read(entry))).equals(bytes)).toBe(true);
   });
 
-  test('not for ever: after 25 s without progress it fails', async () => {
+  test('a read fails after 25 s without progress', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     const cutAt = BLOCK_BYTES + 100;
     setUp.remote.faults = Array.from({ length: 100 }, () => ({ cutAt }));
@@ -98,7 +98,7 @@ describe('a download that is cut goes on where it broke', () => {
     expect(setUp.clock.sleeping).toBe(0);
   });
 
-  test('waits before it tries again, and an abort ends the wait', async () => {
+  test('an abort ends the wait before the next try of a read that was cut', async () => {
     const { entry } = setUp.file(SIZE);
     setUp.remote.faults = Array.from({ length: 9 }, () => ({ cutAt: 100 }));
     const leaver = new AbortController();
@@ -109,7 +109,7 @@ describe('a download that is cut goes on where it broke', () => {
     expect(setUp.clock.sleeping).toBe(0);
   });
 
-  test('but a revision that is gone meanwhile is gone', async () => {
+  test('a read that is cut fails with not-found when the revision is gone at the next try', async () => {
     const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ cutAt: 5000 }];
     let downloads = 0;
@@ -121,7 +121,7 @@ describe('a download that is cut goes on where it broke', () => {
     expect(bytes.length).toBe(5000);
   });
 
-  test('any cuts of any read leave the right bytes', async () => {
+  test('reads with random cuts return the right bytes', async () => {
     const cuts = fc.array(fc.integer({ min: 0, max: SIZE }), { maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(cuts, fc.boolean(), async (places, whole) => {
@@ -138,9 +138,9 @@ describe('a download that is cut goes on where it broke', () => {
   });
 });
 
-describe('damaged bytes never end as a clean read', () => {
+describe('damaged bytes', () => {
   test.each([0, BLOCK_BYTES - 1, 2 * BLOCK_BYTES, 3 * BLOCK_BYTES - 1])(
-    'at byte %d: it throws',
+    'a read fails after three blocks when byte %d of them is damaged',
     async (flipAt) => {
       const { entry } = setUp.file(SIZE);
       setUp.remote.faults = [{ flipAt }];
@@ -151,7 +151,7 @@ describe('damaged bytes never end as a clean read', () => {
   );
 
   test.each([3 * BLOCK_BYTES, SIZE - 1])(
-    'at byte %d, in the last block, they are fetched again',
+    'a read fetches the last block again when its byte %d is damaged',
     async (flipAt) => {
       const { bytes, entry } = setUp.file(SIZE);
       setUp.remote.faults = [{ flipAt }];
@@ -160,7 +160,7 @@ describe('damaged bytes never end as a clean read', () => {
     },
   );
 
-  test('in the last block again and again: it throws', async () => {
+  test('a read fails when the last block is damaged twice', async () => {
     const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ flipAt: SIZE - 1 }, { flipAt: SIZE - 1 }];
     const { bytes, failure } = await attempt(entry);
@@ -169,7 +169,7 @@ describe('damaged bytes never end as a clean read', () => {
   });
 
   test.each([0, 2000, BLOCK_BYTES - 1])(
-    'at byte %d of a small file they are fetched again',
+    'a read of a small file fetches it again when byte %d is damaged',
     async (flipAt) => {
       const { bytes, entry } = setUp.file(BLOCK_BYTES);
       setUp.remote.faults = [{ flipAt }];
@@ -178,7 +178,7 @@ describe('damaged bytes never end as a clean read', () => {
     },
   );
 
-  test('of a small file, again and again: it throws before the first byte', async () => {
+  test('a read of a small file that is damaged twice fails before the first byte', async () => {
     const { entry } = setUp.file(4096);
     setUp.remote.faults = [{ flipAt: 7 }, { flipAt: 7 }];
     const { bytes, failure } = await attempt(entry);
@@ -186,7 +186,7 @@ describe('damaged bytes never end as a clean read', () => {
     expect(bytes.length).toBe(0);
   });
 
-  test('do not stay in the cache', async () => {
+  test('damaged bytes do not stay in the cache', async () => {
     for (const size of [4096, SIZE]) {
       const { bytes, entry } = setUp.file(size);
       setUp.remote.faults = [{ flipAt: 7 }, { flipAt: 7 }];
@@ -196,7 +196,7 @@ describe('damaged bytes never end as a clean read', () => {
     }
   });
 
-  test('that a range read left in the cache are found by the whole read', async () => {
+  test('a whole read finds the damaged bytes that a range read left in the cache, and drops them', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ flipAt: 7 }];
     await setUp.read(entry, { start: 0, end: BLOCK_BYTES });
@@ -204,14 +204,14 @@ describe('damaged bytes never end as a clean read', () => {
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
   });
 
-  test('of a small file end no range read that meets its end', async () => {
+  test('a range read to the end of a small file with a damaged byte fails', async () => {
     const { entry } = setUp.file(200_000);
     setUp.remote.faults = [{ flipAt: 7 }];
     const { failure } = await attempt(entry, { start: 1, end: 200_000 });
     expect(failure).toMatchObject({ fault: 'broken' });
   });
 
-  test('nor do the bytes of another revision', async () => {
+  test('a read that gets another revision fails', async () => {
     const { entry } = setUp.file(SIZE);
     const download = setUp.remote.download.bind(setUp.remote);
     setUp.remote.download = async (...call) => ({
@@ -221,7 +221,7 @@ describe('damaged bytes never end as a clean read', () => {
     expect((await attempt(entry)).failure).toMatchObject({ fault: 'broken' });
   });
 
-  test('nor more bytes than there are', async () => {
+  test('a read that gets more bytes than the file has fails, and a range of it does not', async () => {
     const { entry } = setUp.file(SIZE);
     const longer = { ...entry, sizeBytes: SIZE - 5 };
     expect((await attempt(longer)).failure).toMatchObject({ fault: 'broken' });
@@ -229,7 +229,7 @@ describe('damaged bytes never end as a clean read', () => {
   });
 });
 
-describe('a reader who goes away ends the download at once', () => {
+describe('a reader that goes away', () => {
   const cases: {
     readonly what: string;
     readonly range: ByteRange | undefined;
@@ -237,16 +237,16 @@ describe('a reader who goes away ends the download at once', () => {
   }[] = [
     { what: 'a whole read', range: undefined, fault: { placeholderAt: 100_000 } },
     { what: 'a whole read before its first byte', range: undefined, fault: { placeholderAt: 0 } },
-    { what: 'a range', range: { start: 1, end: 9 * BLOCK_BYTES }, fault: { placeholderAt: 100_000 } },
+    { what: 'a range', range: { start: 1, end: 2 * BLOCK_BYTES }, fault: { placeholderAt: 100_000 } },
     {
       what: 'a range in its second block',
-      range: { start: 1, end: 9 * BLOCK_BYTES },
+      range: { start: 1, end: 2 * BLOCK_BYTES },
       fault: { placeholderAt: BLOCK_BYTES + 5 },
     },
   ];
 
-  test.each(cases)('$what, by its signal', async ({ range, fault }) => {
-    const { entry } = setUp.file(10 * BLOCK_BYTES);
+  test.each(cases)('$what that is aborted by its signal ends its download', async ({ range, fault }) => {
+    const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [fault];
     const leaver = new AbortController();
     const outcome = attempt(entry, range, leaver.signal);
@@ -258,8 +258,8 @@ describe('a reader who goes away ends the download at once', () => {
     expect(setUp.remote.openDownloads).toBe(0);
   });
 
-  test.each(cases)('$what, by ending the iteration', async ({ range, fault }) => {
-    const { entry } = setUp.file(10 * BLOCK_BYTES);
+  test.each(cases)('$what that is no longer iterated ends its download', async ({ range, fault }) => {
+    const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [fault];
     const iterator = setUp.reader.read(entry, range, new AbortController().signal)[Symbol.asyncIterator]();
     const reading = (async () => {
@@ -273,9 +273,9 @@ describe('a reader who goes away ends the download at once', () => {
     expect(setUp.remote.openDownloads).toBe(0);
   });
 
-  test('also when nobody comes for the next piece', async () => {
-    for (const range of [undefined, { start: 1, end: 9 * BLOCK_BYTES }]) {
-      const { entry } = setUp.file(10 * BLOCK_BYTES);
+  test('an abort ends the download although nobody asks for the next piece', async () => {
+    for (const range of [undefined, { start: 1, end: 2 * BLOCK_BYTES }]) {
+      const { entry } = setUp.file(SIZE);
       const leaver = new AbortController();
       const iterator = setUp.reader.read(entry, range, leaver.signal)[Symbol.asyncIterator]();
       await iterator.next();
@@ -286,7 +286,7 @@ describe('a reader who goes away ends the download at once', () => {
     }
   });
 
-  test('and a signal that is aborted already starts none', async () => {
+  test('a read with an aborted signal starts no download', async () => {
     const { entry } = setUp.file(SIZE);
     for (const range of [undefined, { start: 1, end: 5 }])
       expect((await attempt(entry, range, AbortSignal.abort(new Error('gone')))).failure).toMatchObject({
@@ -295,11 +295,11 @@ describe('a reader who goes away ends the download at once', () => {
     expect(setUp.asked()).toEqual([]);
   });
 
-  test('but not while another one reads the same block', async () => {
-    const { bytes, entry } = setUp.file(10 * BLOCK_BYTES);
+  test('a download goes on for a second reader of the same block when the first one leaves', async () => {
+    const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ placeholderAt: 100_000 }];
     const leaver = new AbortController();
-    const left = attempt(entry, { start: 0, end: 9 * BLOCK_BYTES }, leaver.signal);
+    const left = attempt(entry, { start: 0, end: 2 * BLOCK_BYTES }, leaver.signal);
     const stayed = attempt(entry, { start: 50, end: BLOCK_BYTES });
     await settle();
     leaver.abort(new Error('gone'));
@@ -312,8 +312,8 @@ describe('a reader who goes away ends the download at once', () => {
     expect(setUp.remote.downloadedBytes).toBeLessThan(2 * BLOCK_BYTES);
   });
 
-  test('and with it what was fetched ahead for it', async () => {
-    const { entry } = setUp.file(10 * BLOCK_BYTES);
+  test('an abort ends the blocks that were fetched ahead for the reader', async () => {
+    const { entry } = setUp.file(SIZE);
     await setUp.read(entry, { start: 0, end: 1000 });
     await settle();
     setUp.remote.faults = [{ placeholderAt: BLOCK_BYTES + 100 }];
@@ -328,7 +328,7 @@ describe('a reader who goes away ends the download at once', () => {
     expect(setUp.remote.openDownloads).toBe(0);
   });
 
-  test('and leaves no listener on its signal', async () => {
+  test('reads leave no listener on their signal', async () => {
     const { entry } = setUp.file(SIZE);
     const { signal } = new AbortController();
     const added = vi.spyOn(signal, 'addEventListener');
@@ -344,8 +344,8 @@ describe('a reader who goes away ends the download at once', () => {
   });
 });
 
-test('a reader who has got its range leaves a whole block behind', async () => {
-  const { entry } = setUp.file(10 * BLOCK_BYTES);
+test('a range read puts its whole block into the cache', async () => {
+  const { entry } = setUp.file(SIZE);
   await setUp.read(entry, { start: 10, end: 20 });
   await settle(200);
   expect(setUp.remote.downloadedBytes).toBe(BLOCK_BYTES);
@@ -353,7 +353,7 @@ test('a reader who has got its range leaves a whole block behind', async () => {
   expect(setUp.asked()).toHaveLength(1);
 });
 
-test('what the service refuses reaches all who share the block, and the next reader asks again', async () => {
+test('a refused block fails all its readers, and the next reader asks again', async () => {
   const { bytes, entry } = setUp.file(SIZE);
   const refusal = new ApiError('unavailable', '503');
   setUp.remote.before = () => {
@@ -368,7 +368,7 @@ test('what the service refuses reaches all who share the block, and the next rea
 });
 
 test('a slow reader holds back the download', async () => {
-  const { entry } = setUp.file(30 * BLOCK_BYTES);
+  const { entry } = setUp.file(SIZE);
   for (const range of [undefined, { start: 1, end: entry.sizeBytes }]) {
     const before = setUp.remote.downloadedBytes;
     const iterator = setUp.reader.read(entry, range, new AbortController().signal)[Symbol.asyncIterator]();
@@ -379,7 +379,7 @@ test('a slow reader holds back the download', async () => {
   }
 });
 
-test('reads go on when the cache is deleted under them', async () => {
+test('reads go on when the cache directory is deleted', async () => {
   const { bytes, entry } = setUp.file(SIZE);
   await setUp.read(entry, { start: 0, end: SIZE - 1 });
   const reader = await setUp.restart();

@@ -1,8 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../../src/api/errors.ts';
 import { CommitLane } from '../../src/api/write/commit-lane.ts';
-import { UPLOAD_LIMITS, Uploader } from '../../src/api/write/uploader.ts';
+import { Uploader, type UploadLimits } from '../../src/api/write/uploader.ts';
 import { systemClock } from '../../src/util/clock.ts';
+import { BLOCK_BYTES } from '../../src/util/content-hash.ts';
 import { type Log, silentLog } from '../../src/util/log.ts';
 import { pathOf } from '../../src/util/path.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
@@ -13,18 +14,22 @@ const PATH = pathOf(['file.bin']);
 const ANY = { mode: { if: 'any' } } as const;
 const OLD = Buffer.from('the old content');
 const PIECE = pseudoRandomBytes(1024 * 1024, 1);
-/** More than all parts that may be under way. */
-const LONG_PIECES = 60;
+/** Smaller than in davgate, so that short bodies fill all parts. */
+const LIMITS: UploadLimits = { partBytes: BLOCK_BYTES, inFlightMax: 2, buffersMax: 4 };
+/** Pieces of a body that is longer than all its parts under way and the one being gathered: 12 MiB. */
+const LONG_PIECES = 14;
 
-function setUp(log: Log = silentLog) {
+function setUp({ log = silentLog, buffersMax = LIMITS.buffersMax }: { log?: Log; buffersMax?: number } = {}) {
   const remote = new BytesRemote();
   remote.put(PATH, OLD);
-  return { remote, uploader: new Uploader(remote, laneOf(remote), log) };
+  const lane = new CommitLane(remote, systemClock);
+  return { remote, uploader: new Uploader(remote, lane, log, { ...LIMITS, buffersMax }) };
 }
 
-const laneOf = (remote: BytesRemote) => new CommitLane(remote, systemClock);
+/** The calls of a write: `upload` of a short one, the others of a long one. */
+const STAGES = ['upload', 'startSession', 'appendSession', 'finishSession'] as const;
 
-/** A body that says when it was closed. */
+/** Returns a body of `pieces`, and whether it was closed. */
 function bodyOf(pieces: AsyncIterable<Uint8Array>) {
   const state = { closed: false };
   async function* body() {
@@ -49,28 +54,39 @@ function expectOldContent(remote: BytesRemote): void {
   expect(remote.contentAt(PATH)).toEqual(OLD);
 }
 
-describe('a body that is not as announced is not committed', () => {
+describe('a body of another size than announced', () => {
   const cases = [
-    { what: 'short within a block', pieces: 1, sizeBytes: PIECE.length + 1 },
-    { what: 'short after blocks were sent', pieces: LONG_PIECES, sizeBytes: PIECE.length * LONG_PIECES + 1 },
-    { what: 'long within a block', pieces: 1, sizeBytes: PIECE.length - 1 },
-    { what: 'long after blocks were sent', pieces: LONG_PIECES, sizeBytes: PIECE.length * LONG_PIECES - 1 },
-    { what: 'not empty', pieces: 1, sizeBytes: 0 },
-    { what: 'empty', pieces: 0, sizeBytes: 5 },
+    { what: 'too short within a block', pieces: 1, sizeBytes: PIECE.length + 1 },
+    {
+      what: 'too short after blocks were sent',
+      pieces: LONG_PIECES,
+      sizeBytes: PIECE.length * LONG_PIECES + 1,
+    },
+    { what: 'too long within a block', pieces: 1, sizeBytes: PIECE.length - 1 },
+    {
+      what: 'too long after blocks were sent',
+      pieces: LONG_PIECES,
+      sizeBytes: PIECE.length * LONG_PIECES - 1,
+    },
+    { what: 'not empty as announced', pieces: 1, sizeBytes: 0 },
+    { what: 'empty and announced with 5 bytes', pieces: 0, sizeBytes: 5 },
   ];
-  test.each(cases)('$what', async ({ pieces, sizeBytes }) => {
-    const { remote, uploader } = setUp();
-    const { state, body } = bodyOf(repeated(pieces));
-    const outcome = uploader.write(PATH, body, { ...ANY, sizeBytes });
-    await expect(outcome).rejects.toMatchObject({ name: 'ApiError', failure: 'incomplete' });
-    expectOldContent(remote);
-    expect(remote.countOf('finishSession') + remote.countOf('upload')).toBe(0);
-    expect(state.closed).toBe(true);
-  });
+  test.each(cases)(
+    'a body that is $what fails as incomplete, is closed, and is not committed',
+    async ({ pieces, sizeBytes }) => {
+      const { remote, uploader } = setUp();
+      const { state, body } = bodyOf(repeated(pieces));
+      const outcome = uploader.write(PATH, body, { ...ANY, sizeBytes });
+      await expect(outcome).rejects.toMatchObject({ name: 'ApiError', failure: 'incomplete' });
+      expectOldContent(remote);
+      expect(remote.countOf('finishSession') + remote.countOf('upload')).toBe(0);
+      expect(state.closed).toBe(true);
+    },
+  );
 });
 
-describe('a body that throws is not committed', () => {
-  test.each([0, 1, 4, 5, LONG_PIECES])('after %d MiB', async (pieces) => {
+describe('a body that throws', () => {
+  test.each([0, 1, 4, 5, LONG_PIECES])('a body that throws after %d MiB is not committed', async (pieces) => {
     const { remote, uploader } = setUp();
     const body = repeated(pieces, () => Promise.reject(new Error('the sender went away')));
     await expect(uploader.write(PATH, body, ANY)).rejects.toThrow('the sender went away');
@@ -78,7 +94,7 @@ describe('a body that throws is not committed', () => {
     expect(remote.countOf('finishSession') + remote.countOf('upload')).toBe(0);
   });
 
-  test('and its parts under way are aborted', async () => {
+  test('a body that throws aborts its parts under way', async () => {
     const { remote, uploader } = setUp();
     const signals: AbortSignal[] = [];
     remote.before = ({ what }, signal) => {
@@ -86,7 +102,7 @@ describe('a body that throws is not committed', () => {
       signals.push(signal);
       return never(signal);
     };
-    const body = repeated(15, async () => {
+    const body = repeated(6, async () => {
       await eventually(() => expect(signals.length).toBeGreaterThan(0));
       throw new Error('the sender went away');
     });
@@ -95,27 +111,30 @@ describe('a body that throws is not committed', () => {
   });
 });
 
-describe('an abort ends the write and commits nothing', () => {
-  test('before it begins', async () => {
+describe('an abort', () => {
+  test('an abort before the write begins makes no call', async () => {
     const { remote, uploader } = setUp();
     const signal = AbortSignal.abort(new Error('gone'));
     await expect(uploader.write(PATH, repeated(1), ANY, signal)).rejects.toThrow('gone');
     expect(remote.calls).toEqual([]);
   });
 
-  test.each([0, 1, 10])('while the sender stalls after %d MiB', async (pieces) => {
-    const { remote, uploader } = setUp();
-    const leaver = new AbortController();
-    const body = repeated(pieces, () => {
-      // Not before the uploader waits for the piece that never comes.
-      setImmediate(() => leaver.abort(new Error('gone')));
-      return new Promise(() => {});
-    });
-    await expect(uploader.write(PATH, body, ANY, leaver.signal)).rejects.toThrow('gone');
-    expectOldContent(remote);
-  });
+  test.each([0, 1, 10])(
+    'an abort while the sender stalls after %d MiB ends the write and commits nothing',
+    async (pieces) => {
+      const { remote, uploader } = setUp();
+      const leaver = new AbortController();
+      const body = repeated(pieces, () => {
+        // Not before the uploader waits for the piece that never comes.
+        setImmediate(() => leaver.abort(new Error('gone')));
+        return new Promise(() => {});
+      });
+      await expect(uploader.write(PATH, body, ANY, leaver.signal)).rejects.toThrow('gone');
+      expectOldContent(remote);
+    },
+  );
 
-  test.each(['upload', 'startSession', 'appendSession', 'finishSession'] as const)('in %s', async (stage) => {
+  test.each(STAGES)('an abort in %s ends the write, closes the body and commits nothing', async (stage) => {
     const { remote, uploader } = setUp();
     const leaver = new AbortController();
     remote.before = ({ what }, signal) => {
@@ -129,7 +148,7 @@ describe('an abort ends the write and commits nothing', () => {
     await eventually(() => expect(state.closed).toBe(true));
   });
 
-  test('between the last part and the commit', async () => {
+  test('an abort between the last part and the commit commits nothing', async () => {
     const { remote, uploader } = setUp();
     const leaver = new AbortController();
     const append = remote.appendSession.bind(remote);
@@ -142,7 +161,7 @@ describe('an abort ends the write and commits nothing', () => {
     expectOldContent(remote);
   });
 
-  test('and leaves no listener on the signal', async () => {
+  test('a write leaves no listener on its signal', async () => {
     const { uploader } = setUp();
     const leaver = new AbortController();
     const added = vi.spyOn(leaver.signal, 'addEventListener');
@@ -153,64 +172,63 @@ describe('an abort ends the write and commits nothing', () => {
   });
 });
 
-describe('what the service refuses is thrown as it is, and nothing is committed', () => {
-  const stages = ['upload', 'startSession', 'appendSession', 'finishSession'] as const;
-  test.each(stages)('%s', async (stage) => {
-    const { remote, uploader } = setUp();
-    const refusal = new ApiError('insufficient-space', 'full');
-    remote.before = ({ what }) => {
-      if (what === stage) throw refusal;
-    };
-    const { state, body } = bodyOf(repeated(stage === 'upload' ? 1 : LONG_PIECES));
-    await expect(uploader.write(PATH, body, ANY)).rejects.toBe(refusal);
-    expectOldContent(remote);
-    expect(state.closed).toBe(true);
-  });
+describe('a refusal', () => {
+  test.each(STAGES)(
+    'a refusal of %s is thrown as it is, closes the body and commits nothing',
+    async (stage) => {
+      const { remote, uploader } = setUp();
+      const refusal = new ApiError('insufficient-space', 'full');
+      remote.before = ({ what }) => {
+        if (what === stage) throw refusal;
+      };
+      const { state, body } = bodyOf(repeated(stage === 'upload' ? 1 : LONG_PIECES));
+      await expect(uploader.write(PATH, body, ANY)).rejects.toBe(refusal);
+      expectOldContent(remote);
+      expect(state.closed).toBe(true);
+    },
+  );
 
-  test('while the sender stalls: the write does not wait for it', async () => {
+  test('a refusal ends a write whose sender stalls', async () => {
     const { remote, uploader } = setUp();
     const refusal = new ApiError('session-gone', 'lookup_failed/not_found');
     remote.before = ({ what }) => {
       if (what === 'appendSession') throw refusal;
     };
-    const body = repeated(20, () => new Promise(() => {}));
+    const body = repeated(6, () => new Promise(() => {}));
     await expect(uploader.write(PATH, body, ANY)).rejects.toBe(refusal);
     expectOldContent(remote);
   });
 
-  test('a session that is gone in the middle', async () => {
+  test('a session that is gone in the middle of a body fails the write and commits nothing', async () => {
     const { remote, uploader } = setUp();
     let parts = 0;
     remote.before = ({ what }) => {
-      if (what === 'appendSession' && ++parts === 4) throw new ApiError('session-gone', 'not_found');
+      if (what === 'appendSession' && ++parts === 3) throw new ApiError('session-gone', 'not_found');
     };
     const outcome = uploader.write(PATH, repeated(LONG_PIECES), ANY);
     await expect(outcome).rejects.toMatchObject({ failure: 'session-gone' });
     expectOldContent(remote);
   });
 
-  test('and the buffers are there for the next write', async () => {
-    const remote = new BytesRemote();
-    const limits = { ...UPLOAD_LIMITS, buffersMax: 1 };
-    const uploader = new Uploader(remote, laneOf(remote), silentLog, limits);
+  test('writes that were refused give their buffers to the next writes', async () => {
+    const { remote, uploader } = setUp({ buffersMax: 1 });
     let broken = true;
     remote.before = ({ what }) => {
       if (broken && what === 'appendSession') throw new ApiError('unavailable', '503');
     };
     for (let round = 0; round < 3; round++)
-      await expect(uploader.write(PATH, repeated(30), ANY)).rejects.toThrow('503');
+      await expect(uploader.write(PATH, repeated(LONG_PIECES), ANY)).rejects.toThrow('503');
     broken = false;
-    const both = [PATH, pathOf(['other'])].map((path) => uploader.write(path, repeated(30), ANY));
-    expect(await Promise.all(both)).toMatchObject([
-      { sizeBytes: 30 * PIECE.length },
-      { sizeBytes: 30 * PIECE.length },
-    ]);
+    const both = [PATH, pathOf(['other'])].map((path) => uploader.write(path, repeated(LONG_PIECES), ANY));
+    const sizeBytes = LONG_PIECES * PIECE.length;
+    expect(await Promise.all(both)).toMatchObject([{ sizeBytes }, { sizeBytes }]);
   });
 });
 
 test('a commit of other bytes than davgate sent is logged as an error', async () => {
   const errors: unknown[] = [];
-  const { remote, uploader } = setUp({ ...silentLog, error: (...event) => errors.push(event) });
+  const log = { ...silentLog, error: (...event: unknown[]) => errors.push(event) };
+  const { remote, uploader } = setUp({ log });
   const refusal = new ApiError('hash-mismatch', 'other content');
   remote.finishSession = () => Promise.reject(refusal);
   await expect(uploader.write(PATH, repeated(6), ANY)).rejects.toBe(refusal);

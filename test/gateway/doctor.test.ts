@@ -4,13 +4,13 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { examine } from '../../src/cli/doctor/doctor.ts';
 import type { Config } from '../../src/config/configuration.ts';
 import type { Credentials, DriveConfig } from '../../src/config/drive-config.ts';
 import { SCOPES, type Scope } from '../../src/service/accounts/scopes.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
-import { type Clock, systemClock } from '../../src/util/clock.ts';
+import { type Clock, instantIn, systemClock } from '../../src/util/clock.ts';
 import { Networks } from '../../src/util/networks.ts';
 import { freePort } from '../support/redis.ts';
 import { lose, ScriptedService } from '../support/scripted-service.ts';
@@ -18,15 +18,46 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { put, rpc } from '../support/service-client.ts';
 
 let directory: string;
+/** One service for all tests. Each test has an account of its own in it. */
 let service: TestService;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'davgate-doctor-'));
+let accountId: string;
+/** Access token of the test's account, with all scopes. */
+let token: string;
+let accounts = 0;
+
+beforeAll(async () => {
   service = await startTestService();
 });
+afterAll(() => service.close());
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'davgate-doctor-'));
+  const email = `account-${++accounts}@example.org`;
+  const account = { email, givenName: 'A', surname: 'B', mayDeletePermanently: true };
+  accountId = service.service.addAccount(account).id;
+  token = await tokenWithout();
+});
 afterEach(async () => {
-  await service.close();
+  service.service.setFaults({});
   await rm(directory, { recursive: true, force: true });
 });
+
+/**
+ * A clock on which waits of less than 10 s, those between retries, take no real time. The time limits of calls are
+ * longer and last as long as they say.
+ */
+function hurriedClock(): Clock {
+  let skippedMs = 0;
+  return {
+    now: () => systemClock.now() + skippedMs,
+    instant: () => instantIn(systemClock, skippedMs),
+    async sleep(ms, signal) {
+      if (ms >= 10_000) return systemClock.sleep(ms, signal);
+      skippedMs += ms;
+      await systemClock.sleep(0, signal);
+    },
+  };
+}
 
 function configOf(
   credentials: Credentials,
@@ -68,26 +99,28 @@ async function examined(config: Config, clock: Clock = systemClock, signal?: Abo
   return { isWell, lines, line: (about) => lines.find((line) => line.slice(6).startsWith(about)) };
 }
 
-const withToken = () => configOf({ token: service.token });
+const withToken = () => configOf({ token });
 
-/** Everything in the account, by path, and its shared links. */
-async function accountState(): Promise<unknown> {
-  const listed = await rpc(service, 'files/list_folder', { path: '', recursive: true });
-  const links = await rpc(service, 'sharing/list_shared_links', {});
+/** Returns the paths and revisions of everything in an account, and its shared links. */
+async function accountState(ofToken = token): Promise<unknown> {
+  const listed = await rpc(service, 'files/list_folder', { path: '', recursive: true }, { token: ofToken });
+  const links = await rpc(service, 'sharing/list_shared_links', {}, { token: ofToken });
   const { entries } = listed.json as { entries: { path_display: string; rev?: string }[] };
   return [entries.map(({ path_display, rev }) => `${path_display} ${rev}`), links.json];
 }
 
+/** Returns a token of the test's account with all scopes but the given ones. */
 async function tokenWithout(...missing: Scope[]): Promise<string> {
-  const { json } = await rpc(service, 'users/get_current_account', null);
-  const { account_id: accountId } = json as { account_id: string };
-  return service.service.grant({ accountId, scopes: SCOPES.filter((scope) => !missing.includes(scope)) });
+  return await service.service.grant({
+    accountId,
+    scopes: SCOPES.filter((scope) => !missing.includes(scope)),
+  });
 }
 
 describe('an account in order', () => {
-  test('is ok in every check, with a refresh token, and afterwards as it was before', async () => {
+  test('doctor reports ok for every check of a good refresh token, and leaves the account as it was', async () => {
     await put(service, '/mine/kept', 'mine');
-    const before = await accountState();
+    const before = await accountState(service.token);
     const { appKey, appSecret, refreshToken } = service;
     const { isWell, lines, line } = await examined(configOf({ appKey, appSecret, refreshToken }));
     expect(lines.filter((one) => !one.startsWith('ok '))).toEqual([
@@ -98,21 +131,21 @@ describe('an account in order', () => {
     expect(line('login')).toContain('the refresh token gives access tokens');
     expect(line('permanent delete')).toContain('is allowed');
     expect(line('upload session')).toContain('4194305 bytes came back as they were sent');
-    expect(await accountState()).toEqual(before);
+    expect(await accountState(service.token)).toEqual(before);
     for (const secret of [refreshToken, appSecret, service.token])
       expect(lines.join('\n')).not.toContain(secret);
   });
 
-  test('works below a root, and not beside it', async () => {
-    await put(service, '/Team/x', 'mine');
-    const { lines } = await examined(configOf({ token: service.token }, { root: '/Team' }));
+  test('doctor passes a drive whose root is a folder of the account', async () => {
+    await rpc(service, 'files/create_folder_v2', { path: '/Team' }, { token });
+    const { lines } = await examined(configOf({ token }, { root: '/Team' }));
     expect(lines.at(-1)).toMatch(/0 warnings, 0 failures$/);
   });
 });
 
-describe('what is missing is named, with the mend', () => {
-  test('a root that is not there', async () => {
-    const { isWell, line } = await examined(configOf({ token: service.token }, { root: '/Nowhere' }));
+describe('a login or an account that lacks something', () => {
+  test('doctor fails a root that does not exist, names --root, and makes no folder', async () => {
+    const { isWell, line } = await examined(configOf({ token }, { root: '/Nowhere' }));
     expect([isWell, line('listing')]).toEqual([
       false,
       expect.stringMatching(/^FAIL .*not_found.*no folder \/Nowhere: correct --root/),
@@ -120,7 +153,7 @@ describe('what is missing is named, with the mend', () => {
     expect(line('folder')).toBeUndefined();
   });
 
-  test('a token that is no good, without it', async () => {
+  test('doctor fails an invalid token, says how to replace it, and does not print it', async () => {
     const { isWell, line, lines } = await examined(configOf({ token: 'sl.WRONG-TOKEN' }));
     expect(isWell).toBe(false);
     expect(line('account')).toMatch(
@@ -129,7 +162,7 @@ describe('what is missing is named, with the mend', () => {
     expect(lines.join('\n')).not.toContain('WRONG-TOKEN');
   });
 
-  test('a token that cannot be one', async () => {
+  test('doctor fails a token with characters that no token has, and does not print it', async () => {
     const { isWell, line, lines } = await examined(configOf({ token: 'two words' }));
     expect([isWell, line('login')]).toEqual([
       false,
@@ -138,13 +171,13 @@ describe('what is missing is named, with the mend', () => {
     expect(lines.join('\n')).not.toContain('two words');
   });
 
-  test('a refresh token that was revoked', async () => {
+  test('doctor fails a revoked refresh token, and does not print it', async () => {
     const { isWell, line } = await examined(configOf({ appKey: service.appKey, refreshToken: 'REVOKED' }));
     expect([isWell, line('account')]).toEqual([false, expect.stringMatching(/^FAIL .*invalid_/)]);
     expect(line('account')).not.toContain('REVOKED');
   });
 
-  test('a wrong app key', async () => {
+  test('doctor fails a wrong app key and names the settings to check', async () => {
     const { refreshToken } = service;
     const { isWell, line } = await examined(configOf({ appKey: 'wrong', refreshToken }));
     expect([isWell, line('account')]).toEqual([
@@ -157,70 +190,76 @@ describe('what is missing is named, with the mend', () => {
     ['files.metadata.read', 'listing'],
     ['files.content.write', 'folder'],
     ['files.content.read', 'download'],
-  ] as const)('without the scope %s davgate cannot work', async (scope, about) => {
-    const { isWell, line } = await examined(configOf({ token: await tokenWithout(scope) }));
-    expect(isWell).toBe(false);
-    expect(line(about)).toMatch(/^FAIL /);
-    expect(line(about)).toContain(`choose the scope ${scope} for the app`);
-    expect(await accountState()).toEqual([[], expect.objectContaining({ links: [] })]);
-  });
+  ] as const)(
+    'doctor fails a token without the scope %s in the check of the %s, and leaves nothing behind',
+    async (scope, about) => {
+      const { isWell, line } = await examined(configOf({ token: await tokenWithout(scope) }));
+      expect(isWell).toBe(false);
+      expect(line(about)).toMatch(/^FAIL /);
+      expect(line(about)).toContain(`choose the scope ${scope} for the app`);
+      expect(await accountState()).toEqual([[], expect.objectContaining({ links: [] })]);
+    },
+  );
 
   test.each([
     ['account_info.read', 'account'],
     ['sharing.read', 'shared links'],
     ['sharing.write', 'shared links'],
-  ] as const)('without the scope %s something is missing', async (scope, about) => {
-    const { isWell, line } = await examined(configOf({ token: await tokenWithout(scope) }));
-    expect(isWell).toBe(true);
-    expect(line(about)).toMatch(/^warn /);
-    expect(line(about)).toContain(`choose the scope ${scope} for the app`);
-    expect(await accountState()).toEqual([[], expect.objectContaining({ links: [] })]);
-  });
+  ] as const)(
+    'doctor warns of a token without the scope %s in the check of the %s, and leaves nothing behind',
+    async (scope, about) => {
+      const { isWell, line } = await examined(configOf({ token: await tokenWithout(scope) }));
+      expect(isWell).toBe(true);
+      expect(line(about)).toMatch(/^warn /);
+      expect(line(about)).toContain(`choose the scope ${scope} for the app`);
+      expect(await accountState()).toEqual([[], expect.objectContaining({ links: [] })]);
+    },
+  );
 
   test.each([
     ['auto', true, /^warn .*DELETE goes to the trash of the service/],
     ['permanent', false, /^FAIL .*every DELETE will fail; use --delete auto/],
     ['trash', true, /^ok .*not wanted/],
   ] as const)(
-    'permanent delete that is not allowed, with --delete %s',
+    'doctor judges a forbidden permanent delete by --delete %s: passes %s',
     async (deletePolicy, isFine, said) => {
-      const token = await tokenWithout('files.permanent_delete');
-      const { isWell, line } = await examined(configOf({ token }, { deletePolicy }));
+      const limited = await tokenWithout('files.permanent_delete');
+      const { isWell, line } = await examined(configOf({ token: limited }, { deletePolicy }));
       expect([isWell, line('permanent delete')]).toEqual([isFine, expect.stringMatching(said)]);
       expect(await accountState()).toEqual([[], expect.objectContaining({ links: [] })]);
     },
   );
 });
 
-describe('what is wrong with service and line', () => {
-  test('nobody answers', async () => {
+describe('a service or a line with a fault', () => {
+  test('doctor fails an address where nothing listens, and says what to check', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const addresses = { apiUrl: url, contentUrl: url, notifyUrl: url };
     const nobody = { ...addresses, credentials: { token: 't' } };
-    const { isWell, line } = await examined(configOf({ token: 't' }, { service: nobody }));
+    const { isWell, line } = await examined(configOf({ token: 't' }, { service: nobody }), hurriedClock());
     expect(isWell).toBe(false);
     expect(line('account')).toMatch(
       /^FAIL .*ECONNREFUSED.*; check the address, this machine’s network and its proxy$/,
     );
   });
 
-  test('https asked of a port that speaks http', async () => {
+  test('doctor fails an https address whose port speaks http, and says so', async () => {
     const apiUrl = service.url.replace('http:', 'https:');
     const secure = { apiUrl, contentUrl: apiUrl, notifyUrl: apiUrl, credentials: { token: 't' } };
-    const { isWell, line } = await examined(configOf({ token: 't' }, { service: secure }));
+    const { isWell, line } = await examined(configOf({ token: 't' }, { service: secure }), hurriedClock());
     expect([isWell, line('account')]).toEqual([
       false,
       expect.stringMatching(/^FAIL .*; the port answers without TLS: write http:\/\/ in the address/),
     ]);
   });
 
-  test('long polls that lead nowhere', async () => {
+  test('doctor fails long polls that are cut off, and still checks the rest', async () => {
     const scripted = await ScriptedService.start();
     scripted.on('files/list_folder/longpoll', lose);
     const { url } = service;
     const addresses = { apiUrl: url, contentUrl: url, notifyUrl: scripted.url };
-    const odd = { ...addresses, credentials: { token: service.token } };
-    const { isWell, line } = await examined(configOf({ token: '' }, { service: odd }));
+    const odd = { ...addresses, credentials: { token } };
+    const { isWell, line } = await examined(configOf({ token: '' }, { service: odd }), hurriedClock());
     await scripted.close();
     expect([isWell, line('change feed')]).toEqual([
       false,
@@ -229,7 +268,7 @@ describe('what is wrong with service and line', () => {
     expect(line('download')).toMatch(/^ok /);
   });
 
-  test('bytes that come back changed', async () => {
+  test('doctor fails bytes that come back changed, and leaves nothing behind', async () => {
     service.service.setFaults({ 'corrupt-share': 1 });
     const { isWell, line } = await examined(withToken());
     expect([isWell, line('download')]).toEqual([
@@ -240,14 +279,13 @@ describe('what is wrong with service and line', () => {
     expect(await accountState()).toEqual([[], expect.anything()]);
   });
 
-  test('calls that were sent away', async () => {
-    service.service.setFaults({ 'rate-per-second': 4, 'rate-burst': 1 });
-    const { line } = await examined(withToken());
-    service.service.setFaults({});
+  test('doctor warns of calls that the service refused by its rate limit', async () => {
+    service.service.setFaults({ 'rate-per-second': 1, 'rate-burst': 1 });
+    const { line } = await examined(withToken(), hurriedClock());
     expect(line('rate')).toMatch(/^warn .*wanted fewer calls \d+ times/);
   });
 
-  test('a clock that is wrong', async () => {
+  test('doctor warns of a clock that is ten minutes behind the service', async () => {
     const late: Clock = { ...systemClock, now: () => systemClock.now() - 10 * 60_000 };
     const { isWell, line } = await examined(withToken(), late);
     // The service's clock is a header in whole seconds.
@@ -258,8 +296,8 @@ describe('what is wrong with service and line', () => {
   });
 });
 
-describe('who stops it', () => {
-  test('in the middle leaves nothing behind', async () => {
+describe('a doctor that is stopped', () => {
+  test('doctor stopped in the middle removes its folder and says that not all was checked', async () => {
     const stop = new AbortController();
     const lines: string[] = [];
     const print = (line: string) => {
@@ -286,7 +324,7 @@ describe('who stops it', () => {
 describe('this machine', () => {
   const localOnly = (more: Partial<Config>) => configOf({ token: 'two words' }, {}, more);
 
-  test('a directory that cannot be', async () => {
+  test('doctor fails data and cache directories that cannot be made, and names the options', async () => {
     await writeFile(join(directory, 'file'), '');
     const { line } = await examined(
       localOnly({ dataDirectory: join(directory, 'file', 'x'), cacheDirectory: join(directory, 'file') }),
@@ -295,7 +333,7 @@ describe('this machine', () => {
     expect(line('cache')).toMatch(/^FAIL .*or use --cache-dir$/);
   });
 
-  test('a davgate that runs with this data, and one that has damaged state', async () => {
+  test('doctor accepts state that a running davgate has open, and fails state that is damaged', async () => {
     const state = join(directory, 'data', 'state');
     const running = openSqliteState({ directory: state });
     expect((await examined(localOnly({}))).line('state')).toMatch(/^ok .*a davgate is running with/);
@@ -305,7 +343,7 @@ describe('this machine', () => {
     expect((await examined(localOnly({}))).line('state')).toMatch(/^FAIL .*not a database of davgate/);
   });
 
-  test('a port that another program has, and one that a davgate has', async () => {
+  test('doctor fails a port that another program uses, and accepts one that a davgate uses', async () => {
     const taken = async (handle: RequestListener) => {
       const server = createServer(handle).listen(0, '127.0.0.1');
       await once(server, 'listening');
@@ -320,7 +358,7 @@ describe('this machine', () => {
     expect(davgate).toMatch(/^ok .*in use by a davgate that is running/);
   });
 
-  test('writes that the service refused', async () => {
+  test('doctor warns of writes in lost and found', async () => {
     const lost = join(directory, 'data', 'lost-and-found', 'default');
     await mkdir(lost, { recursive: true });
     for (const name of ['a', 'a.reason.txt']) await writeFile(join(lost, name), '');
@@ -329,12 +367,12 @@ describe('this machine', () => {
     );
   });
 
-  test('a listener that anybody can hear', async () => {
+  test('doctor warns of a listener that sends passwords in clear across the network', async () => {
     const { line } = await examined(localOnly({ listen: { host: '0.0.0.0', port: 0 } }));
     expect(line('listener')).toMatch(/^warn .*cross the network in clear/);
   });
 
-  test('a certificate: that fits, that does not, that has run out', async () => {
+  test('doctor accepts a certificate that fits its key, and fails one that does not fit or is out of date', async () => {
     const pem = (name: string) => join(import.meta.dirname, '..', 'support', 'certificates', name);
     const tls = { certFile: pem('one.pem'), keyFile: pem('one.key') };
     expect((await examined(localOnly({ tls }))).line('certificate')).toMatch(/^ok .*fits its key/);
@@ -352,7 +390,7 @@ describe('this machine', () => {
     );
   });
 
-  test('a login that others may read', async () => {
+  test('doctor warns of a login file that other users may read', async () => {
     await examined(localOnly({}));
     await writeFile(join(directory, 'data', 'login.json'), '{}', { mode: 0o644 });
     expect((await examined(localOnly({}))).line('login file')).toMatch(/^warn .*chmod 600/);
