@@ -6,16 +6,16 @@ import { usedBytes } from '../support/memory-use.ts';
 import { startTestService } from '../support/service.ts';
 import { RandomClient } from './random-client.ts';
 
-/** Of each round, by all clients. */
+/** Operations of one round, by all clients. */
 const OPERATIONS = effort(24);
 const ROUNDS = 6;
-/** After these the buffers that are kept to be used again are all there. */
+/** Rounds after which all pooled buffers exist. */
 const WARM_ROUNDS = 3;
 const CLIENTS = 3;
-/** The small change of a process that does different things at any moment; one large file is 10 MiB. */
+/** Maximum growth, in bytes: more than a process varies by from one moment to the next. A large file has 10 MiB. */
 const GROWTH_BYTES_MAX = 16 * 1024 ** 2;
 
-test('work among faults leaves nothing in memory', async () => {
+test('random requests to a gateway whose service fails at random leave nothing in memory', async () => {
   const service = await startTestService();
   const random = seededRandom(5);
   const gateway = await startTestGateway({ service, random: () => random() / 20, deadlineMs: 50 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { seededRandom } from '../../src/service/faults/faults.ts';
 import type { FaultSettings } from '../../src/service/faults/switches.ts';
 import { effort, testSeed } from '../support/effort.ts';
@@ -10,13 +10,13 @@ import { bytesOf } from './tree-model.ts';
 import { storedBytes, truthBelow } from './upstream-truth.ts';
 
 /** Operations of one scenario, by all its clients. */
-const OPERATIONS = effort(30);
-/** Printed with each failure; the same seed makes the same choices. */
+const OPERATIONS = effort(15);
+/** Part of each test's title: the same seed makes the same choices. */
 const SEED = testSeed();
 const CLIENTS = 3;
-/** Each costs the account a second's pause when it meets a commit of the gateway. */
-const DISTURBANCES_MAX = 10;
-/** In operations. */
+/** A disturbance that meets a commit of the gateway costs the account a pause of a second. */
+const DISTURBANCES_MAX = 4;
+/** Operations of a client from one disturbance to the next. */
 const DISTURBED_EVERY = 5;
 
 interface Scenario {
@@ -104,18 +104,24 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'a journal, everything together': { faults: ALL_TOGETHER, isAbsorbed: false, writeBack: true },
 };
 
+/** One service for all scenarios. The clients of each have folders of their own. */
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
+
 interface Run {
-  readonly service: TestService;
   readonly gateway: TestGateway;
   readonly clients: readonly RandomClient[];
 }
 
 describe(`with seed ${SEED} (DAVGATE_TEST_SEED)`, () => {
   test.each(Object.entries(SCENARIOS))(
-    '%s: every operation did all of its work or nothing',
+    '%s: every operation of random clients does all of its work or nothing',
     async (name, scenario) => {
       const run = await start(name, scenario);
-      const { service, clients } = run;
+      const { clients } = run;
       try {
         await Promise.all(clients.map((client) => client.begin()));
         service.service.setFaults({ ...scenario.faults, seed: SEED });
@@ -127,13 +133,13 @@ describe(`with seed ${SEED} (DAVGATE_TEST_SEED)`, () => {
         for (const { status } of await Promise.all(others)) expect([200, 409, 429]).toContain(status);
         service.service.setFaults({});
         await run.gateway.landed();
-        for (const [index, client] of clients.entries()) await compare(run, client, folderOf(index));
+        for (const [index, client] of clients.entries()) await compare(client, folderOf(name, index));
         const troubles = clients.reduce((sum, client) => sum + client.troubles, 0);
         if (scenario.isAbsorbed) expect(troubles).toBe(0);
       } finally {
         for (const client of clients) client.close();
+        service.service.setFaults({});
         await run.gateway.close();
-        await service.close();
       }
     },
   );
@@ -141,11 +147,10 @@ describe(`with seed ${SEED} (DAVGATE_TEST_SEED)`, () => {
 
 async function start(name: string, { deadlineMs, writeBack = false }: Scenario): Promise<Run> {
   const random = seededRandom(SEED);
-  const service = await startTestService();
   const gateway = await startTestGateway({
     service,
     writeBack,
-    // Short waits: what is tried is what happens after them.
+    // Short waits between retries.
     random: () => random() / 20,
     ...(deadlineMs !== undefined && { deadlineMs }),
   });
@@ -153,12 +158,12 @@ async function start(name: string, { deadlineMs, writeBack = false }: Scenario):
     return new RandomClient({
       service,
       url: gateway.url,
-      folder: folderOf(index),
+      folder: folderOf(name, index),
       random: seededRandom(SEED + index + 1),
       readsPartsOfLarge: !('corrupt-share' in (SCENARIOS[name]?.faults ?? {})),
     });
   });
-  return { service, gateway, clients };
+  return { gateway, clients };
 }
 
 async function work(client: RandomClient, operations: number, disturb: () => void): Promise<void> {
@@ -172,14 +177,14 @@ function commitElsewhere(service: TestService): Promise<Answered> {
   return rpc(service, 'files/create_folder_v2', { path: '/elsewhere' });
 }
 
-/** What was acknowledged is at the service byte for byte, nothing else is, and the gateway shows just that. */
-async function compare({ service }: Run, client: RandomClient, folder: string): Promise<void> {
+/** Checks that gateway and service have exactly what was acknowledged, byte for byte. */
+async function compare(client: RandomClient, folder: string): Promise<void> {
   await client.compareAll();
   expect(await truthBelow(service, folder)).toEqual(client.tree.digest());
   for (const [path, node] of client.tree.nodes)
     if (node !== 'folder') expect((await storedBytes(service, path)).equals(bytesOf(node))).toBe(true);
 }
 
-function folderOf(index: number): string {
-  return `/client-${index}`;
+function folderOf(scenario: string, index: number): string {
+  return `/${scenario} ${index}`;
 }
