@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -12,9 +12,9 @@ interface Page {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Stands before the service, as a proxy or a captive portal does. */
+/** An HTTP proxy before the service that can answer with a page of its own, as a captive portal does. */
 class Middlebox {
-  /** What it answers in place of the service. */
+  /** Answer in place of the service's, if any. */
   page: Page | undefined;
 
   private constructor(
@@ -66,8 +66,12 @@ let middlebox: Middlebox;
 let gateway: TestGateway;
 let client: GatewayClient;
 
-beforeEach(async () => {
+beforeAll(async () => {
   service = await startTestService();
+});
+afterAll(() => service.close());
+
+beforeEach(async () => {
   middlebox = await Middlebox.before(service.url);
   gateway = await startTestGateway({ service: { ...service, url: middlebox.url }, writeBack: true });
   client = new GatewayClient(gateway.url);
@@ -77,7 +81,6 @@ afterEach(async () => {
   client.close();
   await gateway.close();
   middlebox.close();
-  await service.close();
 });
 
 test.each<[string, Page]>([
@@ -86,18 +89,19 @@ test.each<[string, Page]>([
   ['a redirect', { status: 302, text: '', headers: { location: 'http://portal.example/' } }],
   ['418', { status: 418, text: 'short and stout' }],
 ])(
-  'writes that are answered %s by a middlebox wait in sight and land when it is gone',
+  'a write that a middlebox answers with %s waits in the journal, is shown meanwhile, and lands afterwards',
   async (_what, page) => {
-    expect((await client.send('PUT', '/old.txt', { body: Buffer.from('v1') })).status).toBe(201);
+    const path = `/${page.status}.txt`;
+    expect((await client.send('PUT', path, { body: Buffer.from('v1') })).status).toBe(201);
     await gateway.landed();
     middlebox.page = page;
-    expect((await client.send('PUT', '/old.txt', { body: Buffer.from('v2') })).status).toBe(204);
+    expect((await client.send('PUT', path, { body: Buffer.from('v2') })).status).toBe(204);
     await eventually(() => expect(gateway.depth()).toMatchObject({ files: 1, trouble: 'intercepted' }));
-    expect((await client.send('GET', '/old.txt')).body.toString()).toBe('v2');
+    expect((await client.send('GET', path)).body.toString()).toBe('v2');
     expect((await client.send('GET', '/unknown folder/file')).status).toBe(503);
     middlebox.page = undefined;
     await gateway.landed();
     expect(gateway.depth()).toEqual({ files: 0, bytes: 0, lostFiles: 0 });
-    expect((await client.send('GET', '/old.txt')).body.toString()).toBe('v2');
+    expect((await client.send('GET', path)).body.toString()).toBe('v2');
   },
 );

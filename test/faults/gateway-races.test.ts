@@ -7,7 +7,7 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { storedBytes } from './upstream-truth.ts';
 
 const CLIENTS = 4;
-/** Of each client. */
+/** Turns of each client. */
 const TURNS = effort(3);
 
 const LOSSY: FaultSettings = {
@@ -44,16 +44,16 @@ afterEach(async () => {
 describe.each([
   ['answers that are lost', undefined],
   ['answers that are lost, and a gateway that gives up at once', 10],
-])('%s', (_, deadlineMs) => {
+])('among %s', (_, deadlineMs) => {
   beforeEach(() => open(deadlineMs));
 
-  test('let no update with If-Match be lost, nor done twice', async () => {
+  test('updates with If-Match among lost answers are neither lost nor done twice', async () => {
     await clients[0]?.send('PUT', '/log', { body: Buffer.from('begin') });
     service.service.setFaults(LOSSY);
     const acknowledged: string[] = [];
     const unknown = new Set<string>();
 
-    /** Appends `line` to the file, as often as somebody else was quicker. */
+    /** Appends `line` to the file; tries again after 412. */
     const append = async (client: GatewayClient, line: string): Promise<void> => {
       for (;;) {
         const read = await client.send('GET', '/log').catch(() => undefined);
@@ -84,7 +84,7 @@ describe.each([
     if (deadlineMs === undefined) expect(unknown).toEqual(new Set());
   });
 
-  test('let one of those who create the same file win, and the file is what that one sent', async () => {
+  test('one of several PUTs that create the same file among lost answers wins, and its bytes are stored', async () => {
     service.service.setFaults(LOSSY);
     for (let turn = 0; turn < TURNS * 2; turn++) {
       const path = `/new-${turn}`;

@@ -75,7 +75,7 @@ async function leaveInJournal(): Promise<void> {
   await accept(await journals.drive('d'), pendingWrite('w', waiting), waiting);
 }
 
-test('a move that was cut short can be mended only in the account it was made in', async () => {
+test('a drive with a half-done move is refused to another account until the move is finished', async () => {
   await claim(ann);
   await state.drive('d').replacements.note(relocation('1'));
   await expect(claim(bob)).rejects.toThrow(OtherOwner);
@@ -84,7 +84,7 @@ test('a move that was cut short can be mended only in the account it was made in
   await claim(bob);
 });
 
-test('the journal knows whose its writes are also where the state is kept elsewhere', async () => {
+test('a journal with waiting writes is refused to another account also when the state is stored elsewhere', async () => {
   await claim(ann);
   await leaveInJournal();
   const elsewhere = openSqliteState({ directory: join(directory, 'elsewhere') });
@@ -96,7 +96,7 @@ test('the journal knows whose its writes are also where the state is kept elsewh
   }
 });
 
-test('writes of a journal that does not say whose they are belong to whom the state does', async () => {
+test('waiting writes of a journal without an owner belong to the owner in the state', async () => {
   await claim(ann, { journals: undefined });
   await leaveInJournal();
   await expect(claim(bob)).rejects.toThrow(/1 file waits .* to be sent to ann@/);
@@ -104,7 +104,7 @@ test('writes of a journal that does not say whose they are belong to whom the st
   expect(await journals.owners.get('d')).toMatchObject({ email: 'ann@example.org' });
 });
 
-test('with a refusal nothing has changed', async () => {
+test('a refused claim leaves the owners in state and journal as they were', async () => {
   await claim(ann);
   await leaveInJournal();
   await expect(claim(bob)).rejects.toThrow(OtherOwner);

@@ -10,7 +10,7 @@ import { sayToRedis, startRedis, type TestRedis } from '../support/redis.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const CLAIM = { root: path('/a'), depth: '0' } as const;
-/** A third of the lease that README and the source speak of. */
+/** Time between two renewals, in ms: a third of the lease. */
 const RENEWAL_MS = 5_000;
 
 let redis: TestRedis;
@@ -28,7 +28,7 @@ afterEach(async () => {
   await redis.close();
 });
 
-/** The locks of one drive, through a gateway of its own. */
+/** Opens the locks of one drive through a new gateway. */
 async function gateway() {
   const log = { ...silentLog, warn: (event: string) => void warnings.push(event) };
   const state = await openRedisState({ url: redis.url, clock, log });
@@ -38,10 +38,10 @@ async function gateway() {
 
 const say = (words: string) => sayToRedis(redis, words);
 
-/** Lets the lease of a claim run out: leases go by the clock of Redis, which a test cannot turn. */
+/** Ends the lease of a claim. Leases go by the clock of Redis, which a test cannot turn. */
 const letLeaseRunOut = (id: string) => say(`ZADD davgate:{d}:claim-ends 1 ${id}`);
 
-test('the claims of a gateway that died keep no lock away once their lease has run out', async () => {
+test('claims of a gateway that died no longer refuse locks once their lease has ended', async () => {
   const [dead, alive] = [await gateway(), await gateway()];
   const { id } = await dead.claim(NOW_MS, [CLAIM, { root: path('/tree'), depth: 'infinity' }]);
   expect(await alive.create(NOW_MS, lockOn('/a'))).toHaveProperty('claim');
@@ -53,7 +53,7 @@ test('the claims of a gateway that died keep no lock away once their lease has r
   );
 });
 
-test('the lease of a claim is 15 s, and renewed for as long as its request runs', async () => {
+test('the lease of a claim is 15 s and is renewed while its request runs', async () => {
   const locks = await gateway();
   const other = await gateway();
   const { id } = await locks.claim(NOW_MS, [CLAIM]);
@@ -90,7 +90,7 @@ test('claims that Redis has forgotten are entered again at their renewal, and th
   expect(await other.create(NOW_MS, lockOn('/a'))).toHaveProperty('claim');
 });
 
-test('a claim of another gateway is looked for again after a moment', async () => {
+test('a gateway that waits for the claim of another one sees its end', async () => {
   const [locks, other] = [await gateway(), await gateway()];
   const { id } = await locks.claim(NOW_MS, [CLAIM]);
   await clock.during(other.claimsEnd(id, new AbortController().signal));

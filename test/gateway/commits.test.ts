@@ -4,7 +4,6 @@ import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { GatewayClient, startTestGateway, TEST_MS, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
-/** What a client that creates in two halves costs in commits of davgate's own state, through real HTTP. */
 let service: TestService;
 let gateway: TestGateway;
 let client: GatewayClient;
@@ -22,7 +21,7 @@ afterEach(async () => {
   await service.close();
 });
 
-/** How many transactions that changed something in davgate's state waited for the disk while `work` went on. */
+/** Returns how many transactions of `work` changed davgate's state and waited for the disk. */
 async function commitsOf(work: () => Promise<unknown>): Promise<number> {
   const exec = Sqlite.prototype.exec;
   const changesBefore = new Map<object, number>();
@@ -66,7 +65,7 @@ async function lock(status: number): Promise<string> {
   return String((await ask(status, 'LOCK', headers, LOCK)).headers['lock-token']);
 }
 
-test("Finder's create in two halves", async () => {
+test("Finder's new file waits for the disk at its empty PUT, its LOCK and its PUT, once each", async () => {
   let token = '';
   const steps: [string, () => Promise<unknown>][] = [
     ['PROPFIND', () => ask(404, 'PROPFIND', { depth: '0' })],
@@ -85,25 +84,25 @@ test("Finder's create in two halves", async () => {
   expect(counts).toEqual([
     ['PROPFIND', 0],
     ['empty PUT', 1],
-    // How long the empty file waits for its body; a lock does not wait for the disk.
+    // The time limit of the empty file; the lock itself does not wait for the disk.
     ['LOCK', 1],
-    // That the empty file does not wait any more: it must not come back once the file is deleted.
+    // The end of the empty file: it must not come back once the file is deleted.
     ['PUT', 1],
     ['UNLOCK', 0],
   ]);
 });
 
-test('the create of a client that locks first', async () => {
+test('a new file that is locked first waits for the disk twice', async () => {
   let token = '';
   const whole = async () => {
     token = await lock(201);
     await ask(204, 'PUT', { if: `(${token})` }, 'the body');
     await ask(204, 'UNLOCK', { 'lock-token': token });
   };
-  // The empty file that the lock made, and that it waits no more.
+  // Once for the empty file of the lock, once for its end.
   expect(await commitsOf(whole)).toBe(2);
 });
 
-test('a PUT of a whole file needs none', async () => {
+test('PUT of a whole file does not wait for the disk', async () => {
   expect(await commitsOf(() => ask(201, 'PUT', {}, 'the body'))).toBe(0);
 });

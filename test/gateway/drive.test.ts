@@ -2,25 +2,33 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pathOf, ROOT } from '../../src/util/path.ts';
 import { filesContract } from '../contract/files/files.contract.ts';
 import { bodyOf } from '../support/bytes.ts';
+import { startTestService, type TestService } from '../support/service.ts';
 import { openServiceDrive, type ServiceDrive } from '../support/service-drive.ts';
 
-filesContract('the tree over the embedded service', () => openServiceDrive());
+/** One service for all tests. Each drive has an account of its own. */
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.close());
 
-filesContract('the tree over a folder of the account', () => openServiceDrive({ root: '/Team/Über uns' }));
+filesContract('a drive over the embedded service', () => openServiceDrive(service));
 
-describe('what others do at the service', () => {
+filesContract('a drive over a folder of the account', () => openServiceDrive(service, '/Team/Über uns'));
+
+describe('a drive whose account another program changes', () => {
   let drive: ServiceDrive;
   const at = (text: string) => pathOf(text.split('/').slice(1));
   const any = { mode: { if: 'any' } } as const;
 
   beforeAll(async () => {
-    drive = await openServiceDrive();
+    drive = await openServiceDrive(service);
     await drive.other.write(at('/Docs/a.txt'), bodyOf('a'), any);
     while (!drive.files.status().isFeedAlive) await new Promise((resolve) => setImmediate(resolve));
   });
   afterAll(() => drive.close());
 
-  /** Looks again and again until what is shown is `expected`; the test's own time limit ends it. */
+  /** Lists `folder` until its names are `expected`. */
   async function untilShown(folder: string, expected: readonly string[]): Promise<void> {
     for (;;) {
       const shown = (await drive.files.list(at(folder))).children.map(({ name }) => name).sort();
@@ -29,7 +37,7 @@ describe('what others do at the service', () => {
     }
   }
 
-  test('is seen: files that come, folders that move, things that go', async () => {
+  test('a drive shows files that another program adds, folders that it moves and files that it removes', async () => {
     await untilShown('/Docs', ['a.txt']);
     await drive.other.write(at('/docs/b.txt'), bodyOf('b'), any);
     await untilShown('/Docs', ['a.txt', 'b.txt']);
@@ -42,7 +50,7 @@ describe('what others do at the service', () => {
     expect(names).toEqual(['Texts']);
   });
 
-  test('and what we do at the same time is never hidden by it', async () => {
+  test('a drive shows its own writes at once while another program writes into the same folder', async () => {
     const folder = (await drive.files.createFolder(at('/Busy'))).path;
     await drive.files.list(folder);
     for (let round = 0; round < 30; round++) {

@@ -17,7 +17,7 @@ let directory: string;
 let service: TestService;
 let gateway: Gateway;
 
-/** A token that may do everything but write. */
+/** Returns a token with all scopes but that for writing. */
 async function readingToken(): Promise<string> {
   const { json } = await rpc(service, 'users/get_current_account', null);
   const { account_id: accountId } = json as { account_id: string };
@@ -66,7 +66,7 @@ const read = async (name: string) => (await fetch(`${gateway.url}.davgate/${name
 const health = async () => JSON.parse(await read('healthz'));
 const series = async () => parseExposition(await read('metrics')).series('davgate_journal_trouble');
 
-test('health and metrics name what keeps an acknowledged write in the journal, as long as it waits', async () => {
+test('health and metrics name the reason that keeps an acknowledged write in the journal, until it is deleted', async () => {
   expect([await health(), await series()]).toEqual([IDLE, []]);
   const { status } = await fetch(`${gateway.url}plan.odt`, { method: 'PUT', body: 'text' });
   expect(status).toBe(201);

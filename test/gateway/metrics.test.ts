@@ -60,7 +60,7 @@ async function scrape(): Promise<Scrape> {
   return parseExposition(await (await fetch(`${gateway.url}.davgate/metrics`)).text());
 }
 
-/** Scrapes again and again, until the gauge is at least 1. */
+/** Scrapes until the gauge is at least 1. */
 async function until(gauge: string, labels = {}): Promise<Scrape> {
   for (;;) {
     const found = await scrape();
@@ -68,7 +68,7 @@ async function until(gauge: string, labels = {}): Promise<Scrape> {
   }
 }
 
-test('one PUT and two GETs, from the client’s request to the calls that they cost and saved', async () => {
+test('metrics count the requests, calls, bytes and cache hits of one PUT and two GETs', async () => {
   const body = new Uint8Array(600_000).fill(7);
   expect(await ask('PUT', 'metrics', body)).toBe(201);
   const written = await scrape();
@@ -99,7 +99,7 @@ test('one PUT and two GETs, from the client’s request to the calls that they c
   );
 });
 
-test('a warm listing is a hit and no call', async () => {
+test('metrics count a repeated listing as hits and no call', async () => {
   await until('davgate_change_feed_alive', DRIVE);
   await ask('PROPFIND', '');
   const cold = await scrape();
@@ -116,7 +116,7 @@ test('a warm listing is a hit and no call', async () => {
   expect(warm.value('davgate_metadata_cache_bytes', DRIVE)).toBeGreaterThan(0);
 });
 
-test('what the service sends away and what is tried again', async () => {
+test('metrics count the answers with 429 and their retries', async () => {
   await ask('PROPFIND', '');
   service.service.setFaults({ 'rate-per-second': 1, 'rate-burst': 1 });
   await Promise.all(['a', 'b'].map((name) => ask('PUT', name, new Uint8Array(1))));
@@ -127,7 +127,7 @@ test('what the service sends away and what is tried again', async () => {
   expect(value('davgate_api_retries_total', { reason: 'rate-limited' })).toBe(limited);
 });
 
-test('each lane of the queue, and the feed', async () => {
+test('metrics show each lane of the call queue, and whether the account is paused', async () => {
   await ask('PROPFIND', '');
   const { value, series } = await scrape();
   for (const lane of ['metadata', 'read', 'commit', 'upload', 'session', 'prefetch'])

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Sqlite } from '../../src/util/sqlite/sqlite.ts';
 import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { parseMultistatus } from '../support/multistatus.ts';
@@ -10,6 +10,9 @@ let service: TestService;
 let gateway: TestGateway;
 let client: GatewayClient;
 const closing: (() => unknown)[] = [];
+async function closeAll(): Promise<void> {
+  for (const close of closing.splice(0).reverse()) await close();
+}
 
 async function startGateway(): Promise<void> {
   gateway = await startTestGateway({ service });
@@ -20,13 +23,10 @@ async function startGateway(): Promise<void> {
   );
 }
 
-beforeEach(async () => {
-  service = await startTestService();
+async function startService(dataDirectory?: string): Promise<void> {
+  service = await startTestService(dataDirectory === undefined ? {} : { dataDirectory });
   closing.push(() => service.close());
-});
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
+}
 
 const ONE = 'id:AbCdEfGhIjKlMnOpQrStUv';
 const OTHER = 'id:aBcDeFgHiJkLmNoPqRsTuV';
@@ -41,13 +41,13 @@ function setIds(dataDirectory: string, ids: Readonly<Record<string, string>>): v
 }
 
 test('two files whose ids differ only in letter case keep their metadata, bytes, links and properties apart', async () => {
+  onTestFinished(closeAll);
+  await startService();
   await put(service, '/one', 'first');
   await put(service, '/other', 'second');
   await service.service.close();
   setIds(service.dataDirectory, { '/one': ONE, '/other': OTHER });
-  const { dataDirectory } = service;
-  service = await startTestService({ dataDirectory });
-  closing.push(() => service.close());
+  await startService(service.dataDirectory);
   await startGateway();
 
   expect((await rpc(service, 'files/get_metadata', { path: ONE })).json).toMatchObject({
@@ -87,23 +87,30 @@ test('two files whose ids differ only in letter case keep their metadata, bytes,
   expect((await client.send('GET', '/other')).body.toString()).toBe('second');
 });
 
-test.each(['%0A', '%0D', '%0D%0A', '%09', '%C2%A0', '%E3%80%80'])(
-  'a file whose name ends in %s is written, listed, read, moved and deleted through WebDAV',
-  async (encoded) => {
+describe('a name that ends in white space', () => {
+  beforeAll(async () => {
+    await startService();
     await startGateway();
-    const end = decodeURIComponent(encoded);
-    const path = `/in${end}/x${end}`;
-    expect((await client.send('MKCOL', `/in${end}`)).status).toBe(201);
-    expect((await client.send('PUT', path, { body: Buffer.from('text') })).status).toBe(201);
-    expect((await rpc(service, 'files/get_metadata', { path })).json).toMatchObject({ name: `x${end}` });
-    const listing = await client.send('PROPFIND', `/in${end}/`, { headers: { depth: '1' } });
-    const hrefs = (await parseMultistatus(listing.body.toString())).map(({ href }) => href);
-    expect(hrefs).toContain(`/in${encoded}/x${encoded}`);
-    expect((await client.send('GET', path)).body.toString()).toBe('text');
-    const headers = { destination: `${gateway.url}/y${encoded}` };
-    expect((await client.send('MOVE', path, { headers })).status).toBe(201);
-    expect((await client.send('GET', `/y${end}`)).body.toString()).toBe('text');
-    expect((await client.send('DELETE', `/y${end}`)).status).toBe(204);
-    expect((await client.send('GET', `/y${end}`)).status).toBe(404);
-  },
-);
+  });
+  afterAll(closeAll);
+
+  test.each(['%0A', '%0D', '%0D%0A', '%09', '%C2%A0', '%E3%80%80'])(
+    'a file whose name ends in %s is written, listed, read, moved and deleted through WebDAV',
+    async (encoded) => {
+      const end = decodeURIComponent(encoded);
+      const path = `/in${end}/x${end}`;
+      expect((await client.send('MKCOL', `/in${end}`)).status).toBe(201);
+      expect((await client.send('PUT', path, { body: Buffer.from('text') })).status).toBe(201);
+      expect((await rpc(service, 'files/get_metadata', { path })).json).toMatchObject({ name: `x${end}` });
+      const listing = await client.send('PROPFIND', `/in${end}/`, { headers: { depth: '1' } });
+      const hrefs = (await parseMultistatus(listing.body.toString())).map(({ href }) => href);
+      expect(hrefs).toContain(`/in${encoded}/x${encoded}`);
+      expect((await client.send('GET', path)).body.toString()).toBe('text');
+      const headers = { destination: `${gateway.url}/y${encoded}` };
+      expect((await client.send('MOVE', path, { headers })).status).toBe(201);
+      expect((await client.send('GET', `/y${end}`)).body.toString()).toBe('text');
+      expect((await client.send('DELETE', `/y${end}`)).status).toBe(204);
+      expect((await client.send('GET', `/y${end}`)).status).toBe(404);
+    },
+  );
+});

@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../support/program.ts';
 import { sayToRedis, startRedis, type TestRedis } from '../support/redis.ts';
 import { startTestService } from '../support/service.ts';
 
-/** What has to end, the last begun first. */
+/** Closers of everything that is open, in the order of opening. */
 const closers: (() => Promise<void>)[] = [];
 async function closeAll(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close();
@@ -27,7 +27,7 @@ type Mode = 'write-through' | 'write-back' | 'two gateways on Redis';
 
 interface Deployment {
   readonly service: GatedService;
-  /** Where one client works, and where another does. */
+  /** Addresses of the first and of the second client's gateway. */
   readonly here: string;
   readonly there: string;
   readonly redis: TestRedis | undefined;
@@ -118,7 +118,7 @@ describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%
     expect((await ask(here, 'PUT', '/race.txt', { body: 'intruder' })).status).toBe(423);
   });
 
-  test('a PUT whose client goes away is no longer in the way of a LOCK', async () => {
+  test('LOCK succeeds once the client of a PUT of the same file has left', async () => {
     const { here, there } = deployed;
     const put = await halfPut(here, '/new.txt');
     put.leave();
@@ -152,7 +152,7 @@ describe.each<Mode>(['write-through', 'write-back', 'two gateways on Redis'])('%
   });
 });
 
-test('a PUT that Redis forgot, so that somebody else could take a lock meanwhile, answers 503 and changes nothing', async () => {
+test('PUT whose claim Redis lost while another client took the lock answers 503 and changes nothing', async () => {
   onTestFinished(closeAll);
   const { here, there, redis } = await deployment('two gateways on Redis');
   expect((await ask(here, 'PUT', '/race.txt', { body: 'original' })).status).toBe(201);

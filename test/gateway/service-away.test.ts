@@ -20,10 +20,10 @@ const FINDER = 'WebDAVFS/3.0.0 (03008000) Darwin/23.4.0 (arm64)';
 const EXPLORER = 'Microsoft-WebDAV-MiniRedir/10.0.19045';
 const DAVFS2 = 'davfs2/1.7.0 neon/0.33.0';
 
-/** Calls are given up soon: nothing here depends on how often they are tried. */
+/** Short, because no test depends on the number of retries. */
 const DEADLINE_MS = 300;
 
-/** For a service that never answers. On a busy machine one that is well may be too slow for them, and is asked again. */
+/** For a service that never answers. On a busy machine a working service may exceed them, and is called again. */
 const IMPATIENT: HttpTimeouts = {
   connectMs: 2_000,
   answerMs: 1_000,
@@ -126,7 +126,7 @@ function expectRefusedForNow({ status, headers }: GatewayAnswer): void {
   expect(Number(headers['retry-after'])).toBeGreaterThan(0);
 }
 
-/** The gateway knows `/docs`, and has the content of all its files but one. */
+/** Lets the gateway list `/docs` and read all its files but one. */
 async function lookAround(): Promise<void> {
   await eventually(async () => {
     expect((await list('/')).status).toBe(207);
@@ -187,7 +187,7 @@ describe.each(ABSENCES)('with write-back, while the service %s', (_, absence) =>
     await leave(absence);
   });
 
-  test('programs save in a known folder, the rest is refused for now, and all lands when it is back', async () => {
+  test('writes in a known folder are saved, other requests answer 503, and all writes land when the service is back', async () => {
     expect((await send('OPTIONS', '/docs/')).status).toBe(200);
     expect((await list('/docs/')).status).toBe(207);
     await saveLocked('/docs/report.txt', 'report v2', { lock: 200, put: 204 });
@@ -240,7 +240,7 @@ describe.each(ABSENCES)('with write-back, while the service %s', (_, absence) =>
   });
 });
 
-test('with write-back, a restart while the service is away keeps what was saved and its locks, and all lands', async () => {
+test('with write-back, a restart while the service is away keeps saved files and locks, and all writes land afterwards', async () => {
   await start('reset');
   await lookAround();
   await leave('reset');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { FaultSettings } from '../../src/service/faults/switches.ts';
 import { effort } from '../support/effort.ts';
 import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -6,19 +6,27 @@ import { startTestService, type TestService } from '../support/service.ts';
 import { download, put, rpc } from '../support/service-client.ts';
 import { UpstreamCalls } from '../support/upstream-calls.ts';
 
-/** Many clients that write small files at once, over a service that contends, limits and loses answers. */
+/** Clients that write small files at once. */
 const CLIENTS = 8;
-const FILES_EACH = 8;
 
+/** One service for all tests. The drive of each is a folder of its own, `root`. */
 let service: TestService;
+let root: string;
+let roots = 0;
 let gateway: TestGateway;
 let clients: GatewayClient[];
 let upstream: UpstreamCalls;
 
-beforeEach(async () => {
+beforeAll(async () => {
   service = await startTestService();
+});
+afterAll(() => service.close());
+
+beforeEach(async () => {
+  root = `/root-${++roots}`;
+  await rpc(service, 'files/create_folder_v2', { path: root });
   upstream = new UpstreamCalls(service.url);
-  gateway = await startTestGateway({ service });
+  gateway = await startTestGateway({ service, root });
   clients = Array.from({ length: CLIENTS }, () => new GatewayClient(gateway.url));
   expect(await clients[0]?.send('MKCOL', '/d')).toMatchObject({ status: 201 });
   expect(await clients[0]?.send('PROPFIND', '/d/', { headers: { depth: '1' } })).toMatchObject({
@@ -31,18 +39,17 @@ afterEach(async () => {
   for (const client of clients) client.close();
   upstream.close();
   await gateway.close();
-  await service.close();
 });
 
 const textOf = (path: string) => `the content of ${path}`;
 const CREATE = { headers: { 'if-none-match': '*' } };
 
-/** What all clients write, each one file after the other; the answers' statuses by path. */
-async function writeAll(faults: FaultSettings): Promise<ReadonlyMap<string, number>> {
+/** Lets all clients write, each one file after the other. Returns the statuses of the answers by path. */
+async function writeAll(faults: FaultSettings, filesEach = 4): Promise<ReadonlyMap<string, number>> {
   service.service.setFaults(faults);
   const statuses = new Map<string, number>();
   const writing = clients.map(async (client, number) => {
-    for (let file = 0; file < FILES_EACH; file += 1) {
+    for (let file = 0; file < filesEach; file += 1) {
       const path = `/d/${number}-${file}`;
       const { status } = await client.send('PUT', path, { ...CREATE, body: Buffer.from(textOf(path)) });
       statuses.set(path, status);
@@ -54,32 +61,32 @@ async function writeAll(faults: FaultSettings): Promise<ReadonlyMap<string, numb
 }
 
 async function revisionsOf(path: string): Promise<number> {
-  const { json } = await rpc(service, 'files/list_revisions', { path });
+  const { json } = await rpc(service, 'files/list_revisions', { path: root + path });
   return (json as { entries: unknown[] }).entries.length;
 }
 
-/** Each was told to be made, is there byte for byte, and was committed once. */
+/** Checks that each file was answered with 201, is stored byte for byte, and was committed once. */
 async function expectAllStored(statuses: ReadonlyMap<string, number>): Promise<void> {
   expect([...statuses.values()].filter((status) => status !== 201)).toEqual([]);
   for (const path of statuses.keys()) {
-    expect((await download(service, path)).text).toBe(textOf(path));
+    expect((await download(service, root + path)).text).toBe(textOf(path));
     expect([path, await revisionsOf(path)]).toEqual([path, 1]);
   }
 }
 
 const isCommit = (route: string) => /^(upload|upload_session\/finish(_batch_v2)?)$/.test(route);
 
-test('share calls and commits, and never meet contention of their own making', async () => {
-  const statuses = await writeAll({ 'latency-write-ms': 50, 'contention-hold-ms': 20 });
+test('small files that are written at once share calls and commits, and cause no contention', async () => {
+  const statuses = await writeAll({ 'latency-write-ms': 50, 'contention-hold-ms': 20 }, 8);
   const calls = upstream.take();
   await expectAllStored(statuses);
-  // Each alone, 64 files would be 64 commits; a lone client's few among them are.
+  // One by one, 64 files would take 64 commits.
   expect(calls.filter(isCommit).length).toBeLessThanOrEqual(32);
   expect(calls.length).toBeLessThanOrEqual(64);
   expect(gateway.warnings.filter(({ reason }) => reason === 'contention')).toEqual([]);
 });
 
-test('are all stored, each once, over a rate limit', async () => {
+test('small files that are written at once under a rate limit are all stored, each once', async () => {
   const statuses = await writeAll({
     'latency-write-ms': 20,
     'contention-hold-ms': 5,
@@ -92,7 +99,7 @@ test('are all stored, each once, over a rate limit', async () => {
 });
 
 test.each(Array.from({ length: effort(1) }, (_, index) => index + 1))(
-  'are all stored, each once, when answers are lost (seed %d)',
+  'small files that are written at once are all stored, each once, when answers are lost (seed %d)',
   async (seed) => {
     const statuses = await writeAll({
       'latency-write-ms': 20,
@@ -106,13 +113,13 @@ test.each(Array.from({ length: effort(1) }, (_, index) => index + 1))(
   },
 );
 
-test('fall back to one call each when their sessions end before their commit', async () => {
+test('small files whose upload sessions end before the commit are stored by one call each', async () => {
   const statuses = await writeAll({ 'latency-write-ms': 20, 'session-lifetime-seconds': 0.001 });
   await expectAllStored(statuses);
 });
 
-test('have each its own outcome: who finds another file there is told, and the others are stored', async () => {
-  await put(service, '/d/3', 'theirs');
+test('a small file that meets another file answers 412, and those committed with it are stored', async () => {
+  await put(service, `${root}/d/3`, 'theirs');
   service.service.setFaults({ 'latency-write-ms': 50, 'contention-hold-ms': 5 });
   const statuses = await Promise.all(
     clients.map(async (client, number) => {
@@ -121,11 +128,11 @@ test('have each its own outcome: who finds another file there is told, and the o
     }),
   );
   expect(statuses).toEqual([201, 201, 201, 412, 201, 201, 201, 201]);
-  expect((await download(service, '/d/3')).text).toBe('theirs');
-  expect((await download(service, '/d/4')).text).toBe('ours 4');
+  expect((await download(service, `${root}/d/3`)).text).toBe('theirs');
+  expect((await download(service, `${root}/d/4`)).text).toBe('ours 4');
 });
 
-test('let one of several win that replace the same revision', async () => {
+test('one of several PUTs that replace the same revision wins, and the others answer 412', async () => {
   const [first] = clients;
   const made = await first?.send('PUT', '/d/same', { body: Buffer.from('base') });
   const match = { headers: { 'if-match': String(made?.headers.etag) } };
@@ -139,10 +146,10 @@ test('let one of several win that replace the same revision', async () => {
   const statuses = (await Promise.all(writing)).map(([same, own]) => [same.status, own.status]);
   const winner = statuses.findIndex(([same]) => same === 204);
   expect(statuses).toEqual(clients.map((_, number) => [number === winner ? 204 : 412, 201]));
-  expect((await download(service, '/d/same')).text).toBe(`by ${winner}`);
+  expect((await download(service, `${root}/d/same`)).text).toBe(`by ${winner}`);
 });
 
-test('lose nothing when one client leaves in the middle of its body', async () => {
+test('small files are stored when another client leaves in the middle of its body', async () => {
   service.service.setFaults({ 'latency-write-ms': 50, 'contention-hold-ms': 5 });
   const [leaver, ...others] = clients;
   const left = leaver?.send('PUT', '/d/left', { body: Buffer.alloc(10_000, 'x'), leaveAfterBytes: 5_000 });
@@ -153,10 +160,10 @@ test('lose nothing when one client leaves in the middle of its body', async () =
   await expect(left).rejects.toThrow('left');
   expect(new Set(await Promise.all(stored))).toEqual(new Set([201]));
   service.service.setFaults({});
-  expect(await rpc(service, 'files/get_metadata', { path: '/d/left' })).toMatchObject({ status: 409 });
+  expect(await rpc(service, 'files/get_metadata', { path: `${root}/d/left` })).toMatchObject({ status: 409 });
 });
 
-test('take turns with folders that are made, moved and deleted meanwhile', async () => {
+test('small files and changes of folders at the same time cause no contention', async () => {
   service.service.setFaults({ 'latency-write-ms': 20, 'contention-hold-ms': 20 });
   const work = clients.map(async (client, number) => {
     const folder = `/d/f${number}`;

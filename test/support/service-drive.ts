@@ -5,11 +5,12 @@ import { createRemote } from '../../src/api/client.ts';
 import type { Remote } from '../../src/api/remote.ts';
 import { openBlockCache } from '../../src/drive/content/block-cache.ts';
 import { type OpenDrive, openDrive } from '../../src/drive/drive.ts';
+import { SCOPES } from '../../src/service/accounts/scopes.ts';
 import { openSqliteState } from '../../src/state/sqlite/state.ts';
 import type { DriveState } from '../../src/state/state.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { silentLog } from '../../src/util/log.ts';
-import { startTestService } from './service.ts';
+import type { TestService } from './service.ts';
 import { unhurried } from './unhurried.ts';
 
 export interface ServiceDrive {
@@ -20,17 +21,20 @@ export interface ServiceDrive {
   close(): Promise<void>;
 }
 
-/** A drive over the embedded service, over HTTP on loopback; `root` is the folder of the account that it shows. */
-export async function openServiceDrive({ root = '' } = {}): Promise<ServiceDrive> {
-  const service = await startTestService();
+let accounts = 0;
+
+/** Opens a drive over a new account of `service`, over HTTP on loopback; `root` is the account's folder that it shows. */
+export async function openServiceDrive({ service, url }: TestService, root = ''): Promise<ServiceDrive> {
+  const email = `drive-${++accounts}@example.org`;
+  const account = service.addAccount({ email, givenName: 'A', surname: 'B', mayDeletePermanently: true });
+  const token = await service.grant({ accountId: account.id, scopes: SCOPES });
   const directory = await mkdtemp(join(tmpdir(), 'davgate-drive-'));
-  const { url, appKey, appSecret, refreshToken } = service;
   const connect = () =>
     createRemote({
       apiUrl: url,
       contentUrl: url,
       notifyUrl: url,
-      credentials: { appKey, appSecret, refreshToken },
+      credentials: { token },
       root,
       clock: systemClock,
       log: silentLog,
@@ -57,7 +61,6 @@ export async function openServiceDrive({ root = '' } = {}): Promise<ServiceDrive
       await remote.close();
       await other.close();
       await stateStore.close();
-      await service.close();
       await rm(directory, { recursive: true });
     },
   };
