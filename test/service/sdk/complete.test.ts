@@ -5,7 +5,10 @@ import type { Route } from '../../../src/service/api/route.ts';
 import { ROUTES } from '../../../src/service/routes/table.ts';
 import { SDK_ROWS } from '../../support/sdk-rows.ts';
 
-/** What the SDK's methods ask its one `request` method for. */
+/** Properties of a `Dropbox` object that call no function of the API. */
+const INTERNAL = new Set(['fetch', 'request', 'auth']);
+
+/** What a method of the SDK passes to the `request` method. */
 interface Asked {
   readonly name: string;
   readonly auth: Route['auth'];
@@ -21,7 +24,7 @@ const AUTH: Readonly<Record<string, Route['auth']>> = {
   noauth: 'none',
 };
 
-/** The functions for which both the SDK has a method and the service a route, by name. */
+/** Returns what the SDK's methods ask for, sorted by name, for each function that the service has a route for. */
 function askedBySdk(): Asked[] {
   const asked: Asked[] = [];
   const sdk = new Dropbox();
@@ -44,28 +47,31 @@ function askedBySdk(): Asked[] {
     });
   };
   Object.assign(sdk, { request });
-  // The methods for functions are the instance's own; what else the SDK can do is its class's.
-  const { fetch: _, request: __, auth: ___, ...methods } = sdk as unknown as Record<string, unknown>;
-  for (const method of Object.values(methods)) if (typeof method === 'function') method.call(sdk);
+  // The methods for functions are properties of the instance; its class has the others.
+  const properties: [name: string, value: unknown][] = Object.entries(sdk);
+  for (const [name, value] of properties)
+    if (!INTERNAL.has(name) && typeof value === 'function') value.call(sdk);
   return asked.filter(({ name }) => ROUTES.has(name)).sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-test('each function that the SDK has a method for is driven by it', () => {
+test('SDK_ROWS names each function of the service that the SDK has a method for', () => {
   const driven = Object.values(SDK_ROWS).flatMap((rows) => Object.keys(rows));
   const wanted = askedBySdk().map(({ name }) => name);
   expect(wanted.length).toBeGreaterThan(40);
   expect(driven.sort()).toEqual(wanted);
 });
 
-test('and the files that say so are there', () => {
+test('each file named in SDK_ROWS exists beside this one', () => {
   for (const file of Object.keys(SDK_ROWS))
     expect(existsSync(new URL(`${file}.test.ts`, import.meta.url)), file).toBe(true);
 });
 
-test('style, host and scope are as the SDK has them, and whom it calls as is let in', () => {
+test('each route has the style, host and scope of the SDK, and lets in the caller that the SDK names', () => {
   const asked = askedBySdk();
   const served = asked.map(({ name, auth: calls }) => {
-    const { auth, style, host, scope } = ROUTES.get(name) as Route;
+    const route = ROUTES.get(name);
+    if (!route) throw new Error(`no route for ${name}`);
+    const { auth, style, host, scope } = route;
     // The interface has let apps call get_shared_link_file since this SDK came out.
     const isLetIn = auth === calls || (auth === 'app-or-user' && calls === 'user');
     return { name, auth: isLetIn ? calls : auth, style, host, scope };
