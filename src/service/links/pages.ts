@@ -13,10 +13,10 @@ import type { Crumb, FilePage, FolderPage } from './web/pages.ts';
 import type { Frame, Preview, Zoom } from './web/preview.ts';
 import type { RenderedText } from './web/text.ts';
 
-/** One page of a folder; whoever has more to show makes smaller folders. */
+/** Maximum number of items that a folder's page shows; there is no second page. */
 const FOLDER_PAGE_MAX_ITEMS = 2000;
 
-/** How whoever opened the page wants to see it. */
+/** How the visitor chose to view the page. */
 export interface ViewOptions {
   readonly zoom: Zoom;
   readonly view: FolderView;

@@ -38,7 +38,7 @@ export async function linkListing(
   return { owner, scope: { ...scope, path }, opened };
 }
 
-/** A page of it, without the paths, which are the link owner's alone. */
+/** Returns a page of the listing without paths, which only the link's owner may see. */
 export function linkPage(
   { entries, cursor, hasMore }: StoredPage,
   token: string,
@@ -88,9 +88,9 @@ export function linkContinue(
 }
 
 /**
- * A cursor made inside one link, by whoever had its password, works in no other, and only while the linked folder is
- * where it was: a cursor names a folder by its path, and what is put there later was never shared. `undefined`: the
- * folder is gone.
+ * Returns the owner of cursors made inside `link`, or `undefined` when the linked folder is gone. Such a cursor works
+ * only in this link and with its password, and only until the folder moves: a cursor names a folder by its path, and
+ * another folder that takes that path later was never shared.
  */
 function ownerOf(call: Someone, link: Link, account: Account): CursorOwner | undefined {
   const folder = itemOf(call, account, link.itemId);

@@ -56,7 +56,7 @@ function below(
   folder: Stored,
   names: readonly string[],
 ): Stored | undefined {
-  // Whoever holds a folder's link sees what is in the folder, and nothing beside it.
+  // A folder's link opens the folder's own content and nothing outside of it.
   const leadsOut = names.some((name) => name === '' || name === '.' || name === '..' || name.includes('/'));
   if (leadsOut || folder.kind !== 'folder') return undefined;
   return itemOf(deps, account, `${folder.pathDisplay}/${names.join('/')}`);
@@ -110,7 +110,10 @@ function permissions(link: Link, isOwner: boolean): LinkPermissions {
   };
 }
 
-/** The caller's item that a link to `path` leads to: what is there now. A path that names an old revision means the file as it is today: that is what a link shows. */
+/**
+ * The caller's item that a link to `path` leads to. A path that names an old revision means the file's current content,
+ * because that is what a link shows.
+ */
 export function itemAt(deps: ServiceDeps, { account }: ApiCaller, path: string): Stored {
   const named = deps.storage.stat(account.namespace, exceptRoot(path, account.namespace), false);
   const item = named.kind === 'deleted' ? undefined : itemOf(deps, account, named.id);

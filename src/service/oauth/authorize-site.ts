@@ -206,7 +206,7 @@ function cancelled(request: AuthorizationRequest): Answer {
 }
 
 function fullAnswer({ app }: AuthorizationRequest): Answer {
-  const text = `${app.name} is still in development, and has as many users as it may have. Ask whoever makes it to apply for production.`;
+  const text = `${app.name} is still in development and has reached its limit of users. Ask its developer to apply for production.`;
   return page(403, noticePage('This app has reached its user limit', text));
 }
 

@@ -141,7 +141,7 @@ const longpoll = openRpc('none', {
     try {
       return { changes: await storage.awaitChange(cursor, argument.timeout * 1000, stop.signal) };
     } catch (error) {
-      // A service that stops lets its listeners go with what is true: nothing has changed.
+      // A service that stops answers its long polls at once: nothing has changed.
       if (closing.aborted) return { changes: false };
       throw error;
     } finally {
@@ -169,7 +169,7 @@ export const METADATA_ROUTES: readonly Route[] = [
   listTemplates,
 ];
 
-/** What is to be listed: a folder of the user's, or one that is shared by a link, which is `opened` then. */
+/** Returns the folder to list: the user's own, or that of a shared link, in which case `opened` is the link. */
 async function listed(
   call: ApiCall<ApiCaller | undefined>,
   argument: ListArgument,
@@ -191,7 +191,7 @@ function plainScope({ path, recursive, include_deleted: includeDeleted }: ListAr
   return { path: path.replace(SLASHES_AHEAD, '/'), recursive, includeDeleted };
 }
 
-/** rclone 1.60 lists what is in the root as `//folder`, and the real service takes that here. */
+/** rclone 1.60 lists a folder of the root as `//folder`, which the real service accepts here. */
 const SLASHES_AHEAD = /^\/\/+(?=[^/])/;
 
 function askedBy(argument: ListArgument): AskedFields {

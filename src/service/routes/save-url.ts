@@ -9,7 +9,7 @@ import { DownloadFailed, webUrl } from '../save-url/web-files.ts';
 import { type Commit, StorageError } from '../storage/storage.ts';
 import { checkRoute, launch } from './jobs.ts';
 
-/** Maximum size of a file, in bytes. The real service's is not published; 15 minutes bring no more over most lines. */
+/** Maximum size of a file, in bytes. The real service's limit is not published. */
 const FILE_MAX_BYTES = 10 * 1024 ** 3;
 
 /** A slow host must not hold up an account's batches, nor alone its other downloads. */

@@ -75,7 +75,7 @@ const search = rpc({
   handle: (call) => page(call, call.argument, 0, undefined),
 });
 
-/** The rest of what was found; searched for again when that is not kept any more. */
+/** Returns the next page of results, and searches again when they are no longer kept. */
 const searchContinue = rpc({
   name: 'files/search/continue_v2',
   scope: 'files.metadata.read',

@@ -63,7 +63,7 @@ const listLinks = rpc({
   },
 });
 
-/** Whoever has the address finds nothing from now on. */
+/** Revokes a link: its URL answers 404 from now on. */
 const revokeLink = rpc({
   name: 'sharing/revoke_shared_link',
   scope: 'sharing.write',

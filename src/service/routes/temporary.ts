@@ -36,7 +36,7 @@ const temporaryUploadLink = rpc({
       struct({
         ...commitFields,
         path: required(writePathOrId),
-        // Whoever uploads by the link could not be told that the file has none of them.
+        // Refused here, because the upload by the link has no answer that could report unsupported properties.
         property_groups: optional(unsupported),
       }),
     ),

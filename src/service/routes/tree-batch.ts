@@ -89,7 +89,7 @@ const relocationFields = {
   autorename: withDefault(boolean, false),
 };
 
-/** Throws what is wrong with one of the paths. */
+/** Returns the two addresses of an entry. Throws for an invalid path. */
 function relocationOf(
   entry: ReturnType<typeof relocationEntry>,
   namespace: string,

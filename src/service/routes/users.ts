@@ -43,7 +43,7 @@ const currentAccount = rpc({
 
 const accountId = string({ minLength: 40, maxLength: 40 });
 
-/** BasicAccount. Teams are not here, so nobody is in the caller's. */
+/** BasicAccount. There are no teams, so no account is the caller's teammate. */
 function basicAccount(account: Account): object {
   return { ...accountFields(account), is_teammate: false };
 }

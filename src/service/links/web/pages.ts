@@ -78,13 +78,13 @@ function openAlone({ pageUrl }: Frame): Html {
   return html`<a class="button" href="${pageUrl}" target="_blank" rel="noopener">Open</a>`;
 }
 
-/** Asks for a link's password; `problem` says what was wrong with the last one. */
+/** Returns the page that asks for a link's password; `problem` says why the last one was refused. */
 export function passwordPage(problem?: string): string {
   return shell(
     'A password is needed',
     html`<main><div class="card">${signIcon('locked')}
 <h1>This link has a password</h1>
-<p>Whoever sent you the link can tell you.</p>
+<p>Ask the person who sent you the link.</p>
 <form method="post">
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="off" required autofocus>

@@ -3,8 +3,8 @@ import { type Html, html } from '../../../util/html.ts';
 import { STYLE } from './style.ts';
 
 /**
- * The script in a frame of `/embed.js`: it tells the page around it how high it is. Whoever has framed it is told no more
- * than that, and nobody else is told anything.
+ * The script in a frame of `/embed.js`, which reports the frame's height to the page around it. That page learns nothing
+ * else, and no other page receives the message.
  */
 const FRAME_SCRIPT = `(() => {
   'use strict';
@@ -56,7 +56,7 @@ export const FRAME_POLICY = [
   'frame-ancestors *',
 ].join('; ');
 
-/** Drawn in the address itself, so that nothing is asked for. */
+/** A data URL, so that the browser makes no request for it. */
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 38 38'%3E%3Cpath fill='%234a8df0' d='M4 11a3 3 0 0 1 3-3h8l4 4h12a3 3 0 0 1 3 3v13a3 3 0 0 1-3 3H7a3 3 0 0 1-3-3z'/%3E%3C/svg%3E";
 

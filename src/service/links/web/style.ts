@@ -1,4 +1,4 @@
-/** The style sheet of the shared links' pages, in light and dark; also of those that are shown inside another site's. */
+/** The style sheet of the shared links' pages and frames, in light and dark. */
 export const STYLE = `
 :root { color-scheme: light dark; --ink: #1d2430; --soft: #5c6675; --paper: #fff; --ground: #f3f5f8; --line: #dfe4ea; --accent: #1f5fd6; --on-accent: #fff; --bad: #c6372f; --folder: #4a8df0; --kind: #8490a3; --keyword: #a02c8a; --string: #24743b; --number: #9a4d00; --name: #1f5fd6; --comment: #6b7686; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8ebf0; --soft: #a0a9b8; --paper: #1b2029; --ground: #11151b; --line: #303846; --accent: #7aa7ff; --on-accent: #0d1420; --bad: #ff8a80; --folder: #6fa5f7; --kind: #8c97a9; --keyword: #e08bd0; --string: #8ccf9b; --number: #e8b173; --name: #8ab4ff; --comment: #8a94a5; } }
