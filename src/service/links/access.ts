@@ -8,7 +8,7 @@ import type { Link } from './links.ts';
 import { linkAt, type OpenLink, openLink } from './sharing.ts';
 import { linkAddressIn } from './url.ts';
 
-/** GetSharedLinkMetadataArg. `path` leads on inside a linked folder. */
+/** GetSharedLinkMetadataArg. `path` names an item inside a linked folder. */
 export const linkFields = {
   url: required(string()),
   path: optional(absolutePath),
@@ -21,15 +21,15 @@ export interface LinkArgument {
   readonly link_password?: string | undefined;
 }
 
-/** What is gone when it is read was there when its link was opened. */
+/** An item that disappears between the lookup and the read counts as an unknown link. */
 export const LINK_REFUSALS: RefusalTable = { ...NO_REFUSALS, lookup: () => failure('shared_link_not_found') };
 
 export interface AccessedLink extends OpenLink {
-  /** Who calls owns the link. */
+  /** Whether the caller owns the link. */
   readonly isOwner: boolean;
 }
 
-/** What a link leads to, for who has the address and, where there is one, the password. Throws SharedLinkError. */
+/** Opens a link for a caller with its URL and, if it has one, its password. Throws SharedLinkError. */
 export async function accessLink(
   call: ApiCall<ApiCaller | undefined>,
   { url, path = '', link_password: password }: LinkArgument,
@@ -44,7 +44,10 @@ export async function accessLink(
   return { ...opened, isOwner };
 }
 
-/** The link at an address, to be changed. Throws the `malformed` error, or that it is not there or not the caller's. */
+/**
+ * Returns the caller's link at a URL, to change it. Throws `malformed`, or that the link does not exist or is not the
+ * caller's.
+ */
 export function ownLink(call: ApiCall<ApiCaller>, url: string, malformed: string): Link {
   const address = linkAddressIn(url);
   if (!address) throw refused(failure(malformed));
@@ -54,7 +57,9 @@ export function ownLink(call: ApiCall<ApiCaller>, url: string, malformed: string
   return link;
 }
 
-/** Throws 429 for a client that guesses: by calls or on the page, its guesses at a link are counted together. */
+/**
+ * Checks a link's password. Throws 429 for a client that guesses; guesses by API calls and on the page count together.
+ */
 async function mayOpen(
   { linkPasswords, address }: ApiCall<ApiCaller | undefined>,
   link: Link,

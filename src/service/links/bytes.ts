@@ -8,9 +8,9 @@ import type { StoredFile } from '../storage/storage.ts';
 import { inlineType, realType } from './content-type.ts';
 
 /**
- * The bytes of a shared file, whole or a part: to save (`attachment`), to look at (`inline`), or under their real
- * type, which a browser saves (`typed`). They come from anyone, so a browser is told to run nothing of them and to
- * believe the type it is given.
+ * Returns the bytes of a shared file, all or a range: to save (`attachment`), to show (`inline`), or with the file's
+ * own media type, which a browser saves (`typed`). The content is untrusted, so the browser must run nothing of it and
+ * not guess another type.
  */
 export async function linkBytes(
   request: IncomingHttpHeaders,
@@ -53,15 +53,15 @@ function typeFor(as: 'attachment' | 'inline' | 'typed', name: string): string {
 }
 
 /**
- * `sandbox` gives the document an origin of its own and no scripts. Browsers refuse to show a PDF in it,
- * and their viewers run nothing of ours; so PDFs go without.
+ * Returns the Content-Security-Policy of a type. `sandbox` gives the document an origin of its own and no scripts.
+ * Browsers do not show PDFs in a sandbox, and their viewers run no scripts of ours, so PDFs have none.
  */
 function policyOf(type: string): string {
   const rules = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src 'self'";
   return type === 'application/pdf' ? "default-src 'none'; object-src 'self'" : `sandbox; ${rules}`;
 }
 
-/** RFC 6266: a name to save under, for those who read only ASCII and for the others. */
+/** Returns the parameters of a Content-Disposition with a file name, in ASCII and in UTF-8 (RFC 6266). */
 export function fileNameOf(fileName: string): string {
   const name = printableName(fileName);
   const ascii = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, '_');

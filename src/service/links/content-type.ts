@@ -2,8 +2,8 @@ import { mediaTypeOf } from '../../util/media-types.ts';
 import { languageOf } from './web/code.ts';
 
 /**
- * The media types that a browser may show by itself. Others are sent as `application/octet-stream`, and those that could
- * run scripts (HTML, XML) as plain text.
+ * Media types that a browser may show. Other files are sent as `application/octet-stream`, and types that could run
+ * scripts (HTML, XML) as plain text.
  */
 const SHOWN_TYPES = new Set([
   'image/avif',
@@ -29,12 +29,12 @@ const SHOWN_TYPES = new Set([
 
 const TEXT = 'text/plain; charset=utf-8';
 
-/** What people write and programs read, HTML and scripts among it: shown as it is written. */
+/** Extensions of text files, including HTML and scripts, which are shown as source text. */
 const TEXT_ENDINGS = new Set(
   'txt text log md csv tsv json yaml yml toml ini html htm xhtml xml css js mjs ts c h py sh'.split(' '),
 );
 
-/** Returns the type that a link's bytes are shown with (`raw=1`). */
+/** Returns the type with which a link's bytes are shown (`raw=1`). */
 export function inlineType(name: string): string {
   const isText = TEXT_ENDINGS.has(endingOf(name)) || languageOf(name) !== undefined;
   return shownType(name) ?? (isText ? TEXT : 'application/octet-stream');

@@ -12,12 +12,12 @@ import { FRAME_POLICY } from './web/shell.ts';
 const SCRIPT_PATH = '/embed.js';
 const FRAME_PATH = '/embed';
 
-/** Whether a path is the embeddable preview component's. */
+/** Whether a path belongs to the embeddable preview component. */
 export function isEmbedPath(path: string): boolean {
   return path === SCRIPT_PATH || path === FRAME_PATH;
 }
 
-/** Answers with the script that other sites' pages include, and with the pages in the frames it makes. */
+/** Answers with the script that other sites' pages include, and with the pages in its frames. */
 export async function answerEmbed(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   const { method } = exchange.request;
   if (method !== 'GET' && method !== 'HEAD')
@@ -26,13 +26,13 @@ export async function answerEmbed(exchange: Exchange, deps: ServiceDeps): Promis
   try {
     return await frameAnswer(exchange, deps);
   } catch (error) {
-    // What was there when the link was looked up may be gone when it is read.
+    // The item may disappear between the lookup and the read.
     if (error instanceof StorageError && error.refusal.kind === 'lookup') return NOT_FOUND;
     throw error;
   }
 }
 
-/** For pages of any origin, also those that load only what says that it may be loaded. */
+/** For pages of any origin, also those with a cross-origin embedder policy. */
 const SCRIPT_ANSWER: Answer = {
   status: 200,
   headers: {

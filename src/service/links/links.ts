@@ -3,11 +3,11 @@ import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 
 export type LinkVisibility = 'public' | 'password' | 'no_one';
 
-/** A shared link. It follows its item by id, and so through moves; it serves nothing while that is gone. */
+/** A shared link. It belongs to the item's id, and so survives moves; while the item is gone it serves nothing. */
 export interface Link {
-  /** The address' own part; says which link. */
+  /** The part of the URL that identifies the link. */
   readonly token: string;
-  /** The `rlkey` of the address: without it the token opens nothing. */
+  /** The `rlkey` of the URL, without which the token opens nothing. */
   readonly rlkey: string;
   readonly accountId: string;
   readonly itemId: string;
@@ -16,7 +16,7 @@ export interface Link {
   readonly passwordHash?: Uint8Array;
   readonly expiresMs?: number;
   readonly allowDownload: boolean;
-  /** Rises with each link made; where a listing goes on. */
+  /** Larger for each later link; a listing continues after it. */
   readonly sequence: number;
 }
 
@@ -26,12 +26,12 @@ export interface Links {
   add(link: NewLink): Link;
   withToken(token: string): Link | undefined;
   ofItem(accountId: string, itemId: string): Link | undefined;
-  /** Links of the account made after the one numbered `afterSequence`, oldest first. */
+  /** Returns links of the account made after the one numbered `afterSequence`, oldest first. */
   ofAccount(accountId: string, afterSequence: number, limit: number): readonly Link[];
-  /** Sets visibility, password, end and downloads of the link with this token. */
+  /** Changes visibility, password, expiry and downloads of the link with this token. */
   change(link: Link): void;
   remove(token: string): void;
-  /** Clears away up to `limit` links that expired long ago; how many. */
+  /** Removes up to `limit` links that expired long ago. Returns how many. */
   forgetOld(nowMs: number, limit: number): number;
 }
 
@@ -48,10 +48,10 @@ interface Row {
   readonly allow_download: number;
 }
 
-/** 128 bits each: neither half can be guessed. */
+/** Size of each half of a link's URL, in bytes: 128 bits cannot be guessed. */
 const KEY_BYTES = 16;
 
-/** How long a link that has expired is still known as one, so that its page says so: 30 days. */
+/** How long an expired link is kept, in ms, so that its page says that it has expired: 30 days. */
 const EXPIRED_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
 
 export function linksIn(database: SqliteDatabase): Links {

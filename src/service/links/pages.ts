@@ -20,11 +20,11 @@ const FOLDER_PAGE_MAX_ITEMS = 2000;
 export interface ViewOptions {
   readonly zoom: Zoom;
   readonly view: FolderView;
-  /** Of a page in a frame. */
+  /** For a page in a frame. */
   readonly headerSize: 'normal' | 'small';
 }
 
-/** From a page's query; what it does not say, or says wrongly, is as usual. */
+/** Returns the options in a page's query; defaults for missing and invalid ones. */
 export function viewOptions(query: URLSearchParams): ViewOptions {
   const zoom = query.get('zoom');
   return {
@@ -34,21 +34,21 @@ export function viewOptions(query: URLSearchParams): ViewOptions {
   };
 }
 
-/** Where a page of the same link leads, to the item `below` the linked one. */
+/** Returns the URL of the same link's page for the item `below` the linked one. */
 export type PageUrl = (below: readonly string[], view: FolderView) => string;
 
-/** A link that is open, and the way in which it is looked at. */
+/** An open link, and how it is shown. */
 export interface Look {
   readonly opened: OpenLink;
   readonly address: LinkAddress;
   readonly options: ViewOptions;
   readonly pageUrl: PageUrl;
-  /** The path below which the service's pages stand, as `webPath` says. */
+  /** The path prefix of the service's pages, as returned by `webPath`. */
   readonly base: string;
   readonly place: 'page' | 'frame';
 }
 
-/** What the page of a linked file shows. Throws `signal`'s reason when the visitor leaves. */
+/** Returns the content of a linked file's page. Throws `signal`'s reason when the visitor leaves. */
 export async function filePageOf(
   deps: ServiceDeps,
   look: Look,
@@ -69,7 +69,7 @@ export async function filePageOf(
   };
 }
 
-/** What the page of a linked folder shows. */
+/** Returns the content of a linked folder's page. */
 export function folderPageOf(deps: ServiceDeps, look: Look, folder: StoredFolder): FolderPage {
   const { opened, address, options, pageUrl, base } = look;
   const { link, account } = opened;
@@ -105,7 +105,7 @@ function frameOf({ place, opened, address, options, base }: Look): { readonly fr
   return { frame: { headerSize: options.headerSize, pageUrl } };
 }
 
-/** The linked folder and those below it that lead to the item. */
+/** Returns the linked folder and the folders from it down to the item. */
 function crumbs(deps: ServiceDeps, { opened, address, options, pageUrl }: Look): Crumb[] {
   const { below } = address;
   const linked = below.length > 0 ? itemOf(deps, opened.account, opened.link.itemId) : undefined;
@@ -116,13 +116,13 @@ function crumbs(deps: ServiceDeps, { opened, address, options, pageUrl }: Look):
   }));
 }
 
-/** The page at the link's own address. */
+/** Returns the URLs of the pages at the link's own address. */
 export function linkPageUrl({ link }: OpenLink, base: string): PageUrl {
   return (below, view) =>
     `${base}${placeOf(link, below)}?rlkey=${link.rlkey}&dl=0${view === 'grid' ? '&view=grid' : ''}`;
 }
 
-/** The page in the frame of another site's page, which stays as that has asked for it. */
+/** Returns the URLs of the pages in another site's frame, with the options of that site. */
 export function framePageUrl(opened: OpenLink, { zoom, headerSize }: ViewOptions, webUrl: string): PageUrl {
   const page = linkPageUrl(opened, webUrl);
   const frame = `${webPath(webUrl)}/embed`;
@@ -130,7 +130,7 @@ export function framePageUrl(opened: OpenLink, { zoom, headerSize }: ViewOptions
     `${frame}?${new URLSearchParams({ link: page(below, 'list'), zoom, view, headerSize })}`;
 }
 
-/** The bytes to save (`dl`) or to look at (`raw`). */
+/** Returns the URL of the bytes, to save (`dl`) or to show (`raw`). */
 function bytesUrl({ address, opened: { link }, base }: Look, as: 'dl' | 'raw'): string {
   return `${base}${placeOf(link, address.below)}?rlkey=${link.rlkey}&${as}=1`;
 }
@@ -140,7 +140,7 @@ function placeOf({ itemKind, token }: Link, below: readonly string[]): string {
   return `/scl/fo/${[token, 'h', ...below.map(encodeURIComponent)].join('/')}`;
 }
 
-/** How much of a text file a page shows, in bytes. */
+/** Maximum size of the beginning of a text file that a page shows, in bytes. */
 const TEXT_MAX_BYTES = 64 * 1024;
 
 interface Sources {
@@ -148,7 +148,7 @@ interface Sources {
   readonly previews: Previews;
 }
 
-/** How a page can show a file: by its name's ending, or by its beginning where that is text. Throws `signal`'s reason. */
+/** Returns how a page shows a file: by its extension, or by its beginning if that is text. Throws `signal`'s reason. */
 async function filePreview(
   { storage, previews }: Sources,
   file: StoredFile,
@@ -169,7 +169,7 @@ async function filePreview(
   };
 }
 
-/** Text that could not be rendered, or not soon. */
+/** Returns text that could not be rendered, or not in time. */
 function plainText(text: string): RenderedText {
   return { form: 'plain', ...plainLines(text) };
 }

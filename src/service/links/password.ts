@@ -8,29 +8,37 @@ import { isPassword, isSameSecret } from '../accounts/secrets.ts';
 import type { Link } from './links.ts';
 
 const KEY_BYTES = 32;
-/** Links whose password is known again at once; the oldest is forgotten beyond that. */
+/** Maximum number of links whose last correct password is remembered; the oldest is dropped. */
 const OPENED_MAX = 10_000;
 
-/** An object: the client has guessed too often. */
+/** The result of a check; an object when the client has guessed too often. */
 type PasswordOutcome = 'right' | 'wrong' | { readonly retryAfterMs: number };
 
-/** Lets people into links that have a password, and keeps programs from trying many. */
+/** Checks the passwords of links, and limits guessing. */
 export interface LinkPasswords {
   check(link: Link, password: string, address: string): Promise<PasswordOutcome>;
-  /** What a browser shows later to say that it has given the password. Ends with the password itself. */
+  /**
+   * Returns what a browser's cookie shows later as proof of the password. It becomes invalid when the password changes.
+   */
   pass(link: Link): string;
   isPass(link: Link, pass: string): boolean;
 }
 
 export function linkPasswords(clock: Clock, log: Log, closing: AbortSignal): LinkPasswords {
   const gate = passwordGate(clock, closing);
-  /** Digests by token: who has the password is held up neither by those who guess nor, call after call, by its hash. */
+  /**
+   * Digests of correct passwords by token: a client with the password waits neither for the delays of guessing nor for
+   * a hash at each call.
+   */
   const opened = new Map<string, Buffer>();
-  /** By digest and client. A program that has the password makes many calls at once, which are one guess and not as many. */
+  /**
+   * Running checks by digest and client: a program with the password may send many calls at once, which count as one
+   * guess.
+   */
   const underWay = new SingleFlight<string, PasswordOutcome>();
   const key = randomBytes(KEY_BYTES);
 
-  /** With the link's present password in it: another makes another. */
+  /** Computes a digest that includes the link's current password hash, so that it changes with the password. */
   function digest({ token, passwordHash = new Uint8Array() }: Link, password: string): Buffer {
     return createHmac('sha256', key).update(token).update(passwordHash).update(password).digest();
   }

@@ -17,7 +17,7 @@ export const linkSettings = struct({
 
 export type LinkSettings = ReturnType<typeof linkSettings>;
 
-/** What was asked for, in our terms. */
+/** The requested settings in the service's terms. */
 export interface WantedLink {
   readonly visibility: LinkVisibility;
   readonly password?: string;
@@ -25,7 +25,9 @@ export interface WantedLink {
   readonly allowDownload: boolean;
 }
 
-/** Throws `settings_error` for settings that say nothing, contradict themselves or cannot be had here. */
+/**
+ * Returns the requested settings. Throws `settings_error` for settings that are empty, contradictory or unsupported.
+ */
 export function wantedLink(settings: LinkSettings | undefined, nowMs: number): WantedLink {
   if (!settings) return { visibility: 'public', allowDownload: true };
   if (Object.values(settings).every((value) => value === undefined)) throw invalid();
@@ -45,8 +47,8 @@ export function wantedLink(settings: LinkSettings | undefined, nowMs: number): W
 }
 
 /**
- * The link with these settings changed. The password's hash is that of `settings.link_password`. Throws
- * `settings_error` as `wantedLink` does.
+ * Returns the link with changed settings. The password's hash is that of `settings.link_password`. Throws
+ * `settings_error` like `wantedLink`.
  */
 export function modifiedLink(
   link: Link,
@@ -80,7 +82,10 @@ export function modifiedLink(
   };
 }
 
-/** `requested_visibility`, the older way, says by itself whether there is a password; `audience` does not. */
+/**
+ * Returns the changed password. The older field `requested_visibility` decides whether there is one; `audience` does
+ * not.
+ */
 function modifiedPassword(
   link: Link,
   { audience, requested_visibility: visibility, require_password: isRequired }: LinkSettings,
@@ -91,12 +96,12 @@ function modifiedPassword(
   if (isDropped && (isWanted || given)) throw invalid();
   if (isDropped) return undefined;
   const hash = given ?? link.passwordHash;
-  // A password alone is a new one for a link that has one.
+  // A password without a visibility replaces the password of a link that has one.
   if (isWanted ? !hash : given && !link.passwordHash) throw invalid();
   return hash;
 }
 
-/** There are no teams or members here, and links are only for looking. */
+/** Refuses settings for teams and members, and for editing: links are read-only. */
 function refuseTeams({ audience, requested_visibility: visibility, access }: LinkSettings): void {
   const isForTeam =
     audience?.tag === 'team' || audience?.tag === 'members' || visibility?.tag === 'team_only';

@@ -18,11 +18,11 @@ type Someone = ApiCall<ApiCaller | undefined>;
 export interface LinkListing {
   readonly owner: CursorOwner;
   readonly scope: ListingScope;
-  /** For the listing's cursors. */
+  /** The link, for the listing's cursors. */
   readonly opened: OpenLink;
 }
 
-/** Opens a link to list it. Throws ListFolderError. */
+/** Opens a link in order to list it. Throws ListFolderError. */
 export async function linkListing(
   call: Someone,
   { url, password }: ReturnType<typeof sharedLink>,
@@ -51,22 +51,22 @@ export function linkPage(
   };
 }
 
-/** The cursor of a listing inside a link: the storage's own, and which link it needs to be open. */
+/** Returns the cursor of a listing inside a link: the storage's cursor, and the link that must be open. */
 export function linkCursor(token: string, cursor: string): string {
   return `link.${token}.${cursor}`;
 }
 
 const LINK_CURSOR = /^link\.([0-9a-f]+)\.(.+)$/;
 
-/** The storage's own part of a cursor, whatever it lists. */
+/** Returns the storage's part of any cursor. */
 export function storageCursor(cursor: string): string {
   const { inner } = askedIn(cursor);
   return LINK_CURSOR.exec(inner)?.[2] ?? inner;
 }
 
 /**
- * The next page inside a link; `undefined` for any other cursor. Throws `reset` when the link is closed, has another
- * password, or leads elsewhere by now.
+ * Returns the next page inside a link; `undefined` for any other cursor. Throws `reset` when the link is closed, has
+ * another password, or leads to another item.
  */
 export function linkContinue(
   call: Someone,

@@ -9,7 +9,7 @@ import { StorageError, type Stored } from '../storage/storage.ts';
 import type { Link } from './links.ts';
 import { type LinkAddress, linkUrl } from './url.ts';
 
-/** A link whose item is there, and whose it is. `item` may lie below a linked folder. */
+/** A link with its existing item and its owner. `item` may be inside a linked folder. */
 export interface OpenLink {
   readonly link: Link;
   readonly account: Account;
@@ -18,7 +18,7 @@ export interface OpenLink {
 
 export type ClosedLink = 'not-found' | 'expired';
 
-/** The link at this address, with its item as it is now; says nothing of whether the asker may see it. */
+/** Returns the link at this URL with its current item. Does not check whether the caller may see it. */
 export function openLink(deps: ServiceDeps, address: LinkAddress): OpenLink | ClosedLink {
   const link = linkAt(deps, address);
   if (!link) return 'not-found';
@@ -29,7 +29,7 @@ export function openLink(deps: ServiceDeps, address: LinkAddress): OpenLink | Cl
   return item ? { link, account, item } : 'not-found';
 }
 
-/** The link that both halves of the address name. */
+/** Returns the link that matches both halves of the URL. */
 export function linkAt({ links }: ServiceDeps, { token, rlkey }: LinkAddress): Link | undefined {
   const link = links.withToken(token);
   return link && isSameSecret(rlkey, link.rlkey) ? link : undefined;
@@ -39,7 +39,7 @@ export function isExpired(link: Link, nowMs: number): boolean {
   return link.expiresMs !== undefined && link.expiresMs <= nowMs;
 }
 
-/** What an id or a path names; `undefined` if it names nothing (any more). */
+/** Returns the entry at an id or a path; `undefined` if there is none. */
 export function itemOf({ storage }: ServiceDeps, account: Account, address: string): Stored | undefined {
   try {
     const item = storage.stat(account.namespace, address, false);
@@ -62,7 +62,7 @@ function below(
   return itemOf(deps, account, `${folder.pathDisplay}/${names.join('/')}`);
 }
 
-/** SharedLinkMetadata. Only the owner is told where the item lies. */
+/** Returns SharedLinkMetadata. Only the owner sees the item's path. */
 export function linkMetadata(
   deps: ServiceDeps,
   { link, item }: OpenLink,
@@ -121,7 +121,7 @@ export function itemAt(deps: ServiceDeps, { account }: ApiCaller, path: string):
   return item;
 }
 
-/** The folders that hold the item, the nearest first. */
+/** Returns the folders that contain the item, the nearest first. */
 export function foldersAbove(deps: ServiceDeps, { account }: ApiCaller, item: Stored): Stored[] {
   const names = item.pathLower.split('/').slice(1, -1);
   return names.flatMap((_, index) => {

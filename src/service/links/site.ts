@@ -17,15 +17,15 @@ import { type LinkAddress, parseLinkAddress, webPath } from './url.ts';
 import { filePage, folderPage, messagePage, passwordPage } from './web/pages.ts';
 import { LINK_PAGE_POLICY } from './web/shell.ts';
 
-/** A form with one password; more is no such form. */
+/** Maximum size of a form with one password, in bytes. */
 const FORM_MAX_BYTES = 16 * 1024;
 
-/** Answers the address of a shared link: a page with `dl=0`, the bytes with `dl=1` and `raw=1`. */
+/** Answers a shared link's URL: a page with `dl=0`, the bytes with `dl=1` and `raw=1`. */
 export async function answerLink(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   try {
     return await answerOpen(exchange, deps);
   } catch (error) {
-    // What was there when the link was looked up may be gone when it is read.
+    // The item may disappear between the lookup and the read.
     if (error instanceof StorageError && error.refusal.kind === 'lookup') return page(404, NOT_FOUND);
     throw error;
   }
@@ -86,7 +86,7 @@ async function show(
 
 const NO_DOWNLOADS = messagePage('No downloads', 'The owner of this link does not allow them.');
 
-/** The folder and all below it. */
+/** Returns an archive of the folder and everything below it. */
 function zipAnswer({ storage, clock }: ServiceDeps, { account }: OpenLink, folder: StoredFolder): Answer {
   const zip = folderZip(storage, account.namespace, folder, clock.now());
   if (typeof zip === 'string') {
@@ -131,9 +131,9 @@ function cookieName(link: Link): string {
   return `link-${link.token}`;
 }
 
-/** Back to the same address, to be asked for with GET. */
+/** Redirects to the same URL with GET. */
 function seeOther(exchange: Exchange, headers: Readonly<Record<string, string>> = {}): Answer {
-  // Relative: a proxy may serve the service under another path.
+  // Relative, because a proxy may serve the service under another path.
   const location = `?${exchange.query}`;
   return { status: 303, headers: { ...headers, location, 'cache-control': 'no-store' }, body: '' };
 }
@@ -145,7 +145,7 @@ function page(status: number, body: string, headers: Readonly<Record<string, str
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': LINK_PAGE_POLICY,
       'cache-control': 'no-store',
-      // The address is the key: it is not to be told to wherever the page leads.
+      // The URL is the key: it must not be sent to the sites that the page links to.
       'referrer-policy': 'no-referrer',
       'x-robots-tag': 'noindex',
       ...headers,
@@ -154,13 +154,13 @@ function page(status: number, body: string, headers: Readonly<Record<string, str
   };
 }
 
-/** When to come back while too many images are being made, in seconds. */
+/** `Retry-After` while too many images are being rendered, in seconds. */
 const RETRY_SECONDS = 5;
 
-/** Twice as many pixels as the largest place for one, for screens that have them. */
+/** Size of thumbnails: twice the largest display size, for high-density screens. */
 const WANTED = { format: 'webp', mode: 'strict', box: { width: 320, height: 240 } } as const;
 
-/** The small picture of a linked file that a folder's page shows; 404 for a file that is no image. */
+/** Returns the thumbnail of a linked file on a folder's page; 404 for a file that is not an image. */
 async function linkThumbnail(
   { request, signal }: Exchange,
   deps: ServiceDeps,

@@ -2,24 +2,24 @@ import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { hashOfSecret, newSecret } from '../accounts/secrets.ts';
 import type { CommitInfo } from '../api/commit.ts';
 
-/** What a temporary link lets its holder do: read one revision of a file, or put a file in place once. */
+/** What a temporary link permits: to read one revision of a file, or to write a file once. */
 export type TemporaryTarget =
   | { readonly kind: 'download'; readonly accountId: string; readonly rev: string }
   | { readonly kind: 'upload'; readonly accountId: string; readonly commit: CommitInfo };
 
-/** Links that work without a token for some hours; of each only a hash is kept. */
+/** Links that work without a token for some hours. Only their hashes are stored. */
 export interface TemporaryLinks {
-  /** The link's secret. */
+  /** Adds a link. Returns its secret. */
   add(target: TemporaryTarget, expiresMs: number): string;
-  /** `'over'`: its time has passed, or it was used; `undefined`: there never was one, or long ago. */
+  /** Returns the target; `'over'` for a link that has expired or was used, `undefined` for an unknown one. */
   find(secret: string, nowMs: number): TemporaryTarget | 'over' | undefined;
-  /** From now on it is over. */
+  /** Ends the link. */
   markUsed(secret: string): void;
-  /** Clears away up to `limit` links that have been over for long; how many. */
+  /** Removes up to `limit` links that ended long ago. Returns how many. */
   forgetOld(nowMs: number, limit: number): number;
 }
 
-/** How long a link that is over is still known as one: a day. */
+/** How long an ended link is kept, in ms: a day. */
 const OVER_KEPT_MS = 24 * 60 * 60 * 1000;
 
 export function temporaryLinksIn(database: SqliteDatabase): TemporaryLinks {
@@ -43,7 +43,7 @@ export function temporaryLinksIn(database: SqliteDatabase): TemporaryLinks {
     find(secret, nowMs) {
       const row = select.get(hashOfSecret(secret));
       if (!row) return undefined;
-      // Written by `add`.
+      // A cast, because only `add` writes this column.
       return row.used || row.expires_ms <= nowMs ? 'over' : (JSON.parse(row.target) as TemporaryTarget);
     },
     markUsed(secret) {

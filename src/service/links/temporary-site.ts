@@ -8,21 +8,21 @@ import { StorageError } from '../storage/storage.ts';
 import { linkBytes } from './bytes.ts';
 import type { TemporaryTarget } from './temporary-links.ts';
 
-/** Answers the addresses that temporary links have. */
+/** Answers the URLs of temporary links. */
 export type TemporarySite = (exchange: Exchange) => Promise<Answer>;
 
 type Target<Kind extends TemporaryTarget['kind']> = Extract<TemporaryTarget, { readonly kind: Kind }>;
 
-/** Shaped like the real service's. */
+/** Paths like the real service's. */
 const DOWNLOAD = { prefix: '/cd/0/get/', suffix: '/file' };
 const UPLOAD_PREFIX = '/apitul/1/';
 
-/** Where a file's bytes can be fetched without a token. */
+/** Returns the URL from which a file's bytes can be fetched without a token. */
 export function downloadUrl(contentUrl: string, secret: string): string {
   return `${contentUrl}${DOWNLOAD.prefix}${secret}${DOWNLOAD.suffix}`;
 }
 
-/** Where a file's bytes can be sent without a token. */
+/** Returns the URL to which a file's bytes can be sent without a token. */
 export function uploadUrl(contentUrl: string, secret: string): string {
   return `${contentUrl}${UPLOAD_PREFIX}${secret}`;
 }
@@ -32,7 +32,7 @@ export function isTemporaryPath(path: string): boolean {
 }
 
 export function temporarySiteOf(deps: ServiceDeps): TemporarySite {
-  /** Upload links that someone is just using. */
+  /** Upload links in use. */
   const busy = new Set<string>();
   return async (exchange) => {
     const isUpload = exchange.path.startsWith(UPLOAD_PREFIX);
@@ -72,7 +72,7 @@ async function download(exchange: Exchange, deps: ServiceDeps, target: Target<'d
 
 const UPLOAD_TYPES = /^(application\/octet-stream|text\/plain)\b/i;
 
-/** The commit that was asked for with the link, of whatever comes now. An upload that fails does not use it up. */
+/** Commits a body as the link's creator asked. A failed upload does not use up the link. */
 async function upload(
   exchange: Exchange,
   { storage, temporaryLinks, accountWithId }: ServiceDeps,

@@ -1,19 +1,19 @@
 import type { Link } from './links.ts';
 
-/** The parts of a shared link's address that say which link, and which item below a linked folder. */
+/** The parts of a shared link's URL that identify the link, and the item inside a linked folder. */
 export interface LinkAddress {
   readonly token: string;
   readonly rlkey: string;
-  /** Names below the linked folder, from it down; none for the linked item itself. */
+  /** Names from the linked folder down; empty for the linked item itself. */
   readonly below: readonly string[];
 }
 
-/** The path below which links, their pages and previews stand: `''`, or as in `/.davgate`. */
+/** Returns the path prefix of links, their pages and previews: `''`, or for example `/.davgate`. */
 export function webPath(webUrl: string): string {
   return new URL(webUrl).pathname.replace(/\/+$/, '');
 }
 
-/** `{webUrl}/scl/fi/TOKEN/NAME?rlkey=KEY&dl=0`, and `/scl/fo/TOKEN/h?…` for a folder. */
+/** Returns the URL of a link: `{webUrl}/scl/fi/TOKEN/NAME?rlkey=KEY&dl=0`, and `/scl/fo/TOKEN/h?…` for a folder. */
 export function linkUrl(webUrl: string, link: Link, name: string): string {
   const place =
     link.itemKind === 'file' ? `fi/${link.token}/${encodeURIComponent(name)}` : `fo/${link.token}/h`;
@@ -21,8 +21,8 @@ export function linkUrl(webUrl: string, link: Link, name: string): string {
 }
 
 /**
- * Reads the path and query of a link's address; `undefined` if it is not one. In a folder's address a
- * fixed name stands first (the real service has a hash there), and what follows names an item inside.
+ * Parses the path and query of a link's URL; `undefined` for any other URL. A folder's URL has a fixed name first (the
+ * real service has a hash there), and then the names of an item inside.
  */
 export function parseLinkAddress(pathname: string, query: URLSearchParams): LinkAddress | undefined {
   const [kind, token, ...rest] = namesIn(pathname) ?? [];
@@ -32,10 +32,7 @@ export function parseLinkAddress(pathname: string, query: URLSearchParams): Link
   return { token, rlkey, below: kind === 'fo' ? rest.slice(1) : [] };
 }
 
-/**
- * The same of a whole address, whatever host and folder it names: links made under an older address of the service stay
- * good.
- */
+/** Parses a whole URL with any host and prefix: links made under an earlier address of the service stay valid. */
 export function linkAddressIn(url: string): LinkAddress | undefined {
   if (!URL.canParse(url)) return undefined;
   const { pathname, searchParams } = new URL(url);
@@ -45,7 +42,7 @@ export function linkAddressIn(url: string): LinkAddress | undefined {
 
 const PREFIX = '/scl/';
 
-/** Whether a path is for the shared links' pages to answer, even if only to say that nothing is there. */
+/** Whether a path belongs to the shared links' pages, even if nothing is there. */
 export function isLinkPath(pathname: string): boolean {
   return pathname.startsWith(PREFIX);
 }

@@ -19,7 +19,7 @@ const get = rpc({
   },
 });
 
-/** SaveCopyReferenceError: of the source only that it is gone or too large. */
+/** SaveCopyReferenceError. It reports only that the source is missing or too large. */
 const SAVE: RefusalTable = {
   ...CREATE,
   lookup: (_refusal, side) =>
@@ -33,8 +33,8 @@ const SAVE: RefusalTable = {
 };
 
 /**
- * The item as it is now, copied to `path`. Within an account that is one change. A file of another account is read and
- * written; a folder of another would not be one change, and is refused.
+ * Copies the current item to `path`. Within one account this is a single change. A file of another account is read and
+ * written; a folder of another account is refused, because the copy would not be a single change.
  */
 const save = rpc({
   name: 'files/copy_reference/save',

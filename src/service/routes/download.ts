@@ -9,7 +9,7 @@ import { folderZip } from '../content/folder-zip.ts';
 import { ZIP_TYPE } from '../content/zip.ts';
 import { StorageError } from '../storage/storage.ts';
 
-/** The bytes of the revision that was current, or named, when the call came: a later write does not mix in. */
+/** Downloads one revision, current or named, so that a later write does not mix in. */
 const downloadFile = download({
   name: 'files/download',
   scope: 'files.content.read',
@@ -18,14 +18,14 @@ const downloadFile = download({
   handle: (call) => {
     const { argument, caller, storage } = call;
     const { namespace } = caller.account;
-    // `rev` is the old way to write `path: "rev:…"`, and wins over the path.
+    // `rev` is the old form of `path: "rev:…"`, and takes precedence.
     const address = argument.rev ? `rev:${argument.rev}` : exceptRoot(argument.path, namespace);
     const file = readableFile(storage.stat(namespace, address, false));
     return fileContent(call, file, fileMetadata(file));
   },
 });
 
-/** The folder with all below it. */
+/** Downloads a folder with everything below it. */
 const downloadZip = download({
   name: 'files/download_zip',
   scope: 'files.content.read',

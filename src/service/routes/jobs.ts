@@ -4,7 +4,7 @@ import { type ApiCall, type ApiCaller, type Route, rpc } from '../api/route.ts';
 import { required, string } from '../api/schema.ts';
 import type { JobLine, JobResult } from '../jobs/jobs.ts';
 
-/** LaunchResultBase: the job that `check` tells of. Only functions with the same `kind` can ask for it. */
+/** Returns the LaunchResultBase of a new job. Only the function with the same `kind` can check it. */
 export function launch(
   { jobs, caller }: ApiCall<ApiCaller>,
   kind: string,
@@ -14,12 +14,12 @@ export function launch(
   return { '.tag': 'async_job_id', async_job_id: jobs.start(caller.owner, kind, work, line) };
 }
 
-/** What a batch came to that was done: the outcomes of its entries. */
+/** Returns the result of a finished batch: the outcomes of its entries. */
 export function complete(entries: readonly object[]): JobResult {
   return { '.tag': 'complete', entries };
 }
 
-/** The function that asks how far a job is: PollResultBase, PollError. */
+/** Returns the route that checks a job: PollResultBase, PollError. */
 export function checkRoute(name: string, kind: string): Route {
   return rpc({
     name,

@@ -26,7 +26,7 @@ const metadataArgument = {
   include_property_groups: optional(templateFilter),
 };
 
-/** Media and property groups may be asked for, and are never told: nothing here has any. */
+/** Media info and property groups may be requested, and are never returned: this service has none. */
 const getMetadata = rpc({
   name: 'files/get_metadata',
   scope: 'files.metadata.read',
@@ -35,7 +35,7 @@ const getMetadata = rpc({
   handle: (call) => metadataAt(call, call.argument),
 });
 
-/** The deprecated name under which property groups were tried out. */
+/** The deprecated function with which property groups were introduced. */
 const alphaGetMetadata = rpc({
   name: 'files/alpha/get_metadata',
   scope: 'files.metadata.read',
@@ -61,10 +61,10 @@ function metadataAt(
 }
 
 const LIST_LIMIT_MAX = 2000;
-/** Of the real service, when no limit is given. */
+/** Entries of a page without `limit`, as at the real service. */
 const LIST_LIMIT_DEFAULT = 500;
 
-/** ListFolderArg: get_latest_cursor takes the same. */
+/** ListFolderArg, also the argument of get_latest_cursor. */
 const listArgument = {
   path: required(pathOrRoot),
   recursive: withDefault(boolean, false),
@@ -81,7 +81,7 @@ const listArgument = {
 
 type ListArgument = StructOf<typeof listArgument>;
 
-/** Of a folder of the user's, or of one that is shared by a link. */
+/** Lists a folder of the user's, or one that is shared by a link. */
 const listFolder = openRpc('app-or-user', {
   name: 'files/list_folder',
   scope: 'files.metadata.read',
@@ -109,7 +109,7 @@ const latestCursor = rpc({
   },
 });
 
-/** The rest of a listing, and after it what changed since. */
+/** Continues a listing; after its end, returns what has changed since. */
 const listContinue = openRpc('app-or-user', {
   name: 'files/list_folder/continue',
   scope: 'files.metadata.read',
@@ -122,7 +122,10 @@ const listContinue = openRpc('app-or-user', {
   },
 });
 
-/** Without the real service's jitter, which spares a fleet of servers and not one. */
+/**
+ * Minimum duration of a long poll, in seconds. Without the real service's jitter, which spreads the load of many
+ * servers.
+ */
 const POLL_SECONDS_MIN = 30;
 const POLL_SECONDS_MAX = 480;
 
@@ -150,7 +153,7 @@ const longpoll = openRpc('none', {
   },
 });
 
-/** Properties are not here, and so no templates for them. */
+/** Property groups are not supported, so there are no templates. */
 const listTemplates = rpc({
   name: 'file_properties/templates/list_for_user',
   scope: 'files.metadata.read',
@@ -201,7 +204,7 @@ function askedBy(argument: ListArgument): AskedFields {
   };
 }
 
-/** An app alone has no files. */
+/** Returns the user. Throws for an app, which has no files. */
 function userIn({ caller }: ApiCall<ApiCaller | undefined>): ApiCaller {
   if (!caller)
     throw new BadCall('Only with shared_link may this function be called by an app without a user.');

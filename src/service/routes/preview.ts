@@ -8,15 +8,15 @@ import { readableFile } from '../content/file-content.ts';
 import { textOf } from '../content/file-text.ts';
 import type { StoredFile } from '../storage/storage.ts';
 
-/** How much of a table is read, in bytes. */
+/** Maximum size of the beginning of a table that is read, in bytes. */
 const TABLE_MAX_BYTES = 1024 * 1024;
 
-/** Rendered file without its metadata. */
+/** A rendered file, without its metadata. */
 type Rendition = Pick<MadeContent, 'type' | 'sizeBytes' | 'bytes'>;
 
 /**
- * A file as PDF or HTML. Of the formats that the real service converts, this one has no converter for those of office
- * programs: they are `unsupported_extension`, like all that the real service does not convert either.
+ * Returns a file as PDF or HTML. Formats of office programs are `unsupported_extension`, because there is no converter
+ * for them here, and so are the formats that the real service does not convert.
  */
 const preview = download({
   name: 'files/get_preview',
@@ -40,7 +40,10 @@ const RENDERERS: Readonly<
   Record<string, ((call: ApiCall<ApiCaller>, file: StoredFile) => Promise<Rendition>) | undefined>
 > = { ai: pdfInside, csv: tablePage };
 
-/** Adobe Illustrator saves a PDF, with its own data in addition; only files of the last century are PostScript. */
+/**
+ * Returns the PDF in an Illustrator file: Illustrator saves a PDF with its own data added; only files from before 2000
+ * are PostScript.
+ */
 async function pdfInside({ storage }: ApiCall<ApiCaller>, file: StoredFile): Promise<Rendition> {
   const mark = '%PDF-';
   const beginning: Uint8Array[] = [];

@@ -12,15 +12,15 @@ import { checkRoute, launch } from './jobs.ts';
 /** Maximum size of a file, in bytes. The real service's limit is not published. */
 const FILE_MAX_BYTES = 10 * 1024 ** 3;
 
-/** A slow host must not hold up an account's batches, nor alone its other downloads. */
+/** The line of downloads, separate from batches, with several at a time: a slow host must not delay them. */
 const DOWNLOADS = { name: 'downloads', atOnce: 4 };
 
 const SAVE_URL = 'files/save_url';
 
-/** SaveUrlError, which has no member for a file that is too large: there is no space for one. */
+/** SaveUrlError. It has no member for a file that is too large, so that is reported as insufficient space. */
 const REFUSALS: RefusalTable = { ...CREATE, body: () => nested('path', failure('insufficient_space')) };
 
-/** Always by a job. What is wrong with the destination's name or place shows when the bytes are there. */
+/** Always a job. A destination that is refused shows when the bytes have arrived. */
 const saveUrl = rpc({
   name: SAVE_URL,
   scope: 'files.content.write',
@@ -69,7 +69,10 @@ function failureFor(error: unknown): WireFailure | undefined {
   return error instanceof StorageError ? failureOf(error, REFUSALS) : undefined;
 }
 
-/** How many bytes the file may have: a host that sends for ever must not fill the disk before the quota is looked at. */
+/**
+ * Returns the maximum size of the file, in bytes: a host that sends without end must not fill the disk before the quota
+ * is checked.
+ */
 async function roomOf({ caller, storage, freeBytes }: ApiCall<ApiCaller>): Promise<number> {
   const { limitBytes, usedBytes } = storage.usage(caller.account.namespace);
   return Math.max(0, Math.min(FILE_MAX_BYTES, limitBytes - usedBytes, await freeBytes()));

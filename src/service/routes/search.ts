@@ -21,7 +21,7 @@ const QUERY_MAX_CHARACTERS = 1000;
 const RESULTS_MAX = 1000;
 const RESULTS_DEFAULT = 100;
 
-/** Lists in the options that are longer than this say nothing more. */
+/** Maximum length of lists in the options. */
 const FILTERS_MAX = 100;
 
 const category = union({
@@ -45,7 +45,7 @@ const options = struct({
   max_results: withDefault(integer({ min: 1, max: RESULTS_MAX }), RESULTS_DEFAULT),
   order_by: withDefault(union({ relevance: null, last_modified_time: null }), relevance),
   file_status: withDefault(union({ active: null, deleted: null }), active),
-  // Only names are searched, so this changes nothing.
+  // No effect, because only names are searched.
   filename_only: withDefault(boolean, false),
   file_extensions: withDefault(list(string(), { max: FILTERS_MAX }), []),
   file_categories: withDefault(list(category, { max: FILTERS_MAX }), []),
@@ -58,7 +58,7 @@ const searchFields = {
   match_field_options: withDefault(struct({ include_highlights: withDefault(boolean, false) }), {
     include_highlights: false,
   }),
-  // Deprecated; the same as the one in `match_field_options`.
+  // Deprecated form of the same option in `match_field_options`.
   include_highlights: withDefault(boolean, false),
 };
 
@@ -66,7 +66,7 @@ const searchArgument = struct(searchFields);
 
 type SearchArgument = ReturnType<typeof searchArgument>;
 
-/** By the names of files and folders. */
+/** Searches the names of files and folders. */
 const search = rpc({
   name: 'files/search_v2',
   scope: 'files.metadata.read',
@@ -89,7 +89,7 @@ const searchContinue = rpc({
 
 const START_MAX = 9_999;
 
-/** The first version: pages are counted from the first match, and each one repeats the search. */
+/** The first version: pages are offsets into the matches, and each page repeats the search. */
 const searchV1 = rpc({
   name: 'files/search',
   scope: 'files.metadata.read',
@@ -144,7 +144,7 @@ async function foundBy(
   argument: SearchArgument,
 ): Promise<readonly Match[]> {
   if (argument.query.trim() === '') throw refused(failure('invalid_argument', invalidArgument));
-  // All files here were written by the account itself.
+  // All files were written by the account itself.
   const author = argument.options.account_id;
   if (author !== undefined && author !== caller.account.id) return [];
   return await matchesOf(storage, caller.owner.namespace, searchOf(argument, caller), signal);
@@ -173,7 +173,10 @@ function matchOf(match: Match, argument: SearchArgument): object {
   };
 }
 
-/** The search itself and how far it has been shown; it needs no secret, as it finds only the caller's own. */
+/**
+ * Returns a cursor with the whole search and the offset. It needs no signature, because a search finds only the
+ * caller's own items.
+ */
 function toCursor({ query, options: given, ...more }: SearchArgument, start: number, found: string): string {
   const tags = {
     order_by: given.order_by.tag,

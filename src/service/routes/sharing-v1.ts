@@ -9,15 +9,15 @@ import type { Link } from '../links/links.ts';
 import { foldersAbove, isExpired, itemAt, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
 import { StorageError, type Stored } from '../storage/storage.ts';
 
-/** The first version: a link that is there already is the answer, and no refusal. */
+/** The first version: an existing link is the result instead of an error. */
 const createLink = rpc({
   name: 'sharing/create_shared_link',
   scope: 'sharing.write',
   argument: {
     path: required(readPath),
-    // Addresses have one length here.
+    // URLs have only one length here.
     short_url: withDefault(boolean, false),
-    // For an item that is still to come: a link here leads to one that is there.
+    // Ignored: the real service makes links to files that are yet to be uploaded, this one only to existing items.
     pending_upload: optional(union({ file: null, folder: null })),
   },
   refusals: LOOKUP,
@@ -40,10 +40,10 @@ const createLink = rpc({
   },
 });
 
-/** Without a path. */
+/** Maximum number of links without a path. */
 const LINKS_MAX = 1000;
 
-/** The first version: of an item and the folders above it, or of the whole account. */
+/** The first version: links of an item and the folders above it, or of the whole account. */
 const getLinks = rpc({
   name: 'sharing/get_shared_links',
   scope: 'sharing.read',
@@ -61,7 +61,10 @@ const getLinks = rpc({
 
 export const SHARING_V1_ROUTES: readonly Route[] = [createLink, getLinks];
 
-/** The item at `path` and the folders above it; none if nothing is there. GetSharedLinksError knows no other refusal. */
+/**
+ * Returns the item at `path` and the folders above it; empty if nothing is there, because GetSharedLinksError has no
+ * member for that.
+ */
 function linkedItems(call: ApiCall<ApiCaller>, path: string): readonly Stored[] {
   try {
     const item = itemAt(call, call.caller, path);
@@ -79,7 +82,7 @@ function openPathLink(call: ApiCall<ApiCaller>, link: Link): object[] {
   return item ? [{ '.tag': 'path', ...pathLink(call, { link, account, item }) }] : [];
 }
 
-/** PathLinkMetadata. Its Visibility has no member for a link that lets no one in. */
+/** Returns PathLinkMetadata. Its Visibility has no member for a link that admits nobody. */
 function pathLink(deps: ServiceDeps, opened: OpenLink): object {
   const { link, item } = opened;
   return {

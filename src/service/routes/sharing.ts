@@ -12,7 +12,7 @@ import type { Link } from '../links/links.ts';
 import { linkSettings, modifiedLink, type WantedLink, wantedLink } from '../links/settings.ts';
 import { foldersAbove, isExpired, itemAt, itemOf, linkMetadata, type OpenLink } from '../links/sharing.ts';
 
-/** An item has one link; asking for a second is an error that brings the first along. */
+/** Creates a link. An item has one link; creating a second is an error that contains the first. */
 const createLink = rpc({
   name: 'sharing/create_shared_link_with_settings',
   scope: 'sharing.write',
@@ -22,7 +22,7 @@ const createLink = rpc({
     const { argument, caller, links, clock } = call;
     const wanted = wantedLink(argument.settings, clock.now());
     const passwordHash = wanted.password === undefined ? undefined : await hashOfPassword(wanted.password);
-    // From here to the insertion nothing waits, so two calls cannot both find no link.
+    // No `await` from here to the insertion, so that two calls cannot both find no link.
     const item = itemAt(call, caller, argument.path);
     const existing = links.ofItem(caller.account.id, item.id);
     if (existing && isExpired(existing, clock.now())) links.remove(existing.token);
@@ -40,10 +40,10 @@ const createLink = rpc({
   },
 });
 
-/** Of a listing without a path. */
+/** Links of one page of a listing without a path. */
 const LINKS_PER_PAGE = 200;
 
-/** Of one item (and the folders above it), or in pages of the whole account. */
+/** Lists the links of one item (and the folders above it), or in pages those of the whole account. */
 const listLinks = rpc({
   name: 'sharing/list_shared_links',
   scope: 'sharing.read',
@@ -75,7 +75,7 @@ const revokeLink = rpc({
   },
 });
 
-/** Changes what is named, and leaves the rest as it was. */
+/** Changes the named settings, and keeps the others. */
 const modifyLink = rpc({
   name: 'sharing/modify_shared_link_settings',
   scope: 'sharing.write',
@@ -90,7 +90,7 @@ const modifyLink = rpc({
     const { token } = ownLink(call, argument.url, 'shared_link_not_found');
     const password = argument.settings.link_password;
     const passwordHash = password ? await hashOfPassword(password) : undefined;
-    // Looked up again after the wait, and changed without another.
+    // Looked up again after the wait, and changed without another one.
     const link = links.withToken(token);
     const item = link && !isExpired(link, clock.now()) && itemOf(call, caller.account, link.itemId);
     if (!link || !item) throw refused(failure('shared_link_not_found'));
@@ -104,7 +104,7 @@ const modifyLink = rpc({
   },
 });
 
-/** Also of others' links, for who has the address and, where there is one, the password. */
+/** Returns the metadata of any link, for callers with its URL and, if it has one, its password. */
 const linkMetadataOf = openRpc('app-or-user', {
   name: 'sharing/get_shared_link_metadata',
   scope: 'sharing.read',
@@ -116,7 +116,7 @@ const linkMetadataOf = openRpc('app-or-user', {
   },
 });
 
-/** The bytes of a linked file, or of one inside a linked folder. */
+/** Downloads a linked file, or one inside a linked folder. */
 const linkFile = openDownload({
   name: 'sharing/get_shared_link_file',
   scope: 'sharing.read',
@@ -133,7 +133,7 @@ const linkFile = openDownload({
 
 const FOLDERS_MAX = 1000;
 
-/** FolderAction: what the caller may do to a shared folder, and might ask about. */
+/** FolderAction: the permissions of the caller in a shared folder that a call asks about. */
 const folderAction = union({
   change_options: null,
   disable_viewer_info: null,
@@ -151,7 +151,7 @@ const folderAction = union({
   set_access_inheritance: null,
 });
 
-/** Folders are shared by links here, and none with members. */
+/** Folders are shared by links here, never with members. */
 const listFolders = rpc({
   name: 'sharing/list_folders',
   scope: 'sharing.read',
@@ -173,7 +173,7 @@ export const SHARING_ROUTES: readonly Route[] = [
   listFolders,
 ];
 
-/** The links that still lead somewhere. */
+/** Returns the links whose item exists. */
 function alive(
   deps: ServiceDeps,
   { account }: ApiCaller,
@@ -197,7 +197,7 @@ function allLinks(deps: ServiceDeps, caller: ApiCaller, cursor: string | undefin
   };
 }
 
-/** With the link, unless other settings were asked for than it has: then it is no answer to the call. */
+/** Returns the refusal of a second link. It contains the existing link only if that has the requested settings. */
 function alreadyExists(deps: ServiceDeps, existing: OpenLink, wanted: WantedLink): ApiRefusal {
   const { link } = existing;
   const isAsWanted =

@@ -35,5 +35,5 @@ const ALL: readonly Route[] = [
   ...USER_ROUTES,
 ];
 
-/** Every function of the interface by its name; scopes, styles and arguments are checked from here alone. */
+/** Every function of the API by name; scopes, styles and arguments are defined only here. */
 export const ROUTES: ReadonlyMap<string, Route> = new Map(ALL.map((route) => [route.name, route]));

@@ -7,7 +7,7 @@ import { itemAt } from '../links/sharing.ts';
 import type { Tags } from '../registry/tags.ts';
 import type { Stored } from '../storage/storage.ts';
 
-/** TagText, which the service keeps in lower case. */
+/** TagText, which is stored in lower case. */
 const tagText: Schema<string> = (value) =>
   string({
     minLength: 1,
@@ -45,7 +45,7 @@ const remove = change('files/tags/remove', (tags, ...tag) =>
 
 const PATHS_MAX = 1000;
 
-/** All of them or none: one unknown path refuses the call. */
+/** Returns the tags of all paths; one unknown path refuses the call. */
 const get = rpc({
   name: 'files/tags/get',
   scope: 'files.metadata.read',

@@ -7,11 +7,11 @@ import { number, optional, required, struct, unsupported, withDefault } from '..
 import { readableFile } from '../content/file-content.ts';
 import { downloadUrl, uploadUrl } from '../links/temporary-site.ts';
 
-/** Of a download link, and at most of an upload link: four hours. */
+/** Lifetime of a download link, and maximum of an upload link: four hours. */
 const LINK_SECONDS = 14_400;
 const UPLOAD_LINK_SECONDS_MIN = 60;
 
-/** To the revision that is current now: who streams from the link does not get two files mixed. */
+/** Creates a link to the current revision, so that a client that streams from it never gets two files mixed. */
 const temporaryLink = rpc({
   name: 'files/get_temporary_link',
   scope: 'files.content.read',
@@ -27,7 +27,7 @@ const temporaryLink = rpc({
   },
 });
 
-/** What is wrong with the commit shows only when the link is used. */
+/** Creates an upload link. A commit that is refused shows only when the link is used. */
 const temporaryUploadLink = rpc({
   name: 'files/get_temporary_upload_link',
   scope: 'files.content.write',

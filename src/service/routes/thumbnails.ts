@@ -23,7 +23,7 @@ import { StorageError, type StoredFile } from '../storage/storage.ts';
 import type { Wanted } from '../thumbnails/render.ts';
 import { thumbnailOf } from '../thumbnails/thumbnail.ts';
 
-/** SharedLinkFileInfo, which stands beside its tag. */
+/** SharedLinkFileInfo, flattened beside its tag. */
 const linkResource = struct({
   '.tag': required(string()),
   url: required(string()),
@@ -40,7 +40,7 @@ const resource: Schema<{ readonly path: string } | { readonly link: LinkResource
   return isLink ? { link: linkResource(value) } : { path: pathResource(value).value };
 };
 
-/** How the thumbnail is to be: ThumbnailArg and ThumbnailV2Arg but for the file. */
+/** ThumbnailArg and ThumbnailV2Arg without the file. */
 const imageFields = {
   format: withDefault(union({ jpeg: null, png: null, webp: null }), { tag: 'jpeg' } as const),
   size: withDefault(
@@ -80,7 +80,7 @@ const thumbnail = openDownload({
   },
 });
 
-/** The first version: only of the caller's own files, and with FileMetadata as the result. */
+/** The first version: only for the caller's own files, and with FileMetadata as the result. */
 const thumbnailV1 = download({
   name: 'files/get_thumbnail',
   scope: 'files.content.read',
@@ -96,9 +96,9 @@ const thumbnailV1 = download({
 });
 
 const BATCH_MAX_ENTRIES = 25;
-/** Thumbnails of one answer, in bytes: images at their original size would take gigabytes. */
+/** Maximum size of the thumbnails of one answer, in bytes: images at their original size would take gigabytes. */
 const BATCH_MAX_BYTES = 64 * 1024 * 1024;
-/** More than these are no batch, but an attempt to be expensive. */
+/** Maximum number of entries that are read. */
 const BATCH_MAX_READ = 1000;
 
 const batch = rpc({
@@ -152,10 +152,10 @@ function batchResult(made: BatchThumbnail | WireFailure): object {
   return { '.tag': 'success', metadata: fileMetadata(made.file), thumbnail };
 }
 
-/** When to call again while too many thumbnails are being made, in seconds. */
+/** `Retry-After` while too many thumbnails are being rendered, in seconds. */
 const RETRY_SECONDS = 5;
 
-/** Throws ThumbnailError's members, and 429. */
+/** Returns the thumbnail. Throws ThumbnailError's members, and 429. */
 async function imageOf(call: ApiCall<unknown>, file: StoredFile, wanted: Wanted): Promise<Uint8Array> {
   const made = await thumbnailOf(call, file, wanted, call.signal);
   if (made === 'busy') throw tooManyRequests(RETRY_SECONDS);
@@ -174,7 +174,7 @@ function ownFile({ storage }: ServiceDeps, { account }: ApiCaller, path: string)
   return { file, result: { file_metadata: fileMetadata(file) } };
 }
 
-/** Of ThumbnailV2Error's members, `path` is for the caller's own files. */
+/** Returns the linked file. `path` of ThumbnailV2Error is only for the caller's own files. */
 async function linkedFile(
   call: ApiCall<ApiCaller | undefined>,
   { url, path, password }: LinkResource,
@@ -193,7 +193,7 @@ async function linkedFile(
   }
 }
 
-/** An app alone has no files. */
+/** Returns the user. Throws for an app, which has no files. */
 function userIn({ caller }: ApiCall<ApiCaller | undefined>): ApiCaller {
   if (!caller) throw new BadCall('Only of a link may an app ask for a thumbnail without a user.');
   return caller;

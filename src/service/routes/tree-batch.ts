@@ -9,19 +9,19 @@ import { inChunks } from '../jobs/batch.ts';
 import { type Outcome, StorageError, type StoredFolder } from '../storage/storage.ts';
 import { checkRoute, complete, launch } from './jobs.ts';
 
-/** As many as the real service takes. */
+/** Maximum number of entries, as at the real service. */
 const BATCH_MAX_ENTRIES = 1000;
 const BATCH_MAX_FOLDERS = 10_000;
 
-/** More folders than this are made by a job. */
+/** Maximum number of folders that are created without a job. */
 const FOLDERS_AT_ONCE = 20;
 
-/** A call that is waited for goes on while the service closes. */
+/** A call without a job continues while the service closes. */
 const NEVER = new AbortController().signal;
 
 const CREATE_FOLDERS = 'files/create_folder_batch';
 
-/** A few folders at once, many by a job. A path that is named twice is made once. */
+/** Creates a few folders at once, many by a job. A path that is named twice is created once. */
 const createFolders = rpc({
   name: CREATE_FOLDERS,
   scope: 'files.content.write',
@@ -100,12 +100,12 @@ function relocationOf(
   };
 }
 
-/** One after the other, so that an entry may build on those before it; always by a job. */
+/** Always a job. Entries are carried out in order, so that one may depend on those before it. */
 function relocationBatch(name: string, copy: boolean): Route {
   return rpc({
     name,
     scope: 'files.content.write',
-    // Owners are not here: the flag, which only moves have, changes nothing.
+    // There are no owners here, so the flag, which only moves have, has no effect.
     argument: copy
       ? relocationFields
       : { ...relocationFields, allow_ownership_transfer: withDefault(boolean, false) },
@@ -130,7 +130,7 @@ function relocationBatch(name: string, copy: boolean): Route {
   });
 }
 
-/** The first version: all entries or none, as one change; the first that is refused is what the job fails with. */
+/** The first version: all entries in one change, or none; the job fails with the first refusal. */
 function relocationBatchV1(name: string, copy: boolean): Route {
   return rpc({
     name,
@@ -192,7 +192,7 @@ function relocationFailure(error: StorageError): WireFailure {
   return isContention(error) ? told : nested('relocation_error', told);
 }
 
-/** These unions have contention as a member of its own. */
+/** Returns an entry's failure. These unions have a member for contention. */
 function entryFailure(error: StorageError, table: RefusalTable): WireFailure {
   if (isContention(error)) return failure(error.refusal.tag);
   const told = failureOf(error, table);

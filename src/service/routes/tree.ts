@@ -5,13 +5,13 @@ import { CREATE, DELETE, RELOCATE, RESTORE, REVISIONS } from '../api/refusals.ts
 import { type Route, rpc } from '../api/route.ts';
 import { boolean, integer, optional, required, union, withDefault } from '../api/schema.ts';
 
-/** How a version of a function answers with metadata: in a struct, or, in the first versions, with nothing around it. */
+/** The form of a function's result: metadata in a struct, or bare metadata in the first versions. */
 type Form = (metadata: object) => object;
 
 const inStruct: Form = (metadata) => ({ metadata });
 const bare: Form = (metadata) => metadata;
 
-/** Makes the folders above it too. */
+/** Creates a folder, and missing folders above it. */
 function createFolder(name: string, form: Form): Route {
   return rpc({
     name,
@@ -26,10 +26,10 @@ function createFolder(name: string, form: Form): Route {
   });
 }
 
-/** `parent_rev`: only if the file is still this revision. */
+/** `parent_rev`: delete only if the file still has this revision. */
 const deleteArgument = { path: required(writePathOrId), parent_rev: optional(rev) };
 
-/** Can be undone: `restore` brings files back. */
+/** Deletes an entry; `restore` brings files back. */
 function remove(name: string, form: Form): Route {
   return rpc({
     name,
@@ -44,7 +44,7 @@ function remove(name: string, form: Form): Route {
   });
 }
 
-/** With all revisions, and also of what was deleted before. */
+/** Deletes an entry with all revisions, also one that was deleted before. */
 const permanentlyDelete = rpc({
   name: 'files/permanently_delete',
   scope: 'files.permanent_delete',
@@ -58,7 +58,7 @@ const permanentlyDelete = rpc({
   },
 });
 
-/** The two flags speak of shared folders and owners, which are not here; they change nothing. */
+/** The two flags concern shared folders and owners, which do not exist here; they have no effect. */
 const relocationFields = {
   from_path: required(writePathOrId),
   to_path: required(writePathOrId),
@@ -86,7 +86,7 @@ function relocation(name: string, copy: boolean, form: Form): Route {
 const REVISIONS_MAX = 100;
 const REVISIONS_DEFAULT = 10;
 
-/** Newest first; works on what was deleted. */
+/** Lists revisions, newest first, also of a deleted file. */
 const listRevisions = rpc({
   name: 'files/list_revisions',
   scope: 'files.metadata.read',
@@ -112,7 +112,7 @@ const listRevisions = rpc({
       server_deleted: page.deletedMs === undefined ? undefined : wireTime(page.deletedMs),
       entries: page.entries.map((file) => ({
         ...fileMetadata(file),
-        // Whatever is listed can be brought back: what cannot be any more is gone from the list.
+        // Everything listed can be restored; other revisions are no longer listed.
         ...(argument.include_restorable_info && { is_restorable: true }),
       })),
       has_more: page.hasMore,
@@ -120,7 +120,7 @@ const listRevisions = rpc({
   },
 });
 
-/** An old revision's content as a new revision. */
+/** Stores an old revision's content as a new revision. */
 const restore = rpc({
   name: 'files/restore',
   scope: 'files.content.write',

@@ -17,10 +17,10 @@ import {
 import { checkRoute, complete, launch } from './jobs.ts';
 import { sessionAt, sessionCursor } from './upload.ts';
 
-/** As many as the real service takes. */
+/** Maximum number of entries, as at the real service. */
 const BATCH_MAX_ENTRIES = 1000;
 
-/** Many sessions without bytes, in one call. */
+/** Starts many sessions without bytes. */
 const startBatch = rpc({
   name: 'files/upload_session/start_batch',
   scope: 'files.content.write',
@@ -44,7 +44,7 @@ const piece = struct({
   close: withDefault(boolean, false),
 });
 
-/** Pieces of several sessions in one body. Nothing is added unless the body is as long as they are. */
+/** Appends parts of several sessions in one body. Nothing is appended unless the body has exactly their length. */
 const appendBatch = upload({
   name: 'files/upload_session/append_batch',
   scope: 'files.content.write',
@@ -71,7 +71,7 @@ type FinishEntry = ReturnType<typeof finishEntry>;
 
 const finishArgument = { entries: required(list(finishEntry, { max: BATCH_MAX_ENTRIES })) };
 
-/** Answers at once, unlike its first version; sessions must have been closed. */
+/** Commits sessions without a job, unlike its first version; the sessions must be closed. */
 const finishBatch = rpc({
   name: 'files/upload_session/finish_batch_v2',
   scope: 'files.content.write',
@@ -89,7 +89,7 @@ const finishBatch = rpc({
 
 const FINISH_BATCH = 'files/upload_session/finish_batch';
 
-/** The first version: the same by a job. */
+/** The first version: commits sessions by a job. */
 const finishBatchV1 = rpc({
   name: FINISH_BATCH,
   scope: 'files.content.write',
@@ -131,7 +131,7 @@ function appendResult(outcome: Outcome<'appended'>): object {
   return { '.tag': 'failure', failure: told.value };
 }
 
-/** Throws what is wrong with the path: it fails its own entry and no other. */
+/** Returns the commit of a session. Throws the refusal of its path, which fails only this entry. */
 function sessionCommit(
   { cursor, commit }: FinishEntry,
   namespace: string,

@@ -9,7 +9,7 @@ import { type Route, upload } from '../api/route.ts';
 import { boolean, integer, optional, required, string, struct, union, withDefault } from '../api/schema.ts';
 import type { StoredFile } from '../storage/storage.ts';
 
-/** UploadSessionCursor: `offset` is how much the client believes to have sent. */
+/** UploadSessionCursor: `offset` is how many bytes the client believes it has sent. */
 const sessionCursorFields = {
   session_id: required(string()),
   offset: required(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
@@ -17,7 +17,7 @@ const sessionCursorFields = {
 
 export const sessionCursor = struct(sessionCursorFields);
 
-/** The cursor in the store's terms. */
+/** Returns the cursor as the store's type. */
 export function sessionAt(cursor: ReturnType<typeof sessionCursor>): {
   readonly session: string;
   readonly offset: number;
@@ -25,7 +25,7 @@ export function sessionAt(cursor: ReturnType<typeof sessionCursor>): {
   return { session: cursor.session_id, offset: cursor.offset };
 }
 
-/** One call, one commit: nothing is stored unless the whole body came and its hash is right. */
+/** One call, one commit: nothing is stored unless the whole body has arrived and its hash matches. */
 function uploadFile(name: string): Route {
   return upload({
     name,
@@ -41,7 +41,7 @@ function uploadFile(name: string): Route {
   });
 }
 
-/** The first bytes may come with it; those of a concurrent session may not. */
+/** Starts a session. The first bytes may come with it, but not for a concurrent session. */
 const start = upload({
   name: 'files/upload_session/start',
   scope: 'files.content.write',
@@ -61,7 +61,10 @@ const start = upload({
   },
 });
 
-/** Sent again after a lost answer, a part is refused with the right offset, or is taken as the same. */
+/**
+ * Appends a part. A part that is sent again after a lost answer is accepted as the same one, or refused with the right
+ * offset.
+ */
 const append = upload({
   name: 'files/upload_session/append_v2',
   scope: 'files.content.write',
@@ -79,7 +82,7 @@ const append = upload({
   },
 });
 
-/** The first version, still used by old clients: its argument is the cursor itself. */
+/** The first version, which old clients still use: its argument is the cursor itself. */
 const appendV1 = upload({
   name: 'files/upload_session/append',
   scope: 'files.content.write',
@@ -91,7 +94,7 @@ const appendV1 = upload({
   },
 });
 
-/** May bring the last bytes of a sequential session. */
+/** Commits a session. The last bytes of a sequential session may come with it. */
 const finish = upload({
   name: 'files/upload_session/finish',
   scope: 'files.content.write',
@@ -112,7 +115,7 @@ const finish = upload({
 
 export const UPLOAD_ROUTES: readonly Route[] = [
   uploadFile('files/upload'),
-  // The deprecated name under which property groups were tried out.
+  // The deprecated function with which property groups were introduced.
   uploadFile('files/alpha/upload'),
   start,
   append,
@@ -120,7 +123,7 @@ export const UPLOAD_ROUTES: readonly Route[] = [
   finish,
 ];
 
-/** The file is there either way: a refusal says that it has none of the groups. */
+/** Returns the metadata. The file is stored in any case; a refusal says that it has none of the property groups. */
 function committed(file: StoredFile, groups: CommitInfo['property_groups']): FileMetadata {
   const told = propertiesError(groups);
   if (told) throw refused(told);

@@ -4,7 +4,7 @@ import { NO_REFUSALS } from '../api/refusals.ts';
 import { openRpc, type Route, rpc } from '../api/route.ts';
 import { list, required, string, union, withDefault } from '../api/schema.ts';
 
-/** The members of Account: what is told of an account to its owner and to others. */
+/** Returns the members of Account, which both the owner and others may see. */
 function accountFields(account: Account): object {
   return {
     account_id: account.id,
@@ -21,7 +21,10 @@ function accountFields(account: Account): object {
   };
 }
 
-/** An individual account whose links may have passwords and ends, which `basic` ones may not. */
+/**
+ * Returns the caller's account, an individual one: its links may have passwords and expiry, unlike those of `basic`
+ * accounts.
+ */
 const currentAccount = rpc({
   name: 'users/get_current_account',
   scope: 'account_info.read',
@@ -48,7 +51,7 @@ function basicAccount(account: Account): object {
   return { ...accountFields(account), is_teammate: false };
 }
 
-/** Another account of this service, for a caller who knows its id; ids cannot be guessed. */
+/** Returns another account by its id; ids cannot be guessed. */
 const account = rpc({
   name: 'users/get_account',
   scope: 'sharing.read',
@@ -63,7 +66,7 @@ const account = rpc({
 
 const ACCOUNTS_MAX = 300;
 
-/** All of them or none. */
+/** Returns all accounts, or refuses the call. */
 const accountBatch = rpc({
   name: 'users/get_account_batch',
   scope: 'sharing.read',
@@ -77,7 +80,7 @@ const accountBatch = rpc({
     }),
 });
 
-/** UserFeature. None of them is here. */
+/** UserFeature. None is supported. */
 const feature = union({
   paper_as_files: null,
   file_locking: null,
@@ -106,7 +109,7 @@ const spaceUsage = rpc({
   refusals: NO_REFUSALS,
   handle: async ({ caller, storage, freeBytes }) => {
     const { usedBytes, limitBytes } = storage.usage(caller.account.namespace);
-    // A promise of more than the disk can hold would be broken in the middle of a copy.
+    // More than the disk can hold would let a copy fail in the middle.
     const allocated = Math.max(usedBytes, Math.min(limitBytes, usedBytes + (await freeBytes())));
     return { used: usedBytes, allocation: { '.tag': 'individual', allocated } };
   },
@@ -114,7 +117,7 @@ const spaceUsage = rpc({
 
 const QUERY_MAX_CHARACTERS = 500;
 
-/** Says what it is told: whether service and token are well. */
+/** Returns its argument, so that a client can test the service and its token. */
 const checkUser = rpc({
   name: 'check/user',
   scope: 'account_info.read',
@@ -123,7 +126,7 @@ const checkUser = rpc({
   handle: ({ argument }) => ({ result: argument.query }),
 });
 
-/** Likewise of an app's key and secret. */
+/** Returns its argument, so that a client can test its app key and secret. */
 const checkApp = openRpc('app', {
   name: 'check/app',
   scope: undefined,
@@ -132,7 +135,7 @@ const checkApp = openRpc('app', {
   handle: ({ argument }) => ({ result: argument.query }),
 });
 
-/** Also ends the refresh token that the token came from, and its siblings. */
+/** Revokes the token, the refresh token that it came from, and that one's other tokens. */
 const revokeToken = rpc({
   name: 'auth/token/revoke',
   scope: undefined,

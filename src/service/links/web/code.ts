@@ -3,10 +3,10 @@ import type { Html } from '../../../util/html.ts';
 import { withinTime } from '../../../util/within-time.ts';
 import { numberedLines, plainLines } from './lines.ts';
 
-/** What is used of highlight.js. Its own types would bring a browser's globals into every file of the project. */
+/** The part of highlight.js that is used. Its own types would add a browser's globals to every file of the project. */
 interface Highlighter {
   getLanguage(name: string): object | undefined;
-  /** Throws for a language it does not know. */
+  /** Throws for an unknown language. */
   highlight(
     code: string,
     options: { readonly language: string; readonly ignoreIllegals: boolean },
@@ -15,14 +15,17 @@ interface Highlighter {
 
 const load = createRequire(import.meta.url);
 
-/** Looked for when davgate starts, so that a missing library is told then, and loaded for the first text: it takes 10 MB. */
+/**
+ * Resolved when davgate starts, so that a missing library is reported then; loaded with the first text, because it
+ * takes 10 MB.
+ */
 const HIGHLIGHTER_FILE = load.resolve('highlight.js/lib/common');
 
 function highlighter(): Highlighter {
   return load(HIGHLIGHTER_FILE);
 }
 
-/** Names without an ending that say what is written in them. */
+/** Languages of names without an extension. */
 const LANGUAGE_OF_NAME: Readonly<Record<string, string>> = {
   makefile: 'makefile',
   gemfile: 'ruby',
@@ -31,7 +34,7 @@ const LANGUAGE_OF_NAME: Readonly<Record<string, string>> = {
   '.profile': 'bash',
 };
 
-/** The language that a file's name tells, for `codeLines`; `undefined` for text that is in none. */
+/** Returns the language of a file by its name, for `codeLines`; `undefined` for plain text. */
 export function languageOf(name: string): string | undefined {
   const lower = name.toLowerCase();
   if (Object.hasOwn(LANGUAGE_OF_NAME, lower)) return LANGUAGE_OF_NAME[lower];
@@ -40,25 +43,29 @@ export function languageOf(name: string): string | undefined {
   return !isPlain && highlighter().getLanguage(ending) ? ending : undefined;
 }
 
-/** Code in numbered lines, coloured unless that takes longer than `limitMs`. */
+/** Returns code in numbered lines, highlighted unless that takes longer than `limitMs`. */
 export function codeLines(text: string, language: string, limitMs = HIGHLIGHT_MAX_MS): Html {
   const coloured = highlighted(text, language, limitMs);
   return coloured ? numberedLines(markupLines(coloured)) : plainLines(text);
 }
 
-/** Nobody writes such lines, and the highlighter takes time that grows with their square. */
+/** Maximum length of a highlighted line: the highlighter's time grows with its square. */
 const LINE_MAX_CHARACTERS = 2000;
-/** Enough for any text that a page shows, even on a busy machine. */
+/** Maximum time for highlighting, in ms; enough for any text that a page shows, even on a busy machine. */
 const HIGHLIGHT_MAX_MS = 2_000;
 
-/** Markup for the text, which the highlighter escapes; `undefined` where it would take longer than `limitMs`. */
+/**
+ * Returns the highlighter's markup, in which the text is escaped; `undefined` if it would take longer than `limitMs`.
+ */
 export function highlighted(text: string, language: string, limitMs = HIGHLIGHT_MAX_MS): Html | undefined {
   if (text.split('\n').some((line) => line.length > LINE_MAX_CHARACTERS)) return undefined;
   const result = withinTime(() => highlighter().highlight(text, { language, ignoreIllegals: true }), limitMs);
   return result && { markup: result.value };
 }
 
-/** What spans several lines is closed at each line's end and opened again in the next. */
+/**
+ * Splits markup into lines. An element over several lines is closed at each line's end and opened again in the next.
+ */
 function markupLines({ markup }: Html): Html[] {
   const open: string[] = [];
   return markup.split('\n').map((line) => {

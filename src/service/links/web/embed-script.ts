@@ -1,11 +1,11 @@
 /**
- * The script at `/embed.js`, as other sites' pages include it: it puts a preview of a shared link in a frame. It is
- * text here because it runs in a browser and not in this program.
- *
- * The frame is sandboxed, so its origin is none (`null`). What it says is taken only from its own window, and only with
- * the secret that was told to it; it answers only to the page that told it.
+ * The script at `/embed.js`, which other sites' pages include: it shows a preview of a shared link in a frame. It is a
+ * text here because it runs in a browser. The frame is sandboxed, so it has no origin (`null`). Its messages are
+ * accepted only from its own window and with the secret that it was given; it answers only the page that gave it the
+ * secret.
  */
-export const EMBED_SCRIPT = `(() => {
+export const EMBED_SCRIPT =
+  `(() => {
   'use strict';
   const service = document.currentScript.src;
   const HEIGHT_MIN_PX = 64;
@@ -30,7 +30,8 @@ export const EMBED_SCRIPT = `(() => {
       'border:1px solid rgba(128,140,155,.45);border-radius:10px';
     const secret = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
     frame.addEventListener('load', () => {
-      // A frame without an origin can be named by none; all that it is told is the secret it has to repeat.
+      // A frame without an origin can only be addressed as ` *
+  `; all it gets is the secret to repeat.
       frame.contentWindow?.postMessage({ davgateEmbed: secret }, '*');
     });
     frame.src = address;
@@ -70,7 +71,7 @@ export const EMBED_SCRIPT = `(() => {
       if (source !== frame.contentWindow || origin !== 'null' || data?.davgateEmbed !== secret) continue;
       const heightPx = Number(data.heightPx);
       if (!(heightPx > 0)) return;
-      // Two pixels are the border's.
+      // Two pixels for the border.
       frame.style.height = Math.min(Math.max(Math.ceil(heightPx) + 2, HEIGHT_MIN_PX), HEIGHT_MAX_PX) + 'px';
     }
   });
@@ -82,7 +83,7 @@ export const EMBED_SCRIPT = `(() => {
       try {
         mount(link, { link: link.href, file: { zoom }, folder: { view, headerSize } });
       } catch (error) {
-        // The link stays what it was.
+        // The link itself stays usable.
         console.error(error);
       }
     }

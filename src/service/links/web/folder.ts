@@ -4,26 +4,29 @@ import { icon, iconKindOf } from './icons.ts';
 
 export type FolderView = 'list' | 'grid';
 
-/** What a folder holds. */
+/** An item of a folder's page. */
 export interface FolderItem {
   readonly kind: 'file' | 'folder';
   readonly name: string;
   readonly url: string;
-  /** Of files. */
+  /** Size of a file. */
   readonly sizeBytes?: number;
   readonly modifiedMs?: number;
-  /** A small picture of it, if there can be one. */
+  /** URL of its thumbnail, if there may be one. */
   readonly thumbnailUrl?: string;
 }
 
-/** Folders first, each kind in the order in which people count: 2 before 10. */
+/** Returns the list of items: folders first, each kind in natural order, 2 before 10. */
 export function folderItems(items: readonly FolderItem[], view: FolderView): Html {
   if (items.length === 0) return html`<div class="sheet"><p class="empty">This folder is empty.</p></div>`;
   return html`<div class="sheet"><ul class="items ${view}">
 ${[...items].sort(folderOrder()).map(item)}</ul></div>`;
 }
 
-/** Its collator is made for each listing: at the start of davgate the first one takes 20 ms, to load its rules. */
+/**
+ * Returns the order of items. The collator is created for each listing, because loading its rules would take 20 ms of
+ * davgate's start.
+ */
 function folderOrder(): (one: FolderItem, other: FolderItem) => number {
   const names = new Intl.Collator('en', { numeric: true });
   return (one, other) => {
@@ -34,7 +37,7 @@ function folderOrder(): (one: FolderItem, other: FolderItem) => number {
 
 function item({ kind, name, url, sizeBytes, modifiedMs, thumbnailUrl }: FolderItem): Html {
   const drawing = icon(kind === 'folder' ? 'folder' : iconKindOf(name));
-  // The icon stays behind it, for an image that cannot be shown.
+  // The icon stays behind the image, in case it cannot be shown.
   const picture =
     thumbnailUrl === undefined ? undefined : html`<img src="${thumbnailUrl}" alt="" loading="lazy">`;
   return html`<li class="${kind}"><span class="look">${drawing}${picture}</span><a href="${url}">${name}</a><span class="size">${

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../../util/html.ts';
 
-/** What an item is to a person, by what its icon shows. */
+/** Kinds of items, each with an icon. */
 export type IconKind =
   | 'folder'
   | 'image'
@@ -28,18 +28,18 @@ const ENDINGS: Readonly<Record<Exclude<IconKind, 'folder' | 'other'>, string>> =
 
 const KIND_OF_ENDING = new Map(
   Object.entries(ENDINGS).flatMap(([kind, endings]) =>
-    // `Object.entries` forgets the names of the keys.
+    // A cast, because `Object.entries` loses the type of the keys.
     endings.split(' ').map((ending) => [ending, kind as IconKind] as const),
   ),
 );
 
-/** Of a file, by its name's ending. */
+/** Returns the kind of a file by its extension. */
 export function iconKindOf(name: string): IconKind {
   const ending = name.slice(name.lastIndexOf('.') + 1).toLowerCase();
   return KIND_OF_ENDING.get(ending) ?? 'other';
 }
 
-/** What is drawn on the sheet of paper that stands for a file, and its colour. */
+/** The drawing and its colour on a file's sheet of paper. */
 const DRAWN: Readonly<
   Record<Exclude<IconKind, 'folder'>, { readonly colour: string; readonly path: string }>
 > = {
@@ -58,7 +58,7 @@ const DRAWN: Readonly<
   other: { colour: '#7d8899', path: '' },
 };
 
-/** A drawing in the page itself: nothing more is asked for. */
+/** Returns an inline SVG, which needs no further request. */
 export function icon(kind: IconKind): Html {
   if (kind === 'folder')
     return html`<svg class="icon" viewBox="0 0 38 38" aria-hidden="true"><path fill="#4a8df0" opacity=".75" d="M4 11a3 3 0 0 1 3-3h8l4 4h12a3 3 0 0 1 3 3v4H4z"/><path fill="#6fa5f7" d="M4 15h30v13a3 3 0 0 1-3 3H7a3 3 0 0 1-3-3z"/></svg>`;
@@ -66,7 +66,7 @@ export function icon(kind: IconKind): Html {
   return html`<svg class="icon" viewBox="0 0 38 38" aria-hidden="true"><path fill="${colour}" fill-opacity=".13" stroke="${colour}" stroke-width="1.6" stroke-linejoin="round" d="M8 3.5h15l8 8v23H8zM23 3.5v8h8"/><path fill="none" stroke="${colour}" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" d="${path}"/></svg>`;
 }
 
-/** Of messages: a link that does not lead anywhere, or that asks for a password. */
+/** Returns the icon of a message: a broken link, or one with a password. */
 export function signIcon(sign: 'broken' | 'locked'): Html {
   const path =
     sign === 'locked'
@@ -75,7 +75,7 @@ export function signIcon(sign: 'broken' | 'locked'): Html {
   return html`<svg class="icon" viewBox="0 0 38 38" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d="${path}"/></svg>`;
 }
 
-/** Of the switch between the two views of a folder. */
+/** Returns the icon of one of a folder's two views. */
 export function viewIcon(view: 'list' | 'grid'): Html {
   const path =
     view === 'list'

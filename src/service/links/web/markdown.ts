@@ -3,21 +3,21 @@ import { type Html, html } from '../../../util/html.ts';
 import { withinTime } from '../../../util/within-time.ts';
 import { highlighted, languageOf } from './code.ts';
 
-/** Where a link in a document may lead: not to what runs, and not to what only the document's own folder has. */
+/** Links that a document may have: no scripts, and no files of the document's folder, which are not shared. */
 const LINK = /^(https?:\/\/|mailto:)/i;
-/** Images that are in the document itself: those of other sites would tell these who reads it. */
+/** Images embedded in the document; images of other sites would tell them who reads it. */
 const OWN_IMAGE = /^data:image\/(png|jpeg|gif|webp);base64,/i;
 
 const LINK_RELATION = 'noopener noreferrer nofollow';
 
 const renderer = rendererOf();
 
-/** Enough for any document that a page shows, even on a busy machine. */
+/** Maximum time for rendering, in ms; enough for any document that a page shows, even on a busy machine. */
 const RENDER_MAX_MS = 4_000;
 
 /**
- * A Markdown document for a page: markup in it stays text, and only links that lead to the web are links. `undefined` where
- * it would take longer than `limitMs`.
+ * Renders a Markdown document: HTML in it stays text, and only links to the web become links. Returns `undefined` if it
+ * would take longer than `limitMs`.
  */
 export function markdown(text: string, limitMs = RENDER_MAX_MS): Html | undefined {
   const markup = withinTime(() => renderer.render(text), limitMs);
@@ -44,7 +44,7 @@ function rendererOf(): ReturnType<typeof MarkdownIt> {
   return made;
 }
 
-/** The empty answer leaves a block to be escaped as it is. */
+/** Returns the highlighted block; markdown-it escapes the block itself when this returns an empty text. */
 function highlightedBlock(text: string, language: string): string {
   const known = languageOf(`.${language}`);
   return (known === undefined ? undefined : highlighted(text, known)?.markup) ?? '';

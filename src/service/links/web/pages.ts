@@ -5,7 +5,7 @@ import { icon, iconKindOf, signIcon, viewIcon } from './icons.ts';
 import { type Frame, previewOf, type Shown } from './preview.ts';
 import { shell } from './shell.ts';
 
-/** A folder above what is shown, up to the linked one. */
+/** A folder above the item, up to the linked one. */
 export interface Crumb {
   readonly name: string;
   readonly url: string;
@@ -13,31 +13,31 @@ export interface Crumb {
 
 interface Common {
   readonly name: string;
-  /** From the linked folder down; none for what the link itself leads to. */
+  /** From the linked folder down; empty for the linked item itself. */
   readonly above: readonly Crumb[];
   /** Set for a page in a frame of another site's page. */
   readonly frame?: Frame;
-  /** The whole of it, a folder as an archive; absent where the owner does not let it be downloaded. */
+  /** URL of the whole item, a folder as an archive; absent when the owner has disabled downloads. */
   readonly downloadUrl?: string;
 }
 
-/** A file at the end of a shared link. */
+/** The page of a shared file, or of a file in a shared folder. */
 export interface FilePage extends Common, Shown {
   readonly sizeBytes: number;
   readonly modifiedMs: number;
 }
 
-/** A folder at the end of a shared link, or below it. */
+/** The page of a shared folder, or of a folder inside it. */
 export interface FolderPage extends Common {
   readonly items: readonly FolderItem[];
-  /** Whether there are more than are shown. */
+  /** Whether there are more items than the page shows. */
   readonly isCut: boolean;
   readonly view: FolderView;
-  /** The same page in the two views. */
+  /** URLs of the same page in the two views. */
   readonly viewUrls: Readonly<Record<FolderView, string>>;
 }
 
-/** The page of a shared file: what it is, a look at it, and a way to get it. */
+/** Returns the page of a shared file, with a preview and a download. */
 export function filePage(file: FilePage): string {
   const actions = html`${open(file)}${download(file, 'Download')}`;
   const isSheet = file.preview.kind === 'text';
@@ -46,7 +46,7 @@ ${main(file, isSheet, previewOf(file))}`;
   return shell(file.name, content, placeOf(file));
 }
 
-/** The page of a shared folder, or of one inside it. */
+/** Returns the page of a shared folder, or of one inside it. */
 export function folderPage(folder: FolderPage): string {
   const actions = html`${views(folder)}${folder.frame && openAlone(folder.frame)}${download(folder, 'Download all')}`;
   const content = html`${header(icon('folder'), folder, folderFacts(folder), actions)}
@@ -59,7 +59,7 @@ ${folder.isCut ? html`<p class="note">There is more in this folder than one page
   return shell(folder.name, content, placeOf(folder));
 }
 
-/** In a frame a sheet has no room around it. */
+/** Wraps the content; in a frame there is no margin around a sheet. */
 function main({ frame }: Common, isSheet: boolean, content: Html): Html {
   return html`<main${frame && isSheet ? html` class="flush"` : undefined}>
 ${content}
@@ -95,13 +95,16 @@ ${problem === undefined ? undefined : html`<p class="problem" role="alert">${pro
   );
 }
 
-/** A page that only says something: why there is nothing to see. */
+/** Returns a page with only a message: why there is nothing to see. */
 export function messagePage(title: string, text: string, place: 'page' | 'frame' = 'page'): string {
   const card = html`<div class="card">${signIcon('broken')}<h1>${title}</h1><p>${text}</p></div>`;
   return shell(title, html`<main>${card}</main>`, place);
 }
 
-/** In a frame no password is asked for: whose page is around it cannot be seen there. */
+/**
+ * Returns the frame of a link with a password, which leads to the link's page. A frame never asks for a password,
+ * because its visitor cannot see whose page is around it.
+ */
 export function lockedFrame(pageUrl: string): string {
   const title = 'This link has a password';
   return shell(
@@ -153,7 +156,7 @@ function folderFacts({ items, isCut }: FolderPage): string {
   return items.length === 1 ? '1 item' : `${more}${items.length} items`;
 }
 
-/** In UTC, as a page without a script knows no other time. */
+/** Formats a day in UTC, because a page without a script does not know the visitor's time zone. */
 function dayText(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }

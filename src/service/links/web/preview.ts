@@ -3,38 +3,38 @@ import { sizeText } from '../../../util/size-text.ts';
 import { icon, iconKindOf } from './icons.ts';
 import type { RenderedText } from './text.ts';
 
-/** How a browser can show a file inside a page. */
+/** Ways of showing a file inside a page. */
 export type Preview =
   | { readonly kind: 'image' | 'audio' | 'video' | 'pdf' | 'empty' | 'none' }
   | {
       readonly kind: 'text';
       readonly text: RenderedText;
-      /** How many bytes of the file `text` shows, if it is not all. */
+      /** Size of the beginning that `text` shows, in bytes, if it is not all. */
       readonly cutAtBytes?: number | undefined;
     };
 
-/** `best`: an image at its own size, or as large as there is room; `fit`: as wide as there is room; `actual`: its own. */
+/** `best`: an image at its own size, or smaller to fit; `fit`: as wide as the page; `actual`: its own size. */
 export type Zoom = 'best' | 'fit' | 'actual';
 
-/** How a page is in a frame. */
+/** Options of a page in a frame. */
 export interface Frame {
   readonly headerSize: 'normal' | 'small';
-  /** The same on a page of its own. */
+  /** URL of the same page outside of the frame. */
   readonly pageUrl: string;
 }
 
-/** A file as its page shows it. */
+/** A file and how its page shows it. */
 export interface Shown {
   readonly name: string;
   readonly preview: Preview;
-  /** Its bytes under their type. */
+  /** URL of the bytes with their media type. */
   readonly showUrl: string;
   readonly zoom: Zoom;
-  /** Set in a frame of another site's page. */
+  /** Present in a frame of another site's page. */
   readonly frame?: Frame;
 }
 
-/** The look at a file that its page is for. */
+/** Returns the preview of a file. */
 export function previewOf(file: Shown): Html {
   const { name, preview, showUrl } = file;
   switch (preview.kind) {
@@ -61,7 +61,7 @@ export function previewOf(file: Shown): Html {
   }
 }
 
-/** A click on the image, or its switch, changes between the whole and each pixel as it is: without a script. */
+/** Returns an image; a click on it, or its switch, toggles between fitted and actual size without a script. */
 function image({ name, showUrl, zoom }: Shown): Html {
   const checked = zoom === 'actual' ? html` checked` : undefined;
   const size = zoom === 'fit' ? 'fit' : 'best';
@@ -71,7 +71,7 @@ function image({ name, showUrl, zoom }: Shown): Html {
 </div>`;
 }
 
-/** Browsers show no PDF in a sandbox. */
+/** Returns a link to a PDF, because browsers do not show PDFs in a sandbox. */
 function pdfLink(name: string, pageUrl: string): Html {
   return html`<div class="card">${icon(iconKindOf(name))}<p>A PDF is shown on a page of its own.</p>
 <p class="actions"><a class="button primary" href="${pageUrl}" target="_blank" rel="noopener">Open the PDF</a></p></div>`;

@@ -12,7 +12,7 @@ const FRAME_SCRIPT = `(() => {
   const tell = () => {
     if (!listener) return;
     const heightPx = document.body.getBoundingClientRect().height;
-    // A page from a file has no origin that could be named.
+    // A page that was opened from a file has no origin to address.
     const target = listener.origin === 'null' ? '*' : listener.origin;
     parent.postMessage({ davgateEmbed: listener.secret, heightPx }, target);
   };
@@ -26,7 +26,7 @@ const FRAME_SCRIPT = `(() => {
 })();
 `;
 
-/** What a browser may do with every page of a link: show it, with its one style sheet and what this host serves. */
+/** Content-Security-Policy directives of every link page: its style sheet, and what this host serves. */
 const SHOW_ONLY = [
   "default-src 'none'",
   `style-src '${hashOf(STYLE)}'`,
@@ -35,7 +35,7 @@ const SHOW_ONLY = [
   "base-uri 'none'",
 ];
 
-/** Of the pages at a link's own address. No script runs, whatever a name may contain, and no site can frame them. */
+/** Content-Security-Policy of the pages at a link's own URL: no scripts, whatever a name contains, and no frames. */
 export const LINK_PAGE_POLICY = [
   ...SHOW_ONLY,
   "object-src 'self'",
@@ -45,8 +45,8 @@ export const LINK_PAGE_POLICY = [
 ].join('; ');
 
 /**
- * Of the pages for frames in other sites' pages. They are in a sandbox even where the frame is not: without an origin,
- * so that nothing in them can reach the service's. Their one script tells how high they are.
+ * Content-Security-Policy of pages in other sites' frames. They are sandboxed even without a frame, and so have no
+ * origin and cannot reach the service's. Their only script reports the height.
  */
 export const FRAME_POLICY = [
   'sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads',
@@ -60,9 +60,10 @@ export const FRAME_POLICY = [
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 38 38'%3E%3Cpath fill='%234a8df0' d='M4 11a3 3 0 0 1 3-3h8l4 4h12a3 3 0 0 1 3 3v13a3 3 0 0 1-3 3H7a3 3 0 0 1-3-3z'/%3E%3C/svg%3E";
 
-/** A whole page around `content`, or one for a frame in another site's page. */
+/** Returns a whole page around `content`, or one for a frame in another site's page. */
 export function shell(title: string, content: Html, place: 'page' | 'frame' = 'page'): string {
-  // Style sheet and script are ours, without a character to escape; their hashes in the policy must be of these bytes.
+  // Style sheet and script contain no character that needs escaping; the policy contains the hashes of exactly these
+  // bytes.
   const style = { markup: `<style>${STYLE}</style>` };
   const script = place === 'frame' ? { markup: `<script>${FRAME_SCRIPT}</script>` } : undefined;
   return html`<!doctype html>
