@@ -46,7 +46,7 @@ function isForContent({ path, request }: Exchange): boolean {
 }
 
 function notHere({ otherUrl }: Host): Answer {
-  return text(404, `Only functions that carry file bytes are here; all else is at ${otherUrl()}`);
+  return text(404, `This host has only the functions that carry file bytes; all others are at ${otherUrl()}`);
 }
 
 interface ApiNeeds {
@@ -69,7 +69,7 @@ async function answerApi(
     return callWithFaults(faults, exchange, deps, () => answerTokenRequest(exchange, deps));
   return text(
     404,
-    'Nothing is here. Functions are at /2/…, consent and tokens at /oauth2/…, shared links at /scl/…, previews of them at /embed.',
+    'Nothing here. Functions are at /2/…, consent and tokens at /oauth2/…, shared links at /scl/…, previews of them at /embed.',
   );
 }
 

@@ -256,7 +256,7 @@ function checkedPublicUrl(text: string | undefined): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isPublic = url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !text.includes('@');
   if (!isPublic)
-    throw new Error(`${JSON.stringify(text)} is no public address: give one like https://files.example`);
+    throw new Error(`${JSON.stringify(text)} is not a public URL; give one like https://files.example`);
   return url.href.replace(/\/+$/, '');
 }
 

@@ -88,8 +88,8 @@ test('who signs in and allows it is led back to the app with a code', async () =
   await expectSoon(() => page.getByRole('listitem').allInnerTexts()).toEqual([
     'See your name, your email address and how much space you use',
     'See the names, sizes and dates of your files and folders',
-    'Read what is in your files',
-    'Delete your files and folders for ever, with no way back',
+    'Read the content of your files',
+    'Permanently delete your files and folders',
   ]);
   await button('Allow').click();
   await expectSoon(() => page.title()).toBe('The app');

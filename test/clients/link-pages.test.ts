@@ -199,7 +199,7 @@ describe('what cannot be seen', () => {
     const field = page.getByLabel('Password');
     await field.fill('guess');
     await page.getByRole('button', { name: 'Open' }).click();
-    await expectSoon(() => page.getByRole('alert').innerText()).toBe('That is not the password.');
+    await expectSoon(() => page.getByRole('alert').innerText()).toBe('Wrong password.');
     await field.fill('sesame');
     await page.getByRole('button', { name: 'Open' }).click();
     await expectSoon(() => page.locator('pre').innerText()).toContain('the secret text');

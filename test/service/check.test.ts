@@ -139,19 +139,19 @@ describe('a row', () => {
       'with the id of another one',
       `UPDATE revision SET id = (SELECT id FROM entry WHERE name = 'photos') WHERE name = 'small.txt';
        UPDATE entry SET id = (SELECT id FROM entry WHERE name = 'photos') WHERE name = 'small.txt'`,
-      () => at('/photos', 'something else has its id too'),
+      () => at('/photos', 'another entry has the same id'),
     ],
     [
       'of a folder that is missing',
       `DELETE FROM entry WHERE name = 'photos'`,
-      () => at('/photos/Large.jpg', 'the folder that it is in is missing'),
+      () => at('/photos/Large.jpg', 'its parent folder is missing'),
     ],
     [
       'under another name',
       `UPDATE entry SET name_key = 'other.txt' WHERE name = 'small.txt'`,
       () => [
-        ...at('/small.txt', 'it is another than its revision says'),
-        ...at('/small.txt', 'a search does not find it by one of its words'),
+        ...at('/small.txt', 'it differs from its revision'),
+        ...at('/small.txt', 'search does not find it by one of its words'),
         ...at('/small.txt', 'it is not where its path says'),
       ],
     ],
@@ -159,29 +159,29 @@ describe('a row', () => {
       'with another number than its revision',
       `UPDATE entry SET seq = seq + 1000000000 WHERE name = 'small.txt'`,
       () => [
-        ...at('/small.txt', 'it is another than its revision says'),
-        ...at('/small.txt', 'its last change is later than any that was counted'),
+        ...at('/small.txt', 'it differs from its revision'),
+        ...at('/small.txt', 'its last change is later than the last counted change'),
       ],
     ],
     [
       'that is live and deleted',
       `INSERT INTO deletion SELECT ns, parent, name_key, name, path, id, seq, 0, 0, 0, 0 FROM entry WHERE name = 'small.txt'`,
-      () => at('/small.txt', 'it is there and deleted at once'),
+      () => at('/small.txt', 'it exists and is deleted at the same time'),
     ],
     [
       'that counts wrongly',
       `UPDATE holding SET revisions = 9 WHERE content = (SELECT content FROM revision WHERE name = 'small.txt')`,
-      () => at('/small.txt', 'how often its content is used is counted wrongly'),
+      () => at('/small.txt', 'the use count of its content is wrong'),
     ],
     [
       'that sums up wrongly',
       'UPDATE namespace SET used_bytes = used_bytes + 1',
-      () => at('', 'its used space is counted wrongly'),
+      () => at('', 'its used space is wrong'),
     ],
     [
       'of the future, which every cursor is before',
       `UPDATE namespace SET horizon = 9000000000000000`,
-      () => at('', 'cursors are refused: changes are forgotten up to a moment that has not come'),
+      () => at('', 'cursors are refused: the history of changes begins in the future'),
     ],
     [
       'without which no cursor can be checked',
@@ -200,8 +200,8 @@ describe('a row', () => {
       WHERE id = (SELECT content FROM revision WHERE path = '/deleted.txt')`);
     const lines = await found();
     expect(lines.map((line) => line.replace(/, rev \w+/, ''))).toEqual([
-      `${email}:/deleted.txt (deleted): its blocks are not as many bytes as it has`,
-      `${email}:: its used space is counted wrongly`,
+      `${email}:/deleted.txt (deleted): its blocks do not have its size`,
+      `${email}:: its used space is wrong`,
       `${email}:/deleted.txt (deleted): its content hash is not that of its blocks`,
     ]);
   });
@@ -210,7 +210,7 @@ describe('a row', () => {
     await corrupt(`DELETE FROM content_block WHERE position = 0
       AND content = (SELECT content FROM revision WHERE path LIKE '%Large.jpg' ORDER BY number DESC LIMIT 1)`);
     const lines = (await found()).map((line) => line.replace(/.*?\): /, ''));
-    expect(lines).toContain('a block of it is missing from its list');
+    expect(lines).toContain('one of its blocks is missing from its list');
     expect(lines).toContain('its content hash is not that of its blocks');
   });
 
@@ -218,9 +218,9 @@ describe('a row', () => {
     await corrupt(`DELETE FROM word WHERE word IN ('small', 'deleted');
       INSERT INTO word SELECT ns, 'strange', name_key FROM word WHERE word = 'large'`);
     expect((await found()).sort()).toEqual([
-      `${email}:/deleted.txt: a search does not find it by one of its words`,
-      `${email}:/small.txt: a search does not find it by one of its words`,
-      `${email}:large.jpg: the index of words has it under a word that is not in its name`,
+      `${email}:/deleted.txt: search does not find it by one of its words`,
+      `${email}:/small.txt: search does not find it by one of its words`,
+      `${email}:large.jpg: the word index lists it under a word that is not in its name`,
     ]);
   });
 

@@ -61,7 +61,7 @@ describe('a service with an address of its own for file bytes', () => {
       const answered = await send(contentUrl + path, {});
       expect([answered.status, answered.text], path).toEqual([
         404,
-        `Only functions that carry file bytes are here; all else is at ${service.url}`,
+        `This host has only the functions that carry file bytes; all others are at ${service.url}`,
       ]);
     }
     expect((await send(link.href, {})).status).toBe(200);
@@ -150,7 +150,7 @@ test('temporary links begin with the public address where the content host has n
 
 test('a public address that is none is refused at the start', async () => {
   await expect(startTestService({ contentPublicUrl: 'content.example.org' })).rejects.toThrow(
-    '"content.example.org" is no public address: give one like https://files.example',
+    '"content.example.org" is not a public URL; give one like https://files.example',
   );
 });
 

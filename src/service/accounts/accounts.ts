@@ -88,7 +88,7 @@ export function accountsIn(database: SqliteDatabase): Accounts {
 
   function withId(id: string): Account {
     const account = find(id);
-    if (!account) throw new Error(`a token or a link belongs to ${id}, which is no account`);
+    if (!account) throw new Error(`a token or link belongs to the account ${id}, which does not exist`);
     return account;
   }
 

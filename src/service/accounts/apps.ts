@@ -143,10 +143,10 @@ const PRIVATE_SCHEME = /^[a-z][a-z0-9+]*[.-][a-z0-9+.-]*:$/;
 export function redirectUriProblem(uri: string): string | undefined {
   if (uri.length > URI_MAX_CHARACTERS) return `is longer than ${URI_MAX_CHARACTERS} characters`;
   // The address goes into a header as it is written.
-  if (!/^[!-~]+$/.test(uri) || !URL.canParse(uri)) return 'is no absolute address';
-  if (uri.includes('#')) return 'has a fragment (#…), which codes cannot be sent to';
+  if (!/^[!-~]+$/.test(uri) || !URL.canParse(uri)) return 'is not an absolute URL';
+  if (uri.includes('#')) return 'has a fragment (#…), to which codes cannot be sent';
   const { protocol, hostname, username, password } = new URL(uri);
-  if (username !== '' || password !== '') return 'has a user name in it';
+  if (username !== '' || password !== '') return 'contains a user name';
   if (protocol === 'https:' || PRIVATE_SCHEME.test(protocol)) return undefined;
   if (protocol === 'http:' && LOOPBACK.has(hostname)) return undefined;
   return 'must begin with https://, with http://localhost or http://127.0.0.1, or with a scheme of the app like com.example.app:';

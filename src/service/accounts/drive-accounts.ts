@@ -155,7 +155,7 @@ function accountWith(
   if (found) return found;
   if (account !== undefined)
     throw new DriveAccountError(
-      `drive "${name}": ${dataDirectory} has no account ${account}; davgate service account list --data ${dataDirectory} shows those there are, and account create makes one`,
+      `drive "${name}": ${dataDirectory} has no account ${account}; davgate service account list --data ${dataDirectory} lists the accounts, and account create adds one`,
     );
   const tested = purpose === 'test' ? accounts.withEmail(DEFAULT_EMAIL) : undefined;
   if (tested) return tested;

@@ -7,9 +7,9 @@ const WORDS = {
   'account_info.write': 'Change your account’s details',
   'files.metadata.read': 'See the names, sizes and dates of your files and folders',
   'files.metadata.write': 'Change properties and tags of your files and folders',
-  'files.content.read': 'Read what is in your files',
+  'files.content.read': 'Read the content of your files',
   'files.content.write': 'Create, change, move and delete your files and folders',
-  'files.permanent_delete': 'Delete your files and folders for ever, with no way back',
+  'files.permanent_delete': 'Permanently delete your files and folders',
   'sharing.read': 'See your shared links',
   'sharing.write': 'Create, change and revoke your shared links',
 } as const;

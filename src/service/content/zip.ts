@@ -88,7 +88,7 @@ async function* storedBlocks(entry: ZipEntry, sum: { crc: number }): AsyncGenera
 }
 
 function wrongSize({ name, sizeBytes }: ZipEntry): Error {
-  return new Error(`${JSON.stringify(name)} is not of the ${sizeBytes} bytes that it should have`);
+  return new Error(`${JSON.stringify(name)} does not have the expected ${sizeBytes} bytes`);
 }
 
 function blockHeader(sizeBytes: number, isLast: boolean): Buffer {

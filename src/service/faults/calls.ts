@@ -35,7 +35,8 @@ export async function callWithFaults(
   const answer = await run();
   if (answer.status >= 300) return answer;
   // The client gets no answer: the connection is closed.
-  if (kind === 'write' && faults.happens('lost-answer-share')) throw new ClientGone('the answer gets lost');
+  if (kind === 'write' && faults.happens('lost-answer-share'))
+    throw new ClientGone('the answer is lost (injected fault)');
   return kind === 'read' ? contentWithFaults(faults, answer, exchange.signal) : answer;
 }
 

@@ -70,7 +70,7 @@ async function* cut(bytes: AsyncIterable<Uint8Array>, afterBytes: number): Async
   for await (const chunk of bytes) {
     if (chunk.length > leftBytes) {
       if (leftBytes > 0) yield chunk.subarray(0, leftBytes);
-      throw new ClientGone('the line is cut');
+      throw new ClientGone('the connection is cut (injected fault)');
     }
     leftBytes -= chunk.length;
     yield chunk;

@@ -14,32 +14,34 @@ const anyNumber = (help: string): Switch => ({ max: Number.MAX_SAFE_INTEGER, hel
  * it downloads, a `write` when it changes something, and otherwise `metadata`.
  */
 export const SWITCHES = {
-  'rate-per-second': anyNumber('calls of one app for one account; 429 too_many_requests beyond'),
-  'rate-burst': anyNumber("calls that may come at once after a rest; 0: one second's"),
-  'rate-text-share': share('of these 429s, those that are text/plain in place of JSON'),
+  'rate-per-second': anyNumber('calls per second of one app for one account; more get 429 too_many_requests'),
+  'rate-burst': anyNumber("calls that may arrive at once after a pause; 0: one second's"),
+  'rate-text-share': share('share of these 429s that are text/plain instead of JSON'),
   'contention-hold-ms': anyNumber(
-    'a commit takes this longer, and keeps others out of its namespace: 429 too_many_write_operations at once',
+    'extra duration of each commit; others in its namespace get 429 too_many_write_operations meanwhile',
   ),
   'contention-entry-share': share(
-    'of entries of a finish_batch, those that come back as too_many_write_operations while the others are done',
+    'share of the entries of a finish_batch that fail with too_many_write_operations while the others succeed',
   ),
-  'error-metadata-share': share('of calls for metadata, those answered 500, 502 or 503; nothing is done'),
-  'error-read-share': share('the same of downloads'),
-  'error-write-share': share('the same of writes'),
-  'error-burst': anyNumber('calls of the class that fail one after another each time'),
-  'latency-metadata-ms': anyNumber('each call for metadata takes this longer'),
+  'error-metadata-share': share('share of metadata calls that fail with 500, 502 or 503 and have no effect'),
+  'error-read-share': share('the same for downloads'),
+  'error-write-share': share('the same for writes'),
+  'error-burst': anyNumber('calls of the kind that fail in a row each time'),
+  'latency-metadata-ms': anyNumber('extra duration of each metadata call'),
   'latency-read-ms': anyNumber('the same for downloads'),
   'latency-write-ms': anyNumber('the same for writes'),
-  'bandwidth-bytes-per-second': anyNumber('of one connection, each way'),
-  'cut-share': share('of downloads, those whose connection breaks in the middle'),
-  'cut-after-bytes': anyNumber('where they break; 0: anywhere'),
-  'corrupt-share': share('of downloads, those with a wrong byte'),
-  'lost-answer-share': share('of writes, those that are done but whose connection breaks before the answer'),
-  'token-lifetime-seconds': anyNumber(
-    'access tokens from `/oauth2/token` end so soon, whatever expires_in said',
+  'bandwidth-bytes-per-second': anyNumber('of one connection, in each direction'),
+  'cut-share': share('share of downloads whose connection breaks in the middle'),
+  'cut-after-bytes': anyNumber('after how many bytes they break; 0: anywhere'),
+  'corrupt-share': share('share of downloads with a wrong byte'),
+  'lost-answer-share': share(
+    'share of writes that take effect, but whose connection breaks before the answer',
   ),
-  'session-lifetime-seconds': anyNumber('upload sessions end so soon'),
-  seed: anyNumber('of chance: the same calls in the same order fare the same'),
+  'token-lifetime-seconds': anyNumber(
+    'lifetime of access tokens from `/oauth2/token`, whatever expires_in says',
+  ),
+  'session-lifetime-seconds': anyNumber('lifetime of upload sessions'),
+  seed: anyNumber('of the random numbers: the same calls in the same order have the same faults'),
 } as const satisfies Readonly<Record<string, Switch>>;
 
 export type FaultSwitch = keyof typeof SWITCHES;

@@ -21,7 +21,7 @@ export function isEmbedPath(path: string): boolean {
 export async function answerEmbed(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
   const { method } = exchange.request;
   if (method !== 'GET' && method !== 'HEAD')
-    return text(405, 'Previews are asked for with GET.', { allow: 'GET, HEAD' });
+    return text(405, 'Request previews with GET.', { allow: 'GET, HEAD' });
   if (exchange.path === SCRIPT_PATH) return SCRIPT_ANSWER;
   try {
     return await frameAnswer(exchange, deps);
@@ -48,12 +48,15 @@ const NOT_FOUND = frame(
   404,
   messagePage(
     'Nothing is here',
-    'The link is wrong, was taken back by its owner, or what it led to was deleted.',
+    'The link is wrong, its owner has revoked it, or the file or folder was deleted.',
     'frame',
   ),
 );
 const EXPIRED = frame(410, messagePage('This link has expired', 'Ask for a new one.', 'frame'));
-const CLOSED = frame(403, messagePage('This link is closed', 'Its owner lets no one in.', 'frame'));
+const CLOSED = frame(
+  403,
+  messagePage('This link is closed', 'Its owner has closed it to everybody.', 'frame'),
+);
 
 async function frameAnswer({ query, signal }: Exchange, deps: ServiceDeps): Promise<Answer> {
   const address = linkAddressIn(query.get('link') ?? '');

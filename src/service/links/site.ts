@@ -37,13 +37,13 @@ async function answerOpen(exchange: Exchange, deps: ServiceDeps): Promise<Answer
   if (opened === 'expired') return page(410, messagePage('This link has expired', 'Ask for a new one.'));
   if (opened === 'not-found' || !address) return page(404, NOT_FOUND);
   if (opened.link.visibility === 'no_one')
-    return page(403, messagePage('This link is closed', 'Its owner lets no one in.'));
+    return page(403, messagePage('This link is closed', 'Its owner has closed it to everybody.'));
   const { method } = exchange.request;
   if (opened.link.passwordHash && !hasPass(exchange, opened.link, deps.linkPasswords))
     return method === 'POST' ? await tryPassword(exchange, opened.link, deps) : page(403, passwordPage());
   if (method === 'POST') return seeOther(exchange);
   if (method !== 'GET' && method !== 'HEAD')
-    return page(405, messagePage('Not like this', 'Links are opened with GET.'), {
+    return page(405, messagePage('Not like this', 'Open links with GET.'), {
       allow: 'GET, HEAD, POST',
     });
   return await show(exchange, deps, address, opened);
@@ -51,7 +51,7 @@ async function answerOpen(exchange: Exchange, deps: ServiceDeps): Promise<Answer
 
 const NOT_FOUND = messagePage(
   'Nothing is here',
-  'The link is wrong, was taken back by its owner, or what it led to was deleted.',
+  'The link is wrong, its owner has revoked it, or the file or folder was deleted.',
 );
 
 async function show(
@@ -118,7 +118,7 @@ async function tryPassword(exchange: Exchange, link: Link, deps: ServiceDeps): P
     return page(429, passwordPage(`Too many wrong passwords. Try again in ${waitInWords(outcome)}.`), {
       'retry-after': String(secondsOf(outcome)),
     });
-  if (outcome === 'wrong') return page(403, passwordPage('That is not the password.'));
+  if (outcome === 'wrong') return page(403, passwordPage('Wrong password.'));
   const pass = {
     name: cookieName(link),
     value: passwords.pass(link),

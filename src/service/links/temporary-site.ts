@@ -44,7 +44,8 @@ export function temporarySiteOf(deps: ServiceDeps): TemporarySite {
     if (target === 'over') return text(410, 'This link has expired, or was used already. Ask for a new one.');
     if (target?.kind === 'download' && !isUpload) return await download(exchange, deps, target);
     if (target?.kind !== 'upload' || !isUpload) return text(isUpload ? 409 : 404, 'There is no such link.');
-    if (busy.has(secret)) return text(409, 'Someone is just using this link, and it is good for one upload.');
+    if (busy.has(secret))
+      return text(409, 'Another upload is using this link, which is for one upload only.');
     busy.add(secret);
     try {
       return await upload(exchange, deps, secret, target);
@@ -67,7 +68,7 @@ async function download(exchange: Exchange, deps: ServiceDeps, target: Target<'d
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
   }
-  return text(404, 'The file was deleted for ever.');
+  return text(404, 'The file was permanently deleted.');
 }
 
 const UPLOAD_TYPES = /^(application\/octet-stream|text\/plain)\b/i;

@@ -128,9 +128,9 @@ export function codePage(appName: string, code: string): string {
     'Your code',
     html`${monogram(appName)}
 <h1>One step left</h1>
-<p class="soft">Copy this code into ${appName}. It is good once, and for ten minutes.</p>
+<p class="soft">Copy this code into ${appName}. It can be used once, within ten minutes.</p>
 <output tabindex="0" aria-label="Code">${code}</output>
-<p class="soft small">Give it to nobody else: it opens your account.</p>`,
+<p class="soft small">Do not share it: it gives access to your account.</p>`,
   );
 }
 

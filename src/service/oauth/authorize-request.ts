@@ -81,12 +81,12 @@ function partiesOf(query: URLSearchParams, apps: Apps): [App, string | undefined
     ),
   );
   const app = apps.withKey(required(given, 'client_id'));
-  if (!app) throw new OAuthRefusal('invalid_request', 'client_id is no app that is known here');
+  if (!app) throw new OAuthRefusal('invalid_request', 'client_id: no app has this key');
   const redirectUri = given.get('redirect_uri');
   if (redirectUri !== undefined && !app.redirectUris.includes(redirectUri))
     throw new OAuthRefusal(
       'invalid_request',
-      `redirect_uri ${JSON.stringify(redirectUri)} is none of those that the app ${app.name} has registered`,
+      `redirect_uri ${JSON.stringify(redirectUri)} is not registered for the app ${app.name}`,
     );
   return [app, redirectUri];
 }

@@ -114,7 +114,7 @@ async function answerForm(call: AuthorizeCall): Promise<Answer> {
 
 /** Answers a form from another site, from before a restart, or from a browser without cookies. */
 function staleAnswer(call: AuthorizeCall): Answer {
-  const problem = 'This page was open for too long, or your browser keeps no cookies. Try again.';
+  const problem = 'This page has expired, or your browser blocks cookies. Try again.';
   const account = signedIn(call);
   return account ? consentAnswer(call, account, 403, problem) : signInAnswer(call, 403, { problem });
 }
@@ -184,7 +184,7 @@ function allow(call: AuthorizeCall, { id: accountId }: Account): Answer {
   const returnTo = returnAddressOf(request, redirectUri);
   if (request.responseType === 'code') return sendBack(returnTo, { code });
   const exchanged = deps.codes.exchange(nowMs, { code, appKey: app.key, hasSecret: true, redirectUri });
-  if (typeof exchanged === 'string') throw new Error('a code was no good at the moment it was made');
+  if (typeof exchanged === 'string') throw new Error('a new code could not be used');
   return sendBack(returnTo, {
     access_token: exchanged.token,
     token_type: 'bearer',
@@ -212,7 +212,7 @@ function fullAnswer({ app }: AuthorizationRequest): Answer {
 
 function refusedAnswer({ refusal, returnTo }: RefusedRequest, method: string): Answer {
   if (returnTo) return sendBack(returnTo, errorFields(refusal), method === 'POST' ? 303 : 302);
-  const text = 'The app that sent you here made a mistake. Its makers will want to know this:';
+  const text = 'The app that sent you here made an invalid request. Its developer needs this message:';
   return page(400, noticePage('This request is not valid', text, `${refusal.error}: ${refusal.message}`));
 }
 

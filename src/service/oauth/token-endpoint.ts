@@ -20,8 +20,7 @@ const BODY_MAX_BYTES = 64 * 1024;
 
 /** Answers `POST /oauth2/token`: exchanges an authorization code or a refresh token for tokens. */
 export async function answerTokenRequest(exchange: Exchange, deps: ServiceDeps): Promise<Answer> {
-  if (exchange.request.method !== 'POST')
-    throw new WrongMethod('Only POST is a method of /oauth2/token.', ['POST']);
+  if (exchange.request.method !== 'POST') throw new WrongMethod('/oauth2/token accepts only POST.', ['POST']);
   // RFC 6749 §5.1: no cache may keep a token.
   const headers = { 'cache-control': 'no-store', pragma: 'no-cache' };
   try {
@@ -120,7 +119,7 @@ function tokenForRefresh(exchange: Exchange, given: Parameters, deps: ServiceDep
   const issued = deps.tokens.refresh(deps.clock.now(), request);
   if (issued === undefined) throw new OAuthRefusal('invalid_grant', 'refresh token is invalid or revoked');
   if (issued === 'secret') throw wrongClient();
-  if (issued === 'scope') throw new OAuthRefusal('invalid_scope', 'scope is more than was granted');
+  if (issued === 'scope') throw new OAuthRefusal('invalid_scope', 'scope was not granted');
   return tokenAnswer(issued);
 }
 

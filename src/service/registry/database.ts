@@ -153,7 +153,7 @@ export function accountsFailure(failure: unknown, file: string): unknown {
   const [reason, text] = code.startsWith('SQLITE_BUSY')
     ? (['in-use', 'is being written to by another process: try again'] as const)
     : code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')
-      ? (['damaged', 'is damaged: put it back from a backup'] as const)
-      : (['unusable', `cannot be used (${code}): check the folder and its rights`] as const);
+      ? (['damaged', 'is damaged: restore it from a backup'] as const)
+      : (['unusable', `cannot be used (${code}): check the folder and its permissions`] as const);
   return new DataDirectoryError(reason, `${file} ${text}`, { cause: failure });
 }

@@ -206,8 +206,7 @@ function askedBy(argument: ListArgument): AskedFields {
 
 /** Returns the user. Throws for an app, which has no files. */
 function userIn({ caller }: ApiCall<ApiCaller | undefined>): ApiCaller {
-  if (!caller)
-    throw new BadCall('Only with shared_link may this function be called by an app without a user.');
+  if (!caller) throw new BadCall('An app without a user may call this function only with shared_link.');
   return caller;
 }
 

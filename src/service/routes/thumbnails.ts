@@ -195,7 +195,7 @@ async function linkedFile(
 
 /** Returns the user. Throws for an app, which has no files. */
 function userIn({ caller }: ApiCall<ApiCaller | undefined>): ApiCaller {
-  if (!caller) throw new BadCall('Only of a link may an app ask for a thumbnail without a user.');
+  if (!caller) throw new BadCall('An app without a user may request thumbnails of links only.');
   return caller;
 }
 

@@ -146,7 +146,8 @@ export class WebFiles {
     const { statusCode, headers } = answer;
     if (statusCode !== 200) throw new DownloadFailed(`its host answered ${statusCode}`);
     const encoding = headers['content-encoding'] ?? 'identity';
-    if (encoding !== 'identity') throw new DownloadFailed('its host sent an encoding that was not asked for');
+    if (encoding !== 'identity')
+      throw new DownloadFailed('its host sent a content encoding that was not requested');
     const length = headers['content-length'];
     const sizeBytes = length === undefined ? undefined : Number(length);
     return { sizeBytes, bytes: this.#bytesOf(answer, signal) };
@@ -163,7 +164,7 @@ export class WebFiles {
       if (next.done) break;
       yield next.value;
     }
-    if (!answer.complete) throw new DownloadFailed('the connection ended before its bytes');
+    if (!answer.complete) throw new DownloadFailed('the connection ended before the last byte');
   }
 
   #inTime<T>(ms: number, work: Promise<T>): Promise<T> {
@@ -188,7 +189,7 @@ function lookupIn(addresses: readonly HostAddress[]): LookupFunction {
 
 function redirectTarget({ headers: { location = '' } }: IncomingMessage, from: URL): URL {
   const target = URL.canParse(location, from.href) ? webUrl(new URL(location, from).href) : undefined;
-  if (!target) throw new DownloadFailed('it was redirected to something that is no web address');
+  if (!target) throw new DownloadFailed('it was redirected to a URL that is neither http nor https');
   return target;
 }
 

@@ -241,7 +241,7 @@ function clearAway(parts: Parts): void {
   if (parts.reserve.isClosed) return;
   const { stagings, removals, purge } = parts.store;
   if (!stagings.isEmpty || !removals.isEmpty || !purge.isEmpty)
-    parts.background.start('clearing away what was removed', tidyUp(parts));
+    parts.background.start('removing deleted entries', tidyUp(parts));
 }
 
 /** Clears away what was removed, gives back its space, then keeps some for the next removal. */
@@ -297,7 +297,7 @@ async function* read(
     // left over at the end counts on, so that the next start does.
     if (!reserve.isClosed && contents.stopReading(content))
       background.start(
-        'removing what was read last',
+        'removing content after its last reader',
         reserve.commit((transaction) => contents.collect(transaction, content)),
       );
   }

@@ -58,7 +58,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const database = await openDatabase(join(dataDirectory, 'storage.sqlite'), {
     onProgress: upgradeReport(log),
     onOrphanedLog: (keptAt) =>
-      log.error('a write-ahead log without its database was found: it is kept under another name', {
+      log.error('found a write-ahead log without its database; it is kept under another name', {
         keptAt,
       }),
   });
@@ -112,7 +112,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
       },
       !settings.closedCleanly,
     );
-    background.start('clearing away what was removed', clearAway(store, reserve));
+    background.start('removing deleted entries', clearAway(store, reserve));
     background.start('keeping space for removals', reserve.fill());
     const cursors = new Cursors(settings.cursorKey, settings.directoryTag);
     return localStorage({
@@ -151,7 +151,7 @@ function explained(failure: unknown, dataDirectory: string): unknown {
   const { path = dataDirectory } = failure as NodeJS.ErrnoException; // the file system's own errors name it
   return new DataDirectoryError(
     'unusable',
-    `${path} cannot be used (${code}): check the folder, its rights and the room on its disk`,
+    `${path} cannot be used (${code}): check the folder, its permissions and the free space on its disk`,
     { cause: failure },
   );
 }
@@ -164,7 +164,7 @@ async function makeDirectory(dataDirectory: string, disk: Disk): Promise<void> {
   } catch (failure) {
     throw new DataDirectoryError(
       'unusable',
-      `${directory} cannot be made (${codeOf(failure)}): name a folder that this user may write to`,
+      `${directory} cannot be made (${codeOf(failure)}): use a folder that this user may write to`,
       { cause: failure },
     );
   }

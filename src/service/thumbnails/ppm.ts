@@ -8,7 +8,7 @@ const HEADER_MAX_BYTES = 64 * 1024;
 /** Reads a portable pixmap (`P6`, and `P3` in digits). Throws `UnreadableImage`. */
 export function readPpm(bytes: Buffer): Pixels {
   const kind = bytes.toString('latin1', 0, 2);
-  if (kind !== 'P6' && kind !== 'P3') throw new UnreadableImage('this is no portable pixmap');
+  if (kind !== 'P6' && kind !== 'P3') throw new UnreadableImage('this is not a portable pixmap');
   const head = bytes.toString('latin1', 0, HEADER_MAX_BYTES);
   const numbers = numbersIn(head, 2);
   const [width, height, max] = [numbers.next(), numbers.next(), numbers.next()];

@@ -29,7 +29,7 @@ export function openDatabase(
     database = openSqlite(join(directory, FILE_NAME), {
       pragmas: { journal_size_limit: LOG_BYTES_KEPT },
       onOrphanedLog: (keptAt) =>
-        log.error('a write-ahead log without its database was found: it is kept under another name', {
+        log.error('found a write-ahead log without its database; it is kept under another name', {
           keptAt,
         }),
     });

@@ -32,7 +32,7 @@ describe('the code flow', () => {
     expect(flow.browser.text).toContain('Sign in to go on to Photo &lt;Sorter&gt;');
     await flow.browser.signIn('ANN@example.org', PASSWORD);
     expect(flow.browser.text).toContain('Photo &lt;Sorter&gt; wants access to your account');
-    expect(flow.browser.text).toContain('Read what is in your files');
+    expect(flow.browser.text).toContain('Read the content of your files');
     expect(flow.browser.text).toContain('for four hours');
     const back = sentBack(await flow.browser.press('allow'), CALLBACK);
     expect(back).toEqual({ code: expect.stringMatching(/^[\w-]{43}$/), state: 'a b&c' });

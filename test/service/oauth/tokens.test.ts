@@ -137,7 +137,7 @@ describe('POST /oauth2/token', () => {
       'more scopes',
       (form) => ({ ...form, scope: 'team_data.member' }),
       'invalid_scope',
-      'scope is more than was granted',
+      'scope was not granted',
     ],
   ])('refuses %s', async (_, change, error, description) => {
     const answered = await requestToken(change(refreshing()));

@@ -1,11 +1,11 @@
 /**
  * The script at `/embed.js`, which other sites' pages include: it shows a preview of a shared link in a frame. It is a
- * text here because it runs in a browser. The frame is sandboxed, so it has no origin (`null`). Its messages are
- * accepted only from its own window and with the secret that it was given; it answers only the page that gave it the
- * secret.
+ * text here because it runs in a browser.
+ *
+ * The frame is sandboxed, so it has no origin (`null`). Its messages are accepted only from its own window and with the
+ * secret that it was given; it answers only the page that gave it the secret.
  */
-export const EMBED_SCRIPT =
-  `(() => {
+export const EMBED_SCRIPT = `(() => {
   'use strict';
   const service = document.currentScript.src;
   const HEIGHT_MIN_PX = 64;
@@ -30,8 +30,7 @@ export const EMBED_SCRIPT =
       'border:1px solid rgba(128,140,155,.45);border-radius:10px';
     const secret = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
     frame.addEventListener('load', () => {
-      // A frame without an origin can only be addressed as ` *
-  `; all it gets is the secret to repeat.
+      // A frame without an origin can only be addressed as *; all it gets is the secret to repeat.
       frame.contentWindow?.postMessage({ davgateEmbed: secret }, '*');
     });
     frame.src = address;

@@ -54,7 +54,7 @@ ${main(
   folder,
   true,
   html`${folderItems(folder.items, folder.view)}
-${folder.isCut ? html`<p class="note">There is more in this folder than one page can show.</p>` : undefined}`,
+${folder.isCut ? html`<p class="note">This folder has more items than one page can show.</p>` : undefined}`,
 )}`;
   return shell(folder.name, content, placeOf(folder));
 }
@@ -111,7 +111,7 @@ export function lockedFrame(pageUrl: string): string {
     title,
     html`<main><div class="card">${signIcon('locked')}
 <h1>${title}</h1>
-<p>It is asked for on the link’s own page.</p>
+<p>Enter it on the link’s own page.</p>
 <p class="actions"><a class="button primary" href="${pageUrl}" target="_blank" rel="noopener">Open the link</a></p>
 </div></main>`,
     'frame',

@@ -73,7 +73,7 @@ function image({ name, showUrl, zoom }: Shown): Html {
 
 /** Returns a link to a PDF, because browsers do not show PDFs in a sandbox. */
 function pdfLink(name: string, pageUrl: string): Html {
-  return html`<div class="card">${icon(iconKindOf(name))}<p>A PDF is shown on a page of its own.</p>
+  return html`<div class="card">${icon(iconKindOf(name))}<p>PDFs open on a separate page.</p>
 <p class="actions"><a class="button primary" href="${pageUrl}" target="_blank" rel="noopener">Open the PDF</a></p></div>`;
 }
 

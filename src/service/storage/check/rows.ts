@@ -42,9 +42,9 @@ const HAS_WORDS = '(SELECT user_version FROM pragma_user_version) >= 8';
 
 /** Queries that find nothing in a sound database, and what it means when they do. */
 const QUERIES: Readonly<Record<string, string>> = {
-  'it is there and deleted at once': `SELECT ${AT.replace('ns)', 'entry.ns)').replace('path', 'entry.path')}
+  'it exists and is deleted at the same time': `SELECT ${AT.replace('ns)', 'entry.ns)').replace('path', 'entry.path')}
     FROM entry JOIN deletion USING (ns, parent, name_key) WHERE NOT ${ARRIVED}`,
-  'the folder that it is in is missing': `
+  'its parent folder is missing': `
     SELECT ${AT} FROM entry WHERE parent <> '/' AND NOT EXISTS (
       SELECT 1 FROM entry AS folder WHERE folder.ns = entry.ns AND folder.revision IS NULL
         AND folder.parent || folder.name_key || '/' = entry.parent)
@@ -52,48 +52,48 @@ const QUERIES: Readonly<Record<string, string>> = {
         SELECT 1 FROM removal WHERE removal.ns = entry.ns AND removal.seq >= entry.seq
           AND entry.parent >= removal.key || '/' AND entry.parent < removal.key || '0')
       AND NOT ${ARRIVED}`,
-  'something else has its id too': `
+  'another entry has the same id': `
     SELECT ${AT} FROM (
       SELECT min(ns) AS ns, min(path) AS path FROM entry
       WHERE NOT ${STAGED} AND ${TAKEN_BY_MOVE} IS NULL GROUP BY id HAVING count(*) > 1)`,
   'its revision is missing': `
     SELECT ${AT} FROM entry WHERE revision IS NOT NULL
       AND NOT EXISTS (SELECT 1 FROM revision WHERE number = entry.revision)`,
-  'it is another than its revision says': `
+  'it differs from its revision': `
     SELECT (SELECT name FROM namespace WHERE id = entry.ns) AS namespace, entry.path
     FROM entry JOIN revision ON number = entry.revision
     WHERE entry.ns <> revision.ns OR entry.parent <> revision.parent OR entry.name_key <> revision.name_key
       OR entry.id <> revision.id OR entry.path <> revision.path OR entry.seq <> number`,
-  'the content of a revision of it is missing': `
+  'the content of one of its revisions is missing': `
     SELECT ${AT} FROM revision WHERE NOT EXISTS (SELECT 1 FROM content WHERE id = revision.content)`,
-  'a search does not find it by one of its words': `
+  'search does not find it by one of its words': `
     SELECT ${AT} FROM (SELECT ns, name_key, path FROM entry
       UNION ALL SELECT ns, name_key, path FROM deletion WHERE NOT forgotten) AS item
     WHERE ${HAS_WORDS} AND EXISTS (SELECT 1 FROM json_each(words_of(item.name_key)) WHERE NOT EXISTS (
       SELECT 1 FROM word WHERE word.ns = item.ns AND word.word = value AND word.name_key = item.name_key))
     LIMIT ${REPORTED_MAX}`,
-  'the index of words has it under a word that is not in its name': `
+  'the word index lists it under a word that is not in its name': `
     SELECT (SELECT name FROM namespace WHERE id = ns) AS namespace, name_key AS path FROM word
     WHERE NOT EXISTS (SELECT 1 FROM json_each(words_of(name_key)) WHERE value = word.word)
     LIMIT ${REPORTED_MAX}`,
-  'its last change is later than any that was counted': `
+  'its last change is later than the last counted change': `
     SELECT ${AT} FROM (SELECT ns, path, seq FROM entry UNION ALL SELECT ns, path, seq FROM deletion
       UNION ALL SELECT ns, path, number FROM revision)
     WHERE seq > (SELECT value FROM setting WHERE name = 'tick')
       AND NOT EXISTS (SELECT 1 FROM staging WHERE NOT published AND seq BETWEEN first AND last)`,
-  'its blocks are not as many bytes as it has': `
+  'its blocks do not have its size': `
     SELECT ${NOWHERE}, id AS content FROM content WHERE size <> (
       SELECT coalesce(sum(block.size), 0) FROM content_block JOIN block ON block.id = block
       WHERE content = content.id)`,
-  'a block of it is missing from its list': `
+  'one of its blocks is missing from its list': `
     SELECT ${NOWHERE}, content FROM content_block
     GROUP BY content HAVING max(position) <> count(*) - 1 OR min(position) <> 0`,
-  'a block in the middle of it is no 4 MiB long': `
+  'a block before its last one is not 4 MiB long': `
     SELECT DISTINCT ${NOWHERE}, content FROM content_block JOIN block ON block.id = block
     WHERE block.size <> ${BLOCK_BYTES} AND EXISTS (
       SELECT 1 FROM content_block AS next
       WHERE next.content = content_block.content AND next.position > content_block.position)`,
-  'how often its content is used is counted wrongly': `
+  'the use count of its content is wrong': `
     SELECT DISTINCT (SELECT name FROM namespace WHERE id = ns) AS namespace,
       coalesce((SELECT path FROM revision WHERE revision.ns = used.ns AND revision.content = used.content LIMIT 1), '(no file)') AS path
     FROM (
@@ -101,23 +101,23 @@ const QUERIES: Readonly<Record<string, string>> = {
       UNION ALL SELECT ns, content, 1, 0 FROM doomed
       UNION ALL SELECT ns, content, 0, revisions FROM holding) AS used
     GROUP BY ns, content HAVING sum(held) <> sum(counted)`,
-  'how many files have its content is counted wrongly': `
+  'the file count of its content is wrong': `
     SELECT DISTINCT (SELECT name FROM namespace WHERE id = ns) AS namespace,
       (SELECT path FROM revision WHERE revision.ns = holding.ns AND revision.content = holding.content LIMIT 1) AS path
     FROM holding WHERE files <> (
       SELECT count(*) FROM revision JOIN entry ON entry.revision = revision.number
       WHERE revision.ns = holding.ns AND revision.content = holding.content AND NOT ${COUNTED_ELSEWHERE})`,
-  'its used space is counted wrongly': `
+  'its used space is wrong': `
     SELECT name AS namespace, '' AS path FROM namespace WHERE used_bytes <> (
       SELECT coalesce(sum(size * max(files, 1)), 0) FROM holding JOIN content ON content.id = content WHERE ns = namespace.id)`,
-  'an unfinished upload session has not the bytes that it says': `
+  'an unfinished upload session does not have its size': `
     SELECT ${NOWHERE} FROM session WHERE NOT concurrent AND size <> (
       SELECT coalesce(sum(block.size), 0) FROM session_piece JOIN block ON block.id = block
       WHERE session = session.id)`,
-  'a content is of no file (it only takes space)': `
+  'a content belongs to no file (it only takes space)': `
     SELECT ${NOWHERE} FROM content WHERE id NOT IN (SELECT content FROM holding)
       AND (SELECT value FROM setting WHERE name = 'closed') = 1`,
-  'a block is of no file and no upload (it only takes space)': `
+  'a block belongs to no file and no upload (it only takes space)': `
     SELECT ${NOWHERE} FROM block WHERE id NOT IN (SELECT block FROM content_block)
       AND id NOT IN (SELECT block FROM session_piece)`,
   'cursors cannot be checked: the key or the tag of the data directory is missing or has another form': `
@@ -125,7 +125,7 @@ const QUERIES: Readonly<Record<string, string>> = {
       SELECT 1 FROM setting WHERE name = 'cursor-key' AND typeof(value) = 'blob' AND length(value) = 32)
     OR NOT EXISTS (
       SELECT 1 FROM setting WHERE name = 'tag' AND length(value) = 8 AND value NOT GLOB '*[^0-9a-f]*')`,
-  'cursors are refused: changes are forgotten up to a moment that has not come': `
+  'cursors are refused: the history of changes begins in the future': `
     SELECT name AS namespace, '' AS path FROM namespace
     WHERE horizon > (SELECT value FROM setting WHERE name = 'tick')`,
 };
