@@ -329,7 +329,7 @@ test.each([
   'ftp://files.example',
   '',
 ])('publicUrl %j is refused, with a word on what is wanted', async (publicUrl) => {
-  await expect(startTestService({ publicUrl })).rejects.toThrow(/no public address: give one like https:/);
+  await expect(startTestService({ publicUrl })).rejects.toThrow(/is not a public URL; give one like https:/);
 });
 
 test('links outlive the service, and follow it to another port', async () => {
