@@ -74,7 +74,7 @@ export async function* inSteadyProgress(
       waitedMs = 0;
       bytes = 0;
     } else if (waitedMs >= silenceMs) {
-      throw new Error(`only ${bytes} bytes came in ${Math.round(waitedMs / 1000)} s`);
+      throw new Error(`only ${bytes} bytes arrived in ${Math.round(waitedMs / 1000)} s`);
     }
     yield chunk;
     since = clock.instant();

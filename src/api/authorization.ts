@@ -107,8 +107,8 @@ function refusedCode(answer: HttpAnswer, nowMs: number): ApiError {
   if (!name) return failureOfAnswer(answer, TOKEN_ROUTE, nowMs).error;
   const why =
     name === 'invalid_grant'
-      ? 'the storage service does not take this code: it is good once, for some minutes, and for this try alone'
-      : 'the storage service does not know this app as one that may log in so: check the app key and the redirect';
+      ? 'the storage service refused the code, which can be used once, within minutes, and only in the login that asked for it; log in again'
+      : 'the storage service refused the app: check the app key and the redirect address';
   return new ApiError('unauthorized', `${why} (${name})`, { summary: name });
 }
 
@@ -126,7 +126,7 @@ function grantIn(answer: HttpAnswer): Grant {
     !/^[\x21-\x7e]+$/.test(refreshToken) ||
     typeof accountId !== 'string'
   )
-    throw new ApiError('unavailable', 'the storage service answered the code without a refresh token');
+    throw new ApiError('unavailable', 'the storage service issued no refresh token for the code');
   const scopes = typeof scope === 'string' ? scope.split(' ').filter((word) => word !== '') : undefined;
   return { refreshToken, accountId, scopes };
 }

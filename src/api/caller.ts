@@ -201,7 +201,7 @@ export class Caller {
     const { requestId } = failure.error.details;
     if (!verdict.retry) {
       if (failure.reason !== 'refused')
-        log.warn('a call of the storage service failed', { ...fields, requestId });
+        log.warn('call of the storage service failed', { ...fields, requestId });
       if (lane && (failure.reason === 'lost' || failure.reason === 'server'))
         queue.refuseLongWaiting(failure.error);
       if (!lane || verdict.retryAfterMs === undefined) return verdict;
@@ -209,7 +209,7 @@ export class Caller {
       return { retry: false, retryAfterMs: queue.closedMs };
     }
     meter.retried(failure.reason);
-    log.warn('a call of the storage service is tried again', {
+    log.warn('retrying a call of the storage service', {
       ...fields,
       delayMs: verdict.delayMs,
       requestId,

@@ -37,13 +37,14 @@ function checkHead(head: HttpHead, file: FileEntry, range: ByteRange | undefined
   // Not verified as a type: the fields are compared at once.
   const result = parseHeaderJson(head.header('dropbox-api-result') ?? '') as FileMetadata;
   if (result.rev !== file.rev || result.size !== file.sizeBytes)
-    throw new TypeError('the answer is of another revision than the one asked for');
+    throw new TypeError('the answer has another revision than requested');
   if (!range) {
-    if (head.status !== 200) throw new TypeError('a part, though all was asked for');
+    if (head.status !== 200) throw new TypeError('a partial answer to a request for the whole file');
     return;
   }
   const start = /^bytes (\d+)-/.exec(head.header('content-range') ?? '')?.[1];
-  if (head.status !== 206 || Number(start) !== range.start) throw new TypeError('not the range asked for');
+  if (head.status !== 206 || Number(start) !== range.start)
+    throw new TypeError('another range than requested');
 }
 
 /** Yields the bytes of an answer. Throws unless they are `sizeBytes` long. */
@@ -55,8 +56,7 @@ async function* wholeBody(
   try {
     for await (const chunk of stream.body) {
       receivedBytes += chunk.length;
-      if (receivedBytes > sizeBytes)
-        throw damaged(`more than the ${sizeBytes} bytes that were asked for came`);
+      if (receivedBytes > sizeBytes) throw damaged(`more than the requested ${sizeBytes} bytes arrived`);
       yield chunk;
     }
     if (receivedBytes < sizeBytes) throw cutAt(receivedBytes, sizeBytes);

@@ -144,7 +144,7 @@ function isText(value: unknown): value is string {
 /** Returns a timestamp on the wire in ms since 1970. */
 export function timeOf(timestamp: string): number {
   const ms = Date.parse(timestamp);
-  if (Number.isNaN(ms)) throw new TypeError('a timestamp that is none');
+  if (Number.isNaN(ms)) throw new TypeError('an invalid timestamp');
   return ms;
 }
 

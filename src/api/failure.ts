@@ -46,7 +46,7 @@ const TEXT_CHARACTERS_MAX = 300;
 
 /** Returns the failure of a call whose connection was lost. */
 export function failureOfLoss(loss: LostConnection, route: string): CallFailure {
-  const error = new ApiError('offline', `${route}: the storage service cannot be reached: ${loss.message}`, {
+  const error = new ApiError('offline', `${route}: cannot reach the storage service: ${loss.message}`, {
     cause: loss.cause,
   });
   return new CallFailure(loss.passing ? 'lost' : 'refused', error, { outcomeUnknown: loss.mayHaveArrived });
@@ -54,7 +54,7 @@ export function failureOfLoss(loss: LostConnection, route: string): CallFailure 
 
 /** Returns the failure of a call whose 200 makes no sense. The call was most likely carried out. */
 export function failureOfJunk(head: HttpHead, route: string, cause: unknown): CallFailure {
-  const message = `${route}: the storage service answered with something that makes no sense`;
+  const message = `${route}: the storage service sent an invalid answer`;
   const error = new ApiError('unavailable', message, { ...requestIdOf(head), cause });
   return new CallFailure('server', error, { outcomeUnknown: true });
 }

@@ -141,7 +141,7 @@ function isNews({ changes }: Page, seen: Set<string>): boolean {
 }
 
 function endless(route: string): ApiError {
-  const message = `${route}: the storage service goes on without end and tells nothing new; try again later`;
+  const message = `${route}: the storage service sends page after page without anything new; try again later`;
   return new ApiError('unavailable', message);
 }
 
@@ -169,13 +169,13 @@ function page(
     } catch (error) {
       if (error instanceof UnknownKind) {
         if (!loggedKinds.has(error.tag) && loggedKinds.size < KINDS_LOGGED_MAX)
-          log.warn('entries of a kind that davgate does not know are left out', { kind: error.tag });
+          log.warn('skipping entries of an unknown kind', { kind: error.tag });
         loggedKinds.add(error.tag);
         return [];
       }
       if (!(error instanceof PathError)) throw error;
       // One name that no path can contain must not hide all others.
-      log.warn('an entry of the storage service is left out', { reason: error.message });
+      log.warn('skipping an entry that no path can name', { reason: error.message });
       return [];
     }
   };
@@ -188,7 +188,7 @@ function page(
       if (typeof cursor !== 'string' || typeof hasMore !== 'boolean')
         throw new TypeError('a page without cursor or has_more');
       if (hasMore && 'cursor' in arg && arg.cursor === cursor)
-        throw new TypeError('a page that is not the last and leads to itself');
+        throw new TypeError('a page whose cursor leads to the same page');
       return { changes: entries.flatMap(change), cursor, hasMore };
     },
   });

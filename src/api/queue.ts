@@ -275,7 +275,7 @@ export class CallQueue {
   #longPause(): ApiError | undefined {
     if (this.#leftMs() <= this.deps.patienceMs) return undefined;
     const retryAfterMs = this.closedMs;
-    return new ApiError('rate-limited', 'the storage service wants no calls for a while', { retryAfterMs });
+    return new ApiError('rate-limited', 'the storage service accepts no calls for a while', { retryAfterMs });
   }
 
   #refuseLongPause(): void {

@@ -40,7 +40,7 @@ export function createTokens(credentials: Credentials, deps: TokenDeps): Tokens 
   if (!('token' in credentials)) return new RefreshedTokens(credentials, deps);
   // Checked here because the error of an invalid header would show the value.
   if (!/^[\x21-\x7e]+$/.test(credentials.token))
-    throw new ApiError('unauthorized', 'the access token is empty or holds characters that no token has');
+    throw new ApiError('unauthorized', 'the access token is empty or contains characters that no token has');
   return { current: async () => credentials.token, renew: async () => false };
 }
 
@@ -162,6 +162,6 @@ export function grantErrorIn(answer: HttpAnswer): OAuthError['error'] | undefine
 /** The message has only the error's fixed name, because its description may quote the request. */
 function refusedGrant(answer: HttpAnswer): CallFailure {
   const name = grantErrorIn(answer) ?? `status ${answer.status}`;
-  const message = `the storage service gives no access token for this app key, secret and refresh token (${name})`;
+  const message = `the storage service issued no access token for this app key, secret and refresh token (${name})`;
   return new CallFailure('refused', new ApiError('unauthorized', message, { summary: name }));
 }

@@ -12,36 +12,36 @@ import { type Log, silentLog } from '../util/log.ts';
 import { ROOT } from '../util/path.ts';
 import { waitAtMost } from '../util/wait.ts';
 
-/** How long a start waits for each answer of the service, in ms: one that is away must not keep davgate from starting. */
+/** How long a start waits for each answer of the service, in ms. davgate also starts without the service. */
 const ASK_MS = 3_000;
 
-/** The service does not take the login, or has no folder at the drive's root; `message` says what to do. */
+/** The service refused the login, or has no folder at the drive's root; `message` says what to do. */
 class DriveUnusable extends Error {
   override readonly name = 'DriveUnusable';
 }
 
-/** A drive that is about to be opened, and what is kept for one of its name. */
+/** A drive that is about to be opened, and the stores that may have data of a drive with its name. */
 export interface Claim {
   readonly drive: string;
   /** Its service and root. */
   readonly service: RemoteService & { readonly root: string };
   readonly state: State;
   readonly journals: Journals | undefined;
-  /** Where those are, for messages. */
+  /** The directory of both stores, for messages. */
   readonly dataDirectory: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /**
- * Sees to it that nothing that was acknowledged for one account, or one folder of it, gets into another. With nothing
- * that waits, the drive starts empty for a new account. Throws `OtherOwner`, `DriveUnusable`. Returns how to
- * admit the drive's calls while the service has not told the login's account yet.
+ * Keeps writes that were acknowledged for one account, or one folder of it, out of any other. Without pending writes, the
+ * drive starts empty for a new account. Throws `OtherOwner`, `DriveUnusable`. If the login's account is not yet known,
+ * returns the check that admits the drive's calls later.
  */
 export async function claimDrive(claim: Claim): Promise<RemoteOptions['admit']> {
   const told = await whose(claim);
   if (told === undefined) {
-    claim.log.warn('the service does not say yet whose the login is; before it does no call is made', {
+    claim.log.warn("cannot learn the login's account yet; no calls are made until then", {
       drive: claim.drive,
     });
     return (later) => admitLater(claim, later);
@@ -57,9 +57,11 @@ async function settle(claim: Claim, told: Told): Promise<void> {
     const [before] = await ownersOf(claim);
     if (before)
       throw new OtherOwner(
-        `drive "${drive}": ${claim.dataDirectory} holds what belongs to ${shownOwner(before)}, and this login may not tell whose it is; give its app the scope account_info.read`,
+        `drive "${drive}": ${claim.dataDirectory} belongs to ${shownOwner(before)}, and the account of this login is unknown; give its app the scope account_info.read`,
       );
-    log.warn('the login may not tell whose it is: a change of the account will not be noticed', { drive });
+    log.warn('the login lacks the scope account_info.read; a change of the account will not be noticed', {
+      drive,
+    });
     return;
   }
   const owner = ownerOf(claim, told);
@@ -68,7 +70,7 @@ async function settle(claim: Claim, told: Told): Promise<void> {
   await journals?.owners.set(drive, owner);
 }
 
-/** The drive is open by then, with what was kept for the owner before: for another one it has to be opened anew. */
+/** Admits the calls of an open drive. It was opened with the data of the previous owner, so any other owner is refused. */
 async function admitLater(claim: Claim, told: Told): Promise<void> {
   const { drive, log } = claim;
   try {
@@ -77,23 +79,23 @@ async function admitLater(claim: Claim, told: Told): Promise<void> {
     const other = owner && before.find((each) => !isSameOwner(each, owner));
     if (owner && other)
       throw new OtherOwner(
-        `drive "${drive}" was opened with what belongs to ${shownOwner(other)}, and this login is of ${shownOwner(owner)}; start davgate again`,
+        `drive "${drive}" was opened with the data of ${shownOwner(other)}, but this login belongs to ${shownOwner(owner)}; restart davgate`,
       );
     await settle(claim, told);
   } catch (error) {
     if (!(error instanceof OtherOwner)) throw error;
-    log.error('the login is of another account than what is kept here: no call is made', {
+    log.error('the login does not belong to the owner of the stored data; no calls are made', {
       reason: error.message,
     });
     throw new ApiError('unauthorized', error.message);
   }
 }
 
-/** What waits for another account, or for another folder, stays where it is. */
+/** Throws `OtherOwner` if writes are pending for another account or another folder. */
 async function refuseWaiting(claim: Claim, owner: Owner): Promise<void> {
   const { drive, state, journals, dataDirectory } = claim;
   const [first] = await ownersOf(claim);
-  // Where only one of the two says whose it is, as after an older davgate, the other is of the same owner.
+  // An older davgate stored the owner in only one of the two; the other one belongs to the same owner.
   const ofState = (await state.owners.get(drive)) ?? first;
   const ofJournal = (await journals?.owners.get(drive)) ?? first;
   const held = ofState && !isSameOwner(ofState, owner) ? await heldFiles(state, drive) : 0;
@@ -103,11 +105,11 @@ async function refuseWaiting(claim: Claim, owner: Owner): Promise<void> {
   const count = held + pending.length;
   if (count === 0 || !before) return;
   throw new OtherOwner(
-    `drive "${drive}": ${count === 1 ? '1 file waits' : `${count} files wait`} in ${dataDirectory} to be sent to ${shownOwner(before)}, and this login is of ${shownOwner(owner)}; start davgate with the former until /.davgate/healthz shows none and stop it, or give this one a --data-dir of its own`,
+    `drive "${drive}": ${count === 1 ? '1 file' : `${count} files`} in ${dataDirectory} must still be sent to ${shownOwner(before)}, but this login belongs to ${shownOwner(owner)}; run davgate with the old login until /.davgate/healthz shows no pending files, or use another --data-dir for this login`,
   );
 }
 
-/** What a kill left half done in a move counts too: it can be mended only where it was begun. */
+/** Counts placeholders, and moves that a kill interrupted: only the same account can complete them. */
 async function heldFiles(state: State, drive: string): Promise<number> {
   const { placeholders, replacements } = state.drive(drive);
   return (await placeholders.within(ROOT)).length + (await replacements.all()).length;
@@ -122,7 +124,7 @@ function ownerOf({ service: { root } }: Claim, { id: accountId, email }: Account
   return { accountId, email, root };
 }
 
-/** Throws `DriveUnusable` for a login that the service refuses. `undefined`: the service does not say now. */
+/** Returns the login's account; `undefined` without an answer. Throws `DriveUnusable` if the service refuses the login. */
 async function whose(claim: Claim): Promise<Told | undefined> {
   try {
     return await answerOf(claim, (remote, signal) => remote.account(signal));
@@ -132,12 +134,12 @@ async function whose(claim: Claim): Promise<Told | undefined> {
     const { apiUrl, credentials } = claim.service;
     const advice = adviceForRefusedLogin(credentials, error.details.summary);
     throw new DriveUnusable(
-      `drive "${claim.drive}": ${apiUrl} refuses the login: ${error.message}; ${advice}`,
+      `drive "${claim.drive}": ${apiUrl} refused the login: ${error.message}; ${advice}`,
     );
   }
 }
 
-/** A root that cannot be looked at now is found missing by the requests that come. */
+/** Throws `DriveUnusable` if the drive's root is not a folder. Without an answer, later requests find that out. */
 async function refuseMissingRoot(claim: Claim, told: Told): Promise<void> {
   const { root } = claim.service;
   if (root === '') return;
@@ -146,11 +148,11 @@ async function refuseMissingRoot(claim: Claim, told: Told): Promise<void> {
   const account = told === 'untold' ? '' : ` ${told.email}`;
   const found = kind === 'nothing' ? `the account${account} has no folder ${root}` : `${root} is a file`;
   throw new DriveUnusable(
-    `drive "${claim.drive}": ${found}; correct --root ("root" in a configuration file), or make the folder first`,
+    `drive "${claim.drive}": ${found}; correct --root ("root" in a configuration file) or make the folder`,
   );
 }
 
-/** `undefined`: the service does not say. */
+/** Returns the kind of the drive's root; `undefined` without an answer. */
 async function kindOfRoot(claim: Claim): Promise<'nothing' | 'file' | 'folder' | undefined> {
   try {
     return await answerOf(
@@ -163,7 +165,7 @@ async function kindOfRoot(claim: Claim): Promise<'nothing' | 'file' | 'folder' |
   }
 }
 
-/** What the service answers; `undefined` when it takes too long. Throws `ApiError`. */
+/** Returns the result of `call`; `undefined` if it takes too long. Throws `ApiError`. */
 async function answerOf<T>(
   { service, clock }: Claim,
   call: (remote: HttpRemote, signal: AbortSignal) => Promise<T>,

@@ -37,7 +37,7 @@ function runningWrites({ pending, write }: OpenDrive): RunningWrites {
   };
 }
 
-/** Commits what waits under a lock. If the service is away, it stays safe in the state and the lock can still go. */
+/** Returns a function that commits the placeholder under a lock. If that fails, the state keeps it, and the lock can still be removed. */
 function commitOn(files: Files, log: Log): (path: Path) => Promise<void> {
   return async (path) => {
     try {

@@ -70,7 +70,7 @@ export async function openDrives(config: Config, { log, meter, opened }: Tools):
   return { drives, embedded, blockCacheBytes: () => cache.diskBytes };
 }
 
-/** What all drives use. */
+/** Resources that all drives share. */
 interface Shared {
   readonly state: State;
   readonly journals: Journals | undefined;

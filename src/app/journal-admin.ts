@@ -4,13 +4,13 @@ import type { Journal, LostWrite, PendingWrite } from '../state/journal.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Path } from '../util/path.ts';
 
-/** A write that was acknowledged and is not at the service: it waits, or it was lost. */
+/** A write that was acknowledged and is not at the service: pending or lost. */
 export interface KeptWrite {
-  /** What the commands take; any beginning of it that no other has will do. */
+  /** Commands also take any unique beginning of it. */
   readonly id: string;
   readonly drive: string;
   readonly state: 'waiting' | 'lost';
-  /** `undefined`: not known. */
+  /** `undefined`: unknown. */
   readonly path: string | undefined;
   readonly sizeBytes: number;
   /** Milliseconds since 1970. */
@@ -19,15 +19,15 @@ export interface KeptWrite {
   readonly reason: string | undefined;
 }
 
-/** What became of a command on one write; `refused` says why nothing was done. */
+/** The outcome of a command on one write; `refused` says why nothing was done. */
 export type KeptOutcome =
   | { readonly write: KeptWrite; readonly refused?: string }
   | { readonly refused: string; readonly write?: undefined };
 
-/** The writes of all drives that are not at the service yet, for `davgate journal`. */
+/** Lists and handles the pending and lost writes of all drives, for `davgate journal`. */
 export interface JournalAdmin {
   list(): Promise<readonly KeptWrite[]>;
-  /** The bytes of one; `undefined`: there is none, or more than one, with this id. */
+  /** Returns the bytes of a write; `undefined` if none, or more than one, has this id. */
   body(
     id: string,
   ): Promise<{ readonly write: KeptWrite; readonly bytes: AsyncIterable<Uint8Array> } | undefined>;
@@ -35,22 +35,22 @@ export interface JournalAdmin {
   discard(id: string): Promise<KeptOutcome>;
 }
 
-/** The pending writes of a gateway that runs. */
+/** The pending writes of a running gateway. */
 export interface RunningWrites {
-  /** What hinders the write with this id. */
+  /** Returns why the write with this id has not landed. */
   problemOf(id: string): string | undefined;
-  /** Sends it now. Throws what hinders it. */
+  /** Sends the write now. Throws why it cannot land. */
   retry(id: string): Promise<void>;
-  /** Whether it was still there. */
+  /** Returns whether the write was still pending. */
   discard(id: string): Promise<boolean>;
-  /** Writes a new file. Throws `FileError` `changed` when something is there. */
+  /** Writes a new file. Throws `FileError` `changed` if the path is taken. */
   write(path: Path, bytes: AsyncIterable<Uint8Array>, sizeBytes: number): Promise<void>;
 }
 
-/** What it takes of a drive. */
+/** What `createJournalAdmin` needs of a drive. */
 export interface JournaledDrive {
   readonly journal: Journal;
-  /** Left out where no gateway runs. */
+  /** Absent without a running gateway. */
   readonly running?: RunningWrites;
 }
 
@@ -95,13 +95,13 @@ export function createJournalAdmin(drives: ReadonlyMap<string, JournaledDrive>, 
       if (write.state === 'lost') await drive.journal.dropLost(write.id);
       else if (!drive.running) await drive.journal.forget([write.id]);
       else if (!(await drive.running.discard(write.id)))
-        return { write, refused: 'it has just landed at the storage service' };
+        return { write, refused: 'it has just reached the storage service' };
       return { write };
     },
   };
 }
 
-/** The beginning of an id that is shown in tables. The names of lost files begin with a time. */
+/** Returns the part of an id that tables show. The ids of lost writes begin with a time, which is left out. */
 export function shortIdOf({ id, state }: KeptWrite): string {
   if (state === 'waiting') return id;
   return /^[^-]*-(.*)$/s.exec(id)?.[1] ?? id;
@@ -120,9 +120,9 @@ function bodyOf({ journal }: JournaledDrive, { state, id }: KeptWrite): AsyncIte
   return state === 'waiting' ? journal.read(id) : journal.readLost(id);
 }
 
-/** Why it was not sent; `undefined`: it was. */
+/** Returns why the write was not sent; `undefined` if it was. */
 async function retryWaiting({ running }: JournaledDrive, { id }: KeptWrite): Promise<string | undefined> {
-  if (!running) return 'davgate is not running; it is sent at the next start';
+  if (!running) return 'davgate is not running; the write is sent at the next start';
   try {
     await running.retry(id);
     return undefined;
@@ -131,15 +131,15 @@ async function retryWaiting({ running }: JournaledDrive, { id }: KeptWrite): Pro
   }
 }
 
-/** Puts it where it was to go, if nothing is there. */
+/** Restores a lost write to its path if that is free. Returns why it was not; `undefined` if it was. */
 async function retryLost(
   { journal, running }: JournaledDrive,
   write: KeptWrite,
   clock: Clock,
 ): Promise<string | undefined> {
   const { id, sizeBytes } = write;
-  if (write.path === undefined) return 'its path is not known; export it';
-  // It was a checked path when the write was accepted.
+  if (write.path === undefined) return 'its path is unknown; export it';
+  // The cast: the path was checked when the write was accepted.
   const path = write.path as Path;
   try {
     if (running) await running.write(path, journal.readLost(id), sizeBytes);
@@ -148,12 +148,12 @@ async function retryLost(
     return undefined;
   } catch (error) {
     if (error instanceof FileError && (error.fault === 'changed' || error.fault === 'is-a-folder'))
-      return `something is at ${path} now; export it and decide which to keep`;
+      return `${path} exists again; export this write and decide which one to keep`;
     return reasonOf(error);
   }
 }
 
-/** As a new file, which is sent at the next start; if something is there by then, it is kept beside it. */
+/** Accepts the content as a new file, to be sent at the next start; if the path is taken by then, under another name. */
 async function acceptAgain(journal: Journal, path: Path, name: string, nowMs: number): Promise<void> {
   const staged = await journal.stage(journal.readLost(name));
   const { sizeBytes, contentHash } = staged;
@@ -166,7 +166,7 @@ async function acceptAgain(journal: Journal, path: Path, name: string, nowMs: nu
   await journal.accept(write, staged);
 }
 
-/** What the drive says is fit to be shown; all else is a fault of davgate. */
+/** Returns the message of a `FileError`; any other error is a defect of davgate and is thrown. */
 function reasonOf(error: unknown): string {
   if (error instanceof FileError) return error.message;
   throw error;

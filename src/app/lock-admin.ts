@@ -7,26 +7,26 @@ export interface ListedLock extends Lock {
   readonly drive: string;
 }
 
-/** Which locks to end: those that fit all that is given. Nothing given fits none. */
+/** Selects the locks that match all given fields; none without any field. */
 export interface LockChoice {
   readonly token?: string;
-  /** Who took them. */
+  /** Name of the user who took them. */
   readonly user?: string;
-  /** Where they are: at this path and below. */
+  /** Path that they are on or below. */
   readonly path?: string;
 }
 
-/** The locks of all drives, for the people who look after them. */
+/** Lists and removes the locks of all drives, for `davgate locks`. */
 export interface LockAdmin {
   locks(): Promise<readonly ListedLock[]>;
-  /** Ends locks of any user, and returns them. Throws `PathError` for a path that cannot be one. */
+  /** Removes locks of any user, and returns them. Throws `PathError` for an invalid path. */
   removeLocks(choice: LockChoice): Promise<readonly ListedLock[]>;
 }
 
-/** What it takes of a drive. */
+/** What `createLockAdmin` needs of a drive. */
 export interface LockedDrive {
   readonly locks: Locks;
-  /** Commits what waits under a lock for its content, as UNLOCK does; left out where no gateway runs. */
+  /** Commits the placeholder under a lock, as UNLOCK does. Absent without a running gateway. */
   readonly commitPlaceholder?: (path: Path) => Promise<void>;
 }
 

@@ -24,6 +24,6 @@ export function settingsOfArguments(args: readonly string[]): Settings {
 function unknownFlag(flag: string): string {
   const secret = OPTIONS.find((option) => `--${option.name}` === flag);
   if (secret)
-    return `${flag}: a command line is public; put it into the variable ${secret.variable} or a file for --config`;
+    return `${flag}: command lines are public; use the variable ${secret.variable} or a file for --config`;
   return `${flag}: no such option; davgate --help lists them`;
 }

@@ -29,7 +29,7 @@ export class ControlClient {
       const outgoing = request({ socketPath: this.socketPath, method, path }, (incoming) => {
         const { statusCode = 0 } = incoming;
         if ([200, 404, 409].includes(statusCode)) resolve(incoming);
-        else reject(new Error(`the running davgate answered ${statusCode}; its log says why`));
+        else reject(new Error(`the running davgate answered ${statusCode}; see its log`));
       });
       // The other process uses the state, but has no control socket.
       outgoing.once('error', () => reject(new StateInUse(this.dataDirectory)));

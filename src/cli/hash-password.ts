@@ -6,8 +6,8 @@ const HELP = `Hashes a password for the "password-hash" of a user in a configura
 
 Usage: davgate hash-password
 
-It reads the password as one line from standard input, so that it is in no list of processes and no history. A terminal
-does not show it, and asks for it twice.
+Reads the password as one line from standard input, so that it appears in no process list and no shell history. A terminal
+hides it and asks for it twice.
 `;
 
 /** `davgate hash-password`: reads a password from standard input and prints its hash for a configuration file. */
@@ -15,11 +15,11 @@ export async function hashPasswordCommand(args: readonly string[]): Promise<void
   if (args.includes('--help')) return console.log(HELP);
   if (args.length > 0)
     throw new ConfigError(
-      'hash-password: takes no words; it reads the password from standard input, as a command line is public',
+      'hash-password: takes no arguments; it reads the password from standard input, because command lines are public',
     );
   const password = (await readSecret()) ?? '';
   if (password === '')
-    throw new ConfigError('hash-password: there was no password to read; type or pipe one');
+    throw new ConfigError('hash-password: standard input contains no password; type or pipe one');
   refuseUnsayable({ text: password, origin: 'hash-password' });
   console.log(await hashPassword(password));
 }

@@ -1,32 +1,46 @@
 import { systemClock } from '../util/clock.ts';
 import type { Log, LogFields } from '../util/log.ts';
 
-let waiting = '';
+/**
+ * Writes one line per event to standard error: time, level, event, and the fields as `name=value`. The lines of one turn
+ * of the event loop go out in one system call, because a busy gateway writes thousands a second.
+ */
+class TerminalLog implements Log {
+  #pending = '';
 
-/** Lines of one turn of the event loop go out in one system call: a busy gateway writes thousands a second. */
-function write(level: string, event: string, fields: LogFields = {}): void {
-  const time = new Date(systemClock.now()).toISOString();
-  const facts = Object.entries(fields).flatMap(([name, value]) =>
-    value === undefined ? [] : ` ${name}=${typeof value === 'string' ? JSON.stringify(value) : value}`,
-  );
-  if (waiting === '') setImmediate(flush);
-  waiting += `${time} ${level} ${event}${facts.join('')}\n`;
+  constructor(private readonly output: NodeJS.WritableStream) {
+    process.on('exit', () => this.#flush());
+    // The reader may have ended, like `tee` after Ctrl+C. davgate still has to drain.
+    output.on('error', () => undefined);
+  }
+
+  info(event: string, fields?: LogFields): void {
+    this.#add('info', event, fields);
+  }
+
+  warn(event: string, fields?: LogFields): void {
+    this.#add('warn', event, fields);
+  }
+
+  error(event: string, fields?: LogFields): void {
+    this.#add('error', event, fields);
+  }
+
+  #add(level: keyof Log, event: string, fields: LogFields = {}): void {
+    const time = new Date(systemClock.now()).toISOString();
+    const texts = Object.entries(fields).flatMap(([name, value]) =>
+      value === undefined ? [] : ` ${name}=${typeof value === 'string' ? JSON.stringify(value) : value}`,
+    );
+    if (this.#pending === '') setImmediate(() => this.#flush());
+    this.#pending += `${time} ${level} ${event}${texts.join('')}\n`;
+  }
+
+  #flush(): void {
+    const lines = this.#pending;
+    this.#pending = '';
+    if (lines !== '') this.output.write(lines);
+  }
 }
 
-function flush(): void {
-  const lines = waiting;
-  waiting = '';
-  if (lines !== '') process.stderr.write(lines);
-}
-
-process.on('exit', flush);
-
-// Whoever read it may be gone, as tee is after Ctrl+C: no reason to end before all is drained.
-process.stderr.on('error', () => undefined);
-
-/** One line an event on standard error: time, level, what happened, and the facts as `name=value`. */
-export const terminalLog: Log = {
-  info: (event, fields) => write('info', event, fields),
-  warn: (event, fields) => write('warn', event, fields),
-  error: (event, fields) => write('error', event, fields),
-};
+/** The log of the `davgate` command. */
+export const terminalLog: Log = new TerminalLog(process.stderr);

@@ -12,14 +12,14 @@ const HELP = `davgate makes cloud storage a network drive: a WebDAV server in fr
 Usage: davgate [serve] [options]       serve the drive
        davgate service [options]       the embedded storage service alone (davgate service --help)
        davgate service check [--data]  look for damage in its files (davgate service check --help)
-       davgate login [--remove]        connect an account of the service, or let it go (davgate login --help)
+       davgate login [--remove]        connect or disconnect an account of the service (davgate login --help)
        davgate doctor [options]        test the configuration against the live service (davgate doctor --help)
-       davgate locks [remove …]        the locks that clients hold (davgate locks --help)
-       davgate journal [COMMAND]       the writes that wait or were lost (davgate journal --help)
+       davgate locks [remove …]        list or remove the locks of clients (davgate locks --help)
+       davgate journal [COMMAND]       list and handle pending and lost writes (davgate journal --help)
        davgate hash-password           hash a password, read from standard input, for a configuration file
        davgate --help | --version
 
-Options of serve, with the variable that says the same:
+Options of serve, each with its variable:
 ${optionsHelp()}
 `;
 

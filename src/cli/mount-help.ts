@@ -55,7 +55,7 @@ function lines(about: string, values: readonly string[]): string {
 /** Names the certificate's hosts: clients refuse a certificate for any other host. */
 function certificateLine(names: readonly string[]): string {
   if (names.length === 0) return '';
-  return `  name      the certificate is for ${names.join(', ')}: clients have to use ${names.length === 1 ? 'that name' : 'one of these names'}\n`;
+  return `  name      the certificate is for ${names.join(', ')}: clients must use ${names.length === 1 ? 'that name' : 'one of these names'}\n`;
 }
 
 function entryLines(entry: Entry): string {

@@ -20,7 +20,7 @@ export async function serve(args: readonly string[], environment: NodeJS.Process
   const { config, file } = read();
   const hasStarted = endWhenAskedWhileStarting();
   const gateway = await startGateway(config, terminalLog);
-  // Before the start is announced, so that whoever reads that can stop davgate in an orderly way.
+  // Before the start is announced, so that a program that waits for the announcement can stop davgate in order.
   const stopped = untilAskedToStop(reloading(gateway, () => read().config));
   hasStarted();
   for (const warning of startWarnings(flags, config)) terminalLog.warn(warning);
@@ -41,14 +41,14 @@ function reloading(gateway: Gateway, read: () => Config): () => void {
 async function reload(gateway: Gateway, read: () => Config): Promise<void> {
   try {
     const waiting = await gateway.reload(read());
-    terminalLog.info('the configuration is reloaded');
+    terminalLog.info('configuration reloaded');
     if (waiting.length > 0)
-      terminalLog.warn('some settings change only when davgate is started again', {
+      terminalLog.warn('some settings change only at the next start', {
         settings: waiting.join(', '),
       });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    terminalLog.error('the configuration is not reloaded, the one before stays', { reason });
+    terminalLog.error('cannot reload the configuration; the previous one stays in force', { reason });
   }
 }
 
@@ -74,5 +74,5 @@ function entryOf({ users, drives }: Config, { madeUpPassword }: Gateway, file: s
 
 /** Shows a new password once, on a terminal only: other standard outputs are logged. */
 function passwordText({ text, file, isNew }: MadeUpPassword): string {
-  return isNew && process.stdout.isTTY ? `${text}   (kept in ${file})` : `in ${file}`;
+  return isNew && process.stdout.isTTY ? `${text}   (stored in ${file})` : `in ${file}`;
 }

@@ -3,21 +3,21 @@ import { elapsedMs, systemClock } from '../util/clock.ts';
 import { serviceDirectory } from './service-directory.ts';
 import { wordsOf } from './words.ts';
 
-const HELP = `Looks at every block and every row of a storage service that is not running, and changes nothing.
+const HELP = `Checks every block and every row of a stopped storage service, and changes nothing.
 
 Usage: davgate service check [--data DIR]
 
   --data DIR  its files; default $XDG_DATA_HOME/davgate-service. A drive's embedded service keeps them in
               DATA-DIR/service
 
-Each damage is a line on standard output, with the account, the path and the revision it is in; how far it has come
-goes to standard error. Exit code 0: nothing is damaged; 1: something is; 2: it could not be looked at.
+Prints one line per damaged item on standard output, with its account, path and revision, and its progress on standard
+error. Exit code 0: no damage; 1: damage was found; 2: the check could not be run.
 `;
 
-/** Between two lines that say how far the check has come, ms. */
+/** Time between two lines of progress, in ms. */
 const PROGRESS_MS = 5000;
 
-/** `davgate service check`: the exit code. */
+/** `davgate service check`: returns the exit code. */
 export async function serviceCheckCommand(
   args: readonly string[],
   environment: NodeJS.ProcessEnv,
@@ -30,11 +30,11 @@ export async function serviceCheckCommand(
   const dataDirectory = serviceDirectory(data, environment);
   let damages = 0;
   let progress: CheckProgress = { blocks: 0, bytes: 0, totalBlocks: 0, totalBytes: 0 };
-  let told = systemClock.instant();
+  let shownAt = systemClock.instant();
   const tell = (now: CheckProgress) => {
     progress = now;
-    if (elapsedMs(systemClock, told) < PROGRESS_MS) return;
-    told = systemClock.instant();
+    if (elapsedMs(systemClock, shownAt) < PROGRESS_MS) return;
+    shownAt = systemClock.instant();
     const { blocks, bytes, totalBlocks, totalBytes } = now;
     process.stderr.write(
       `checked ${blocks} of ${totalBlocks} blocks, ${sizeOf(bytes)} of ${sizeOf(totalBytes)}\n`,
@@ -48,7 +48,7 @@ export async function serviceCheckCommand(
   console.log(
     damages === 0
       ? `No damage in ${dataDirectory} (${seen}).`
-      : `Damaged: ${damages} lines above (${seen}). Put the data back from a backup.`,
+      : `Damage found: ${damages} lines above (${seen}). Restore the data from a backup.`,
   );
   return damages === 0 ? 0 : 1;
 }

@@ -25,19 +25,19 @@ Usage: davgate service [--listen HOST:PORT] [--data DIR] [--tls-cert FILE --tls-
   --tls-cert FILE     serve https with this certificate (PEM); SIGHUP makes davgate read it again
   --tls-key FILE      the certificate's private key (PEM)
   --content-listen HOST:PORT
-                      a second address, for functions that carry file bytes (content_url). Each address then refuses the
+                      a second address, for functions that carry file bytes (content_url). Each address then rejects the
                       functions of the other, as the real service's hosts do
-  --public-url URL    the address under which people reach the service: shared links begin with it. Default: what it
-                      listens on, with this machine's name for 0.0.0.0
+  --public-url URL    the address at which people reach the service; shared links begin with it. Default: the
+                      --listen address, with this machine's name for 0.0.0.0
   --content-public-url URL
-                      the address under which clients reach --content-listen behind a reverse proxy: temporary links begin
-                      with it. Default for these: --public-url
-  --data DIR          its files; default $XDG_DATA_HOME/davgate-service
-  --trusted-proxy CIDR  reverse proxies that say truly where a request comes from; several with commas between
-  --fault NAME=NUMBER a fault to meet, for tests of a client; repeatable
+                      the address at which clients reach --content-listen behind a reverse proxy; temporary links begin
+                      with it. Default: --public-url
+  --data DIR          directory of its files; default $XDG_DATA_HOME/davgate-service
+  --trusted-proxy CIDR  reverse proxies whose forwarding headers are trusted, as networks separated by commas
+  --fault NAME=NUMBER a fault to inject, for tests of a client; repeatable
 
-Faults, all 0 (off) unless named; a call is a read when it downloads, a write when it changes something, and else
-metadata; shares go from 0 to 1:
+Faults, all 0 (off) by default. A call that downloads is a read, one that changes something a write, any other metadata.
+Shares go from 0 to 1:
 ${faultsHelp()}
 `;
 
@@ -62,7 +62,7 @@ export async function serviceCommand(args: readonly string[], environment: NodeJ
   });
   const contentUrl = addresses.contentPublicUrl ?? service.contentUrl;
   const { email, password, appKey, appSecret, token, refreshToken } = await service.provision();
-  // Listened for before anybody can read that it serves.
+  // Before the start is announced: a program that waits for the announcement may stop the service at once.
   const stopped = untilAskedToStop(addresses.tls ? () => renewCertificate(service) : noteNothingToReload);
   hasStarted();
   console.log(`
@@ -82,21 +82,21 @@ Press Ctrl+C to stop.
   await service.close();
 }
 
-/** Without a certificate SIGHUP, which a service manager's `reload` sends, is no reason to end. */
+/** Answers SIGHUP without a certificate: a service manager's `reload` sends it, and must not end the service. */
 function noteNothingToReload(): void {
   terminalLog.info(
-    'SIGHUP: there is nothing to reload without --tls-cert; other settings change when davgate is started again',
+    'SIGHUP: nothing to reload without --tls-cert; other settings change only at the next start',
   );
 }
 
-/** A certificate that cannot be used is no reason to end: the one before goes on. */
+/** Reloads the certificate. An unusable one is logged, and the previous one stays in use. */
 function renewCertificate(service: RunningService): void {
   try {
     service.renewCertificate();
-    terminalLog.info('the certificate is reloaded');
+    terminalLog.info('certificate reloaded');
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    terminalLog.error('the certificate is not reloaded, the one before stays', { reason });
+    terminalLog.error('cannot reload the certificate; the previous one stays in use', { reason });
   }
 }
 

@@ -10,9 +10,7 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
  */
 export function endWhenAskedWhileStarting(): () => void {
   const end = () => {
-    terminalLog.info(
-      'davgate ends before it serves; an upgrade that was under way begins again at the next start',
-    );
+    terminalLog.info('stopped during startup; an unfinished upgrade starts over at the next start');
     process.exit(0);
   };
   for (const signal of STOP_SIGNALS) process.once(signal, end);

@@ -19,13 +19,13 @@ function secretsInFlags(flags: Settings): readonly string[] {
     ...(/:[^/@]+@/.test(redis) ? [['--redis', 'DAVGATE_REDIS_URL']] : []),
   ];
   return instead.map(
-    ([flag, better]) => `${flag}: every user of this machine can read a command line; use ${better}`,
+    ([flag, better]) => `${flag}: every user of this machine can read command lines; use ${better}`,
   );
 }
 
 function clearText({ listen: { host }, tls, trustedProxies }: Surface): readonly string[] {
   if (tls || isLoopback(host) || trustedProxies.cidrs.length > 0) return [];
   return [
-    `${host} can be reached from outside, and passwords and files cross the network in clear; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with https, or name the proxy with --trusted-proxy`,
+    `${host} can be reached from outside, and passwords and files cross the network unencrypted; give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with https, or name the proxy with --trusted-proxy`,
   ];
 }

@@ -23,7 +23,7 @@ export function parseAddress({ text, origin }: Setting): Address {
 export function parseUrl({ text, origin }: Setting, example: string): string {
   // Not quoted: the text before the @ may be a password.
   if (text.includes('@'))
-    throw new ConfigError(`${origin}: an address like ${example} is wanted, without a login in it`);
+    throw new ConfigError(`${origin}: contains a login; write an address like ${example}`);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
     throw new ConfigError(`${origin}: "${text}" is not an address like ${example}`);
@@ -38,7 +38,7 @@ export function trustedProxiesOf(setting: Setting | undefined): Networks {
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new ConfigError(
-      `${setting?.origin}: "${error.message}" is neither a network nor an address; write for example 10.0.0.0/8 or 127.0.0.1, several with commas between`,
+      `${setting?.origin}: "${error.message}" is neither a network nor an address; write for example 10.0.0.0/8 or 127.0.0.1, separated by commas`,
     );
   }
 }

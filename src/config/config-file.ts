@@ -54,20 +54,20 @@ function parseFile(path: string): unknown {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? error.code : error;
-    throw new ConfigError(`--config: ${path} cannot be read (${reason}); check its name and its rights`);
+    throw new ConfigError(`--config: cannot read ${path} (${reason}); check its name and permissions`);
   }
   try {
     return JSON.parse(text);
   } catch (error) {
     // Node's message quotes the text near the error, which may be a token.
     const place = error instanceof Error ? / at position \d+.*/.exec(error.message)?.[0] : undefined;
-    throw new ConfigError(`--config: ${path} is not JSON${place ?? ''}; mend it there`);
+    throw new ConfigError(`--config: ${path} is not valid JSON${place ?? ''}; correct it there`);
   }
 }
 
 function objectOf(value: unknown, where: string): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ConfigError(`${where}: an object in braces is wanted here`);
+    throw new ConfigError(`${where}: must be an object in braces`);
   return value as JsonObject; // checked just above
 }
 
@@ -79,7 +79,7 @@ function settingsOf(values: JsonObject, where: string, allowed: (name: SettingNa
     const isSwitch = !('value' in option);
     if (typeof value !== 'string' && !(isSwitch && typeof value === 'boolean'))
       throw new ConfigError(
-        `"${key}" in ${where}: ${isSwitch ? 'true or false' : 'a text in quotes'} is wanted`,
+        `"${key}" in ${where}: must be ${isSwitch ? 'true or false' : 'a text in quotes'}`,
       );
     settings.set(option.name, notEmpty(option, { text: String(value), origin: `"${key}" in ${where}` }));
   }
@@ -99,11 +99,11 @@ function drivesOf(value: unknown, path: string): { name: string; settings: Setti
 
 function usersOf(value: unknown, path: string): UserConfig[] {
   if (!Array.isArray(value) || value.length === 0)
-    throw new ConfigError(`"users" in ${path}: a list of at least one user is wanted`);
+    throw new ConfigError(`"users" in ${path}: must be a list of at least one user`);
   const users = value.map((row, index) => userOf(objectOf(row, `user ${index + 1} in ${path}`), index, path));
   const names = users.map((user) => user.name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new ConfigError(`"users" in ${path}: ${twice} stands there twice`);
+  if (twice !== undefined) throw new ConfigError(`"users" in ${path}: ${twice} is listed twice`);
   return users;
 }
 
@@ -114,15 +114,15 @@ function userOf(row: JsonObject, index: number, path: string): UserConfig {
   const { name, password, drive } = row;
   const passwordHash = row['password-hash'];
   if (typeof name !== 'string' || name === '' || name.includes(':'))
-    throw new ConfigError(`"name" of ${where}: a name without a colon is wanted`);
+    throw new ConfigError(`"name" of ${where}: must be a name without a colon`);
   refuseUnsayable({ text: name, origin: `"name" of ${where}` });
-  if (typeof drive !== 'string') throw new ConfigError(`"drive" of ${where}: the name of a drive is wanted`);
+  if (typeof drive !== 'string') throw new ConfigError(`"drive" of ${where}: must be the name of a drive`);
   if (typeof password === 'string' && password !== '' && passwordHash === undefined) {
     refuseUnsayable({ text: password, origin: `"password" of ${where}` });
     return { name, drive, password };
   }
   if (typeof passwordHash === 'string' && password === undefined) return { name, drive, passwordHash };
   throw new ConfigError(
-    `${where}: either "password" or "password-hash" is wanted (davgate hash-password makes one)`,
+    `${where}: write either "password" or "password-hash" (davgate hash-password makes one)`,
   );
 }

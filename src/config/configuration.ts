@@ -100,7 +100,7 @@ function writeModeOf(settings: Settings): Config['writeMode'] {
   const redis = settings.get('redis');
   if (mode === 'back' && redis)
     throw new ConfigError(
-      `${setting?.origin}: "back" keeps writes in one gateway, and ${redis.origin} is for several; leave one out`,
+      `${setting?.origin}: "back" keeps writes in one gateway's journal, which the gateways that share ${redis.origin} do not see; leave one out`,
     );
   return mode;
 }
@@ -113,7 +113,7 @@ function redisUrlOf(setting: Setting | undefined): string | undefined {
     url && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^(\/\d*)?$/.test(url.pathname);
   if (!isUsable || url.search || url.hash || !isEncoded(url.username) || !isEncoded(url.password))
     throw new ConfigError(
-      `${setting.origin}: not an address of a Redis; write redis://HOST:PORT or rediss://USER:PASSWORD@HOST:PORT/NUMBER, with signs like @ and % in a password percent-encoded`,
+      `${setting.origin}: not the address of a Redis; write redis://HOST:PORT or rediss://USER:PASSWORD@HOST:PORT/NUMBER, with @, % and the like in a password percent-encoded`,
     );
   return setting.text;
 }
@@ -132,7 +132,7 @@ function refuseBesideDrives(settings: Settings, origin: string): void {
   const name = [...DRIVE_SETTINGS].find((candidate) => settings.has(candidate));
   if (name)
     throw new ConfigError(
-      `${settings.get(name)?.origin}: ${origin} has "drives"; say it there, for one of them`,
+      `${settings.get(name)?.origin}: ${origin} has "drives"; write it there, for one of them`,
     );
 }
 

@@ -63,7 +63,7 @@ export function driveOf(name: string, settings: Settings, login: KeptLogin | und
 function accountOf(setting: Setting | undefined, service: ServiceConfig): string | undefined {
   if (setting && service !== 'embedded')
     throw new ConfigError(
-      `${setting.origin}: names an account of the embedded service, and this drive is at ${service.apiUrl}; leave it out`,
+      `${setting.origin}: is only for the embedded service, and this drive is at ${service.apiUrl}; leave it out`,
     );
   return setting?.text;
 }
@@ -112,7 +112,7 @@ function serviceOfLogin(settings: Settings, login: KeptLogin): ServiceConfig {
   const other = api && urlOf(api) !== apiUrl ? api : key && key.text !== appKey ? key : undefined;
   if (other)
     throw new ConfigError(
-      `${other.origin}: ${file} is a login at ${apiUrl} with the app ${appKey}; leave this out, or run davgate login --remove first`,
+      `${other.origin}: ${file} is a login at ${apiUrl} with the app ${appKey}; leave this out or run davgate login --remove first`,
     );
   return {
     apiUrl,
@@ -129,7 +129,7 @@ function urlOf(setting: Setting | undefined): string | undefined {
   // The API's documentation writes its functions as /2/….
   if (trimmed.endsWith('/2'))
     throw new ConfigError(
-      `${origin}: "${text}" ends with the API's version; leave the /2 out, davgate adds it`,
+      `${origin}: "${text}" ends with the API's version; leave out the /2, davgate adds it`,
     );
   return trimmed;
 }
@@ -162,7 +162,7 @@ function credentialsOf(settings: Settings): Credentials | undefined {
 function tokenIn({ text, origin }: Setting): string {
   if (/^[\x21-\x7e]+$/.test(text)) return text;
   throw new ConfigError(
-    `${origin}: holds characters that no token has, perhaps a line break at its end; copy it again`,
+    `${origin}: contains characters that no token has, perhaps a line break at its end; copy it again`,
   );
 }
 

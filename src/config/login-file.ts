@@ -31,10 +31,11 @@ export function readLogin(dataDirectory: string): StoredLogin | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // the file system's own errors
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new ConfigError(`${file}: cannot be read (${code}); check its owner and its rights`);
+    throw new ConfigError(`cannot read ${file} (${code}); check its owner and permissions`);
   }
   const login = parsedLogin(text);
-  if (!login) throw new ConfigError(`${file}: not as davgate login wrote it; delete it, and log in again`);
+  if (!login)
+    throw new ConfigError(`${file}: not a login that davgate login wrote; delete it and log in again`);
   return login;
 }
 
@@ -58,7 +59,7 @@ export async function prepareForLogin(dataDirectory: string): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // the file system's own errors
     throw new ConfigError(
-      `cannot keep a login in the data directory ${dataDirectory} (${code}); choose another with --data-dir`,
+      `cannot store a login in the data directory ${dataDirectory} (${code}); choose another with --data-dir`,
     );
   }
 }

@@ -32,7 +32,7 @@ export async function madeUpPassword(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // the file system's own errors
     throw new ConfigError(
-      `${file}: the password that davgate makes cannot be kept there (${code}); check owner and rights, or give --password-file and --data-dir`,
+      `cannot store the made-up password in ${file} (${code}); check owner and permissions, or give --password-file and --data-dir`,
     );
   }
 }

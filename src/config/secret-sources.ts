@@ -23,7 +23,7 @@ export function withSecretFiles(settings: Settings): Settings {
     const file = settings.get(fileName);
     if (!file) continue;
     const beside = settings.get(name);
-    if (beside) throw new ConfigError(`${file.origin}: ${beside.origin} says the same; leave one out`);
+    if (beside) throw new ConfigError(`${file.origin}: ${beside.origin} is given too; leave one out`);
     read.delete(fileName);
     read.set(name, secretIn(file.text, file.origin));
   }
@@ -65,5 +65,5 @@ function textOf(file: string, origin: string): string | undefined {
 }
 
 function unreadable(file: string, origin: string, code: string | undefined): ConfigError {
-  return new ConfigError(`${origin}: cannot read ${file} (${code}); check its name and its rights`);
+  return new ConfigError(`${origin}: cannot read ${file} (${code}); check its name and permissions`);
 }

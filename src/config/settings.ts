@@ -28,7 +28,7 @@ export const OPTIONS = [
     name: 'api-url',
     variable: 'DAVGATE_API_URL',
     value: 'URL',
-    help: "the service's base_url. With none of url, token or login given, the embedded service runs",
+    help: "the service's base_url. Without a URL, a token and a login, davgate runs the embedded service",
   },
   {
     name: 'content-url',
@@ -40,28 +40,28 @@ export const OPTIONS = [
     name: 'notify-url',
     variable: 'DAVGATE_NOTIFY_URL',
     value: 'URL',
-    help: "for long polls; default: the api-url, or the public service's",
+    help: "the service's notify_url, for long polls; default: the api-url, or the public service's",
   },
   { name: 'token', variable: 'DAVGATE_TOKEN', value: 'T', help: 'a fixed access token' },
   {
     name: 'token-file',
     variable: 'DAVGATE_TOKEN_FILE',
     value: 'FILE',
-    help: 'file that holds the access token',
+    help: 'file with the access token',
   },
   {
     name: 'app-key',
     variable: 'DAVGATE_APP_KEY',
     value: 'KEY',
     flag: false,
-    help: 'with a refresh token: davgate gets access tokens itself',
+    help: "the app's key; davgate then gets access tokens with the refresh token",
   },
   {
     name: 'app-secret',
     variable: 'DAVGATE_APP_SECRET',
     value: 'SECRET',
     flag: false,
-    help: "the app's secret; not needed where the refresh token was given to a public client",
+    help: "the app's secret; not needed if the refresh token was issued to a public client",
   },
   {
     name: 'refresh-token',
@@ -74,13 +74,13 @@ export const OPTIONS = [
     name: 'account',
     variable: 'DAVGATE_ACCOUNT',
     value: 'EMAIL',
-    help: 'account of the embedded service that holds the files; default: each drive has its own',
+    help: 'account of the embedded service that owns the files; default: one for each drive',
   },
   {
     name: 'root',
     variable: 'DAVGATE_ROOT',
     value: 'PATH',
-    help: "folder of the account that is the drive's root; default: all of it",
+    help: "folder of the account that becomes the drive's root; default: the whole account",
   },
   {
     name: 'user',
@@ -92,15 +92,19 @@ export const OPTIONS = [
     name: 'password',
     variable: 'DAVGATE_PASSWORD',
     value: 'P',
-    help: "that user's password; default: one is made and kept in the data directory",
+    help: "that user's password; default: davgate makes one and stores it in the data directory",
   },
   {
     name: 'password-file',
     variable: 'DAVGATE_PASSWORD_FILE',
     value: 'FILE',
-    help: 'file that holds the password',
+    help: 'file with the password',
   },
-  { name: 'no-auth', variable: 'DAVGATE_NO_AUTH', help: 'no user and no password (loopback addresses only)' },
+  {
+    name: 'no-auth',
+    variable: 'DAVGATE_NO_AUTH',
+    help: 'no user and no password; only for loopback addresses',
+  },
   {
     name: 'tls-cert',
     variable: 'DAVGATE_TLS_CERT',
@@ -117,19 +121,19 @@ export const OPTIONS = [
     name: 'public-url',
     variable: 'DAVGATE_PUBLIC_URL',
     value: 'URL',
-    help: "the address under which people reach this davgate; shared links of the embedded service begin with it. Default: what it listens on, with this machine's name for 0.0.0.0",
+    help: "the address at which people reach this davgate; shared links of the embedded service begin with it. Default: the --listen address, with this machine's name for 0.0.0.0",
   },
   {
     name: 'cors-origin',
     variable: 'DAVGATE_CORS_ORIGIN',
     value: 'ORIGIN',
-    help: 'web pages from there may use the drive, as https://app.keeweb.info; several with commas between',
+    help: 'origins of web pages that may use the drive, like https://app.keeweb.info, separated by commas',
   },
   {
     name: 'trusted-proxy',
     variable: 'DAVGATE_TRUSTED_PROXY',
     value: 'CIDR',
-    help: 'reverse proxies that say truly where a request comes from and which host it asked for (Forwarded, X-Forwarded-For, X-Forwarded-Host); several with commas between',
+    help: 'reverse proxies whose Forwarded, X-Forwarded-For and X-Forwarded-Host headers are trusted, as networks separated by commas',
   },
   {
     name: 'cache-dir',
@@ -147,13 +151,13 @@ export const OPTIONS = [
     name: 'delete',
     variable: 'DAVGATE_DELETE',
     value: 'auto|permanent|trash',
-    help: 'what DELETE does; auto (default) is permanent where account and token may, else to the trash',
+    help: 'what DELETE does; auto (default) deletes permanently where account and token allow it, else moves to the trash',
   },
   {
     name: 'write-mode',
     variable: 'DAVGATE_WRITE_MODE',
     value: 'through|back',
-    help: 'a write is acknowledged when the service has it (through, default), or when it is in a journal on this disk (back)',
+    help: 'when a write is acknowledged: when the service has it (through, default), or when it is in a journal on this disk (back)',
   },
   {
     name: 'config',
@@ -165,7 +169,7 @@ export const OPTIONS = [
     name: 'redis',
     variable: 'DAVGATE_REDIS_URL',
     value: 'URL',
-    help: 'several gateways share locks and properties there: redis[s]://[USER:PASSWORD@]HOST[:PORT][/NUMBER]',
+    help: 'Redis in which several gateways share locks and properties: redis[s]://[USER:PASSWORD@]HOST[:PORT][/NUMBER]',
   },
 ] as const satisfies readonly Option[];
 
@@ -219,7 +223,7 @@ export function settingsOfEnvironment(environment: NodeJS.ProcessEnv): Settings 
 export function notEmpty({ name, value }: Pick<Option, 'name' | 'value'>, setting: Setting): Setting {
   // An empty root is the whole account.
   if (setting.text.trim() !== '' || value === undefined || name === 'root') return setting;
-  throw new ConfigError(`${setting.origin}: empty; write a value, or leave it out`);
+  throw new ConfigError(`${setting.origin}: empty; write a value or leave it out`);
 }
 
 /**
@@ -229,7 +233,7 @@ export function notEmpty({ name, value }: Pick<Option, 'name' | 'value'>, settin
 export function refuseUnsayable({ text, origin }: Setting): void {
   if (/\p{Cc}/u.test(text))
     throw new ConfigError(
-      `${origin}: holds a control character, perhaps a line break at its end; leave that out`,
+      `${origin}: contains a control character, perhaps a line break at its end; remove it`,
     );
 }
 
@@ -250,6 +254,7 @@ export function optionsHelp(): string {
 export function oneOf<T extends string>(setting: Setting | undefined, values: readonly [T, ...T[]]): T {
   if (!setting) return values[0];
   const value = values.find((candidate) => candidate === setting.text);
-  if (!value) throw new ConfigError(`${setting.origin}: "${setting.text}" is none of ${values.join(', ')}`);
+  if (!value)
+    throw new ConfigError(`${setting.origin}: "${setting.text}" is not one of ${values.join(', ')}`);
   return value;
 }

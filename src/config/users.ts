@@ -22,7 +22,9 @@ export function usersOf(
   if (open && isOn(open)) {
     const clash = user?.origin ?? password?.origin ?? table;
     if (clash)
-      throw new ConfigError(`${open.origin}: no user and no password, yet ${clash} is given; leave one out`);
+      throw new ConfigError(
+        `${open.origin}: excludes users and passwords, but ${clash} is given; leave one out`,
+      );
     if (!isLoopback(listen.host))
       throw new ConfigError(
         `${open.origin}: ${listen.host} can be reached from outside; drop it, or listen on 127.0.0.1`,
@@ -32,10 +34,10 @@ export function usersOf(
   }
   if (file?.users) {
     const beside = user ?? password;
-    if (beside) throw new ConfigError(`${beside.origin}: ${table} says who may come in; leave one out`);
+    if (beside) throw new ConfigError(`${beside.origin}: ${table} lists the users; leave one out`);
     return file.users.map((row) => knownDrive(row, drives, file.origin));
   }
-  if (user?.text.includes(':')) throw new ConfigError(`${user.origin}: a user's name may not hold a colon`);
+  if (user?.text.includes(':')) throw new ConfigError(`${user.origin}: a user's name cannot contain a colon`);
   for (const setting of [user, password]) if (setting) refuseUnsayable(setting);
   if (file) refuseUnusedDrives(drives, file.origin);
   const drive = drives[0]?.name ?? DEFAULT_DRIVE;
@@ -46,7 +48,7 @@ export function usersOf(
 function refuseUnusedDrives([first, second]: readonly DriveConfig[], origin: string): void {
   if (first && second)
     throw new ConfigError(
-      `${origin}: everyone has the drive ${first.name}, and nobody ${second.name}; leave that out, or say in "users" who has which`,
+      `${origin}: every user gets the drive ${first.name} and nobody gets ${second.name}; remove that drive, or add "users" and name a drive for each`,
     );
 }
 
@@ -60,6 +62,6 @@ function knownDrive(user: UserConfig, drives: readonly DriveConfig[], origin: st
   if (drives.some((drive) => drive.name === user.drive)) return user;
   const names = drives.map((drive) => drive.name).join(', ');
   throw new ConfigError(
-    `users in ${origin}: the drive "${user.drive}" of user ${user.name} is none of ${names}`,
+    `users in ${origin}: the drive "${user.drive}" of user ${user.name} is not one of ${names}`,
   );
 }

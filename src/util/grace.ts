@@ -22,7 +22,7 @@ export async function withinGrace(
     await clock.sleep(END_MS.work, ended.signal);
     over.abort(new Error('the grace time is over'));
     await clock.sleep(END_MS.all - END_MS.work, ended.signal);
-    log.error('davgate ends before all of it is closed; nothing that was acknowledged is lost');
+    log.error('davgate stops before everything is closed; acknowledged writes are safe');
   };
   try {
     await Promise.race([close(over.signal), giveUp()]);

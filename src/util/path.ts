@@ -18,7 +18,7 @@ function checkedName(name: string): string {
   if (name === '' || name === '.' || name === '..')
     throw new PathError(`a name may not be ${name === '' ? 'empty' : `"${name}"`}`);
   if (name.includes('/') || name.includes('\0'))
-    throw new PathError(`the name ${JSON.stringify(name)} holds a slash or a NUL`);
+    throw new PathError(`the name ${JSON.stringify(name)} contains a slash or a NUL`);
   if (!name.isWellFormed()) throw new PathError('a name is not well-formed Unicode');
   return name.normalize('NFC');
 }

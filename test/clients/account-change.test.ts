@@ -66,7 +66,7 @@ const isThere = async (token: string, path: string) =>
   (await rpc({ ...service, token }, 'files/get_metadata', { path })).status === 200;
 
 const WAITS =
-  /^davgate: drive "default": 1 file waits in \S+ to be sent to ann@example\.org \(dbid:[\w-]+\), and this login is of bob@example\.org \(dbid:[\w-]+\); start davgate with the former/;
+  /^davgate: drive "default": 1 file in \S+ must still be sent to ann@example\.org \(dbid:[\w-]+\), but this login belongs to bob@example\.org \(dbid:[\w-]+\); run davgate with the old login/;
 
 /** Starts for Ann, has a file acknowledged that is not at the service, and kills it. */
 async function leaveInJournal(name: string, ...more: readonly string[]): Promise<void> {
@@ -143,7 +143,11 @@ test('a service that is away at the start is asked before anything is sent', asy
   service.service.setFaults({ 'error-metadata-share': 1, 'error-write-share': 1 });
   const program = await start(bob, ...BACK);
   service.service.setFaults({});
-  while (!/ error the login is of another account .*: no call is made /.test(program.output()))
+  while (
+    !/ error the login does not belong to the owner of the stored data; no calls are made /.test(
+      program.output(),
+    )
+  )
     await setImmediate();
   expect((await put(program, 'new', 'x')).status).toBe(503);
   await program.stop();
@@ -164,6 +168,6 @@ test('a login that may not tell whose it is is refused where that was known, and
   await program.stop();
   await (await start(ann)).stop();
   expect(await refusal(silent)).toMatch(
-    /holds what belongs to ann@example\.org .*; give its app the scope account_info\.read$/,
+    /belongs to ann@example\.org .*; give its app the scope account_info\.read$/,
   );
 });

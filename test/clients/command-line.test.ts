@@ -31,7 +31,7 @@ async function refused(...args: string[]): Promise<string> {
 describe('what davgate cannot start with: exit code 2, one line that names it and the mend', () => {
   test('a wrong value', async () => {
     expect(await refused('--delete', 'never')).toBe(
-      'davgate: --delete: "never" is none of auto, permanent, trash\n',
+      'davgate: --delete: "never" is not one of auto, permanent, trash\n',
     );
   });
 
@@ -55,7 +55,7 @@ describe('what davgate cannot start with: exit code 2, one line that names it an
       `davgate: cannot use the shared state in redis://ann:***@127.0.0.1:${port}: nothing listens there; start Redis, or correct the address\n`,
     );
     expect(await refused('--redis', 'localhost:SECRET')).toMatch(
-      /^davgate: --redis: not an address of a Redis/,
+      /^davgate: --redis: not the address of a Redis/,
     );
   });
 
@@ -119,7 +119,9 @@ describe('what davgate cannot start with: exit code 2, one line that names it an
     await mkdir(join(dataDirectory, 'password'), { recursive: true });
     const { code, output } = await runProgram(['--listen', '127.0.0.1:0', '--data-dir', dataDirectory]);
     expect([code, output.trim().split('\n').length]).toEqual([2, 1]);
-    expect(output).toMatch(/no-password\/password: .*cannot be kept there \(EISDIR\); .*--password/);
+    expect(output).toMatch(
+      /cannot store the made-up password in \S+no-password\/password \(EISDIR\); .*--password/,
+    );
   });
 
   test('a token that no header can carry, without the token', async () => {
@@ -238,10 +240,10 @@ describe('davgate hash-password', () => {
   });
 
   test.each([
-    ['', [], 'there was no password to read'],
-    ['\n', [], 'there was no password to read'],
-    ['a\tb\n', [], 'holds a control character'],
-    ['', ['secret'], 'takes no words'],
+    ['', [], 'standard input contains no password'],
+    ['\n', [], 'standard input contains no password'],
+    ['a\tb\n', [], 'contains a control character'],
+    ['', ['secret'], 'takes no arguments'],
   ])('of %j with %j it says what is wrong', async (input, args, message) => {
     const { code, output } = await hashing(input, ...args);
     expect(code).toBe(2);

@@ -26,7 +26,7 @@ const ANY_PORT = '127.0.0.1:0';
 test('without an account the embedded service is tested, and all of it is well', async () => {
   const { code, output } = await runProgram(wordsFor(ANY_PORT));
   expect(output).toMatch(/^ok +service +the embedded one runs/m);
-  expect(output).toMatch(/^ok +tidying up .* is removed$/m);
+  expect(output).toMatch(/^ok +cleanup +removed /m);
   // Which Node runs the tests is no matter here.
   const trouble = output.split('\n').filter((line) => /^(warn|FAIL)(?! +node )/.test(line));
   expect(trouble).toEqual([]);
@@ -38,7 +38,7 @@ test('beside a davgate that runs it disturbs nothing', async () => {
   const program = await startProgram({ dataDirectory: data.path });
   const { code, output } = await runProgram(wordsFor(new URL(program.url).host));
   expect(output).toMatch(/^ok +listener +127\.0\.0\.1:\d+ is in use by a davgate that is running/m);
-  expect(output).toMatch(/^warn +service +the embedded one is in use by the running davgate/m);
+  expect(output).toMatch(/^warn +service +the embedded service is in use by the running davgate/m);
   expect(code).toBe(0);
   const { authorization } = program;
   expect((await fetch(program.url, { headers: { authorization } })).status).toBe(200);
@@ -47,7 +47,7 @@ test('beside a davgate that runs it disturbs nothing', async () => {
 
 test('settings that cannot be used: exit code 2 and one line', async () => {
   const { code, output } = await runProgram(wordsFor(ANY_PORT, '--delete', 'never'));
-  expect([code, output]).toEqual([2, 'davgate: --delete: "never" is none of auto, permanent, trash\n']);
+  expect([code, output]).toEqual([2, 'davgate: --delete: "never" is not one of auto, permanent, trash\n']);
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
@@ -57,11 +57,11 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     service.service.setFaults({ 'latency-write-ms': 700 });
     const environment = { ...process.env, DAVGATE_TOKEN: service.token };
     const { child, output } = spawnProgram(wordsFor(ANY_PORT, '--api-url', service.url), environment);
-    await matchOutput(child, output, /^ok +folder .*is made/m);
+    await matchOutput(child, output, /^ok +folder +made /m);
     child.kill(signal);
     const [code] = await once(child, 'close');
-    expect(output()).toMatch(/^ok +tidying up .* is removed$/m);
-    expect(output()).toMatch(/^FAIL +stopped +before all was checked$/m);
+    expect(output()).toMatch(/^ok +cleanup +removed /m);
+    expect(output()).toMatch(/^FAIL +stopped +not all checks were run$/m);
     expect(code).toBe(1);
     const { json } = await rpc(service, 'files/list_folder', { path: '' });
     expect((json as { entries: unknown[] }).entries).toEqual([]);

@@ -36,7 +36,7 @@ test('are listed and removed while davgate runs, and the file can be written aga
   const unknown = await locks('remove', 'opaquelocktoken:unknown');
   expect([unknown.code, unknown.output]).toEqual([1, expect.stringContaining('no lock has this token')]);
   const removed = await locks('remove', `<${token}>`);
-  expect([removed.code, removed.output]).toEqual([0, 'The lock on /plan.txt is removed.\n']);
+  expect([removed.code, removed.output]).toEqual([0, 'The lock on /plan.txt was removed.\n']);
   expect((await locks()).output).toBe('No locks.\n');
   expect((await put()).status).toBe(204);
   expect(await program.stop()).toBe(0);
@@ -47,13 +47,13 @@ test('locks remove ends the locks of a user, and those at and below a path, whil
   const { authorization } = program;
   for (const name of ['a', 'b', 'c']) await take(`${program.url}${name}.txt`, authorization);
   const path = await locks('remove', '--user', 'tester', '--path=/B.txt');
-  expect([path.code, path.output]).toEqual([0, 'The lock on /b.txt is removed.\n']);
+  expect([path.code, path.output]).toEqual([0, 'The lock on /b.txt was removed.\n']);
   const nobody = await locks('remove', '--user', 'nobody');
   expect([nobody.code, nobody.output]).toEqual([1, expect.stringContaining('no such lock')]);
   const user = await locks('remove', '--user', 'tester');
   expect([user.code, user.output]).toEqual([
     0,
-    'The lock on /a.txt is removed.\nThe lock on /c.txt is removed.\n',
+    'The lock on /a.txt was removed.\nThe lock on /c.txt was removed.\n',
   ]);
   expect((await locks()).output).toBe('No locks.\n');
   await program.stop();
@@ -96,8 +96,8 @@ test('in a Redis are listed and removed beside the gateways', async () => {
 });
 
 test.each([
-  [['remove'], /^davgate: locks remove: say which locks/],
-  [['remove', '--data-dir', 'x'], /^davgate: locks remove: say which locks/],
+  [['remove'], /^davgate: locks remove: no locks selected/],
+  [['remove', '--data-dir', 'x'], /^davgate: locks remove: no locks selected/],
   [['remove', '--user'], /^davgate: locks remove: --user needs a value/],
   [['remove', '--path=', '--data-dir', 'x'], /^davgate: locks remove: --path needs a value/],
   [['--delete', 'never'], /^davgate: --delete: "never"/],

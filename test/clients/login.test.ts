@@ -95,7 +95,7 @@ test('the code is pasted, the account is served, and --remove ends it at the ser
   expect((await rpc(service, 'files/get_metadata', { path: '/of-ann' })).status).toBe(409);
 
   const removed = await runProgram(['login', '--remove', '--data-dir', data.path]);
-  expect([removed.code, removed.output]).toEqual([0, 'The login is revoked and forgotten.\n']);
+  expect([removed.code, removed.output]).toEqual([0, 'The login was revoked and deleted.\n']);
   await expect(loginText()).rejects.toThrow('ENOENT');
   expect(await canRefresh({ refreshToken, appKey: app.key })).toBe(false);
   const nothing = await runProgram(['login', '--remove', '--data-dir', data.path]);
@@ -137,7 +137,7 @@ test('who is connected can log in again, and nobody else can', async () => {
   const other = await connect(app.key, BOB);
   expect([other.code, other.output]).toEqual([
     1,
-    expect.stringContaining('that is another account than the one'),
+    expect.stringContaining('another account is connected, and stays connected'),
   ]);
   expect(JSON.parse(await loginText())).toEqual(second);
   expect(await canRefresh(second)).toBe(true);
@@ -164,7 +164,7 @@ test('what was acknowledged for one account does not go to another', async () =>
   const waiting = await runProgram(words);
   expect([waiting.code, waiting.output]).toEqual([
     1,
-    expect.stringMatching(/^davgate: 1 files wait in .* to be sent to the service that is served now/),
+    expect.stringMatching(/^davgate: 1 files in .* are not yet at the service that davgate serves now/),
   ]);
   const next = await startProgram({ dataDirectory: data.path, login: false });
   expect(await next.stop()).toBe(0);
@@ -177,7 +177,7 @@ test('the browser brings the code by itself', async () => {
   const { browser, ended } = await begin(app.key, ANN, '--redirect', uri);
   const back = await browser.press('allow');
   const visit = await fetch(`${uri}?${new URLSearchParams(sentBack(back, uri))}`);
-  expect(await visit.text()).toContain('can be closed');
+  expect(await visit.text()).toContain('You can close this page');
   expect(await ended()).toEqual({ code: 0, output: expect.stringContaining(`(${EMAIL})`) });
 });
 
@@ -199,10 +199,7 @@ test('a wrong code is told, without it', async () => {
   const { child, ended } = await begin(app.key);
   child.stdin?.write('WRONG\n');
   const { code, output } = await ended();
-  expect([code, output]).toEqual([
-    1,
-    expect.stringMatching(/does not take this code: .* \(invalid_grant\)\n$/),
-  ]);
+  expect([code, output]).toEqual([1, expect.stringMatching(/refused the code, .* \(invalid_grant\)\n$/)]);
   expect(output).not.toContain('WRONG');
 });
 
@@ -215,21 +212,21 @@ test('a login that cannot be revoked now is kept', async () => {
   service.service.setFaults({ 'error-metadata-share': 1, 'error-write-share': 1 });
   const { code, output } = await runProgram(['login', '--remove', '--data-dir', data.path]);
   service.service.setFaults({});
-  expect([code, output]).toEqual([1, expect.stringContaining('the login was not revoked, and is kept')]);
+  expect([code, output]).toEqual([1, expect.stringContaining('cannot revoke the login')]);
   expect(await loginText()).toContain(app.key);
 });
 
 test.each([
-  [[], /^davgate: login needs to know the app that asks; give --app-key/],
+  [[], /^davgate: login: the app key is missing; give --app-key/],
   [['--app-kee', 'x'], /^davgate: Unknown option '--app-kee'; davgate login --help lists the options/],
   [
     ['--app-key', 'x', '--redirect', 'http://example.org/'],
-    /^davgate: --redirect: .* is no address of this machine/,
+    /^davgate: --redirect: .* is not an address of this machine/,
   ],
   [['--app-key', 'x', '--api-url', 'nowhere'], /^davgate: --api-url: "nowhere" is not an address/],
   [
     ['--app-key', 'x', '--data-dir', '/dev/null/nowhere'],
-    /^davgate: cannot keep a login in the data directory/,
+    /^davgate: cannot store a login in the data directory/,
   ],
 ])('%j is refused with exit code 2 before anybody is sent anywhere', async (args, message) => {
   const { code, output } = await runProgram(['login', '--data-dir', data.path, ...args]);

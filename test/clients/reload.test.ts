@@ -91,8 +91,8 @@ async function hangUp(pattern: RegExp): Promise<void> {
   await eventually(() => expect(count()).toBeGreaterThan(before));
 }
 
-const RELOADED = /the configuration is reloaded/;
-const KEPT = /the configuration is not reloaded, the one before stays/;
+const RELOADED = /configuration reloaded/;
+const KEPT = /cannot reload the configuration; the previous one stays in force/;
 
 test('SIGHUP reloads users and certificate while a download goes on', async () => {
   const ann = client('ann');
@@ -125,7 +125,7 @@ test('SIGHUP with a changed password refuses the old one at the next request', a
 });
 
 test.each([
-  ['a broken configuration file', () => writeFile(CONFIG(), '{'), /reason="--config: .* is not JSON/],
+  ['a broken configuration file', () => writeFile(CONFIG(), '{'), /reason="--config: .* is not valid JSON/],
   ['a certificate without its key', () => writeFile(file('key.pem'), ''), /reason="cannot serve https with/],
   [
     'a user without a usable hash',
@@ -148,7 +148,7 @@ test('SIGHUP names the settings that wait for the next start, and leaves out use
   await configure([], { users, drives: { one: {}, two: {} }, 'write-mode': 'back' });
   await hangUp(RELOADED);
   await eventually(() =>
-    expect(program.output()).toMatch(/only when davgate is started again settings="write-mode, drive two"/),
+    expect(program.output()).toMatch(/only at the next start settings="write-mode, drive two"/),
   );
   expect(await statusOf(client('one'))).toBe(200);
   expect(await statusOf(client('two'))).toBe(401);

@@ -157,7 +157,7 @@ describe('a secret in a file', () => {
     const { code, output } = await runProgram([...place('x'), '--password-file', missing]);
     expect([code, output]).toEqual([
       2,
-      `davgate: --password-file: cannot read ${missing} (ENOENT); check its name and its rights\n`,
+      `davgate: --password-file: cannot read ${missing} (ENOENT); check its name and permissions\n`,
     ]);
   });
 });

@@ -131,7 +131,7 @@ describe('SIGHUP to davgate service', () => {
 
     await useCertificate(other);
     process.kill(service.pid, 'SIGHUP');
-    await eventually(() => expect(service.output()).toMatch(/the certificate is reloaded/));
+    await eventually(() => expect(service.output()).toMatch(/certificate reloaded/));
     const after = [await shownCertificate(service.url), await shownCertificate(contentUrl)];
     expect(after[0]).not.toBe(before);
     expect(after[1]).toBe(after[0]);
@@ -140,7 +140,7 @@ describe('SIGHUP to davgate service', () => {
     await writeFile(file('key.pem'), '');
     process.kill(service.pid, 'SIGHUP');
     await eventually(() =>
-      expect(service.output()).toMatch(/the certificate is not reloaded, .* reason="cannot serve https with/),
+      expect(service.output()).toMatch(/cannot reload the certificate; .* reason="cannot serve https with/),
     );
     expect([await shownCertificate(service.url), await shownCertificate(contentUrl)]).toEqual(after);
     expect(await service.stop()).toBe(0);

@@ -29,7 +29,7 @@ async function refusal(login: Login, args: readonly string[] = [], { url } = ser
 
 test('a refused access token ends the start with exit code 2 and says where a token comes from', async () => {
   const line = await refusal({ DAVGATE_TOKEN: 'sl.WRONG-TOKEN' });
-  expect(line).toMatch(/^davgate: drive "default": .* refuses the login: .*; give a new access token/);
+  expect(line).toMatch(/^davgate: drive "default": .* refused the login: .*; give a new access token/);
   expect(line).toContain('davgate login');
   expect(line).not.toContain('WRONG-TOKEN');
 });

@@ -128,7 +128,7 @@ describe('an account in order', () => {
     ]);
     expect(isWell).toBe(true);
     expect(line('node')).toContain('v24.1.0 gets fixes');
-    expect(line('login')).toContain('the refresh token gives access tokens');
+    expect(line('login')).toContain('the refresh token works');
     expect(line('permanent delete')).toContain('is allowed');
     expect(line('upload session')).toContain('4194305 bytes came back as they were sent');
     expect(await accountState(service.token)).toEqual(before);
@@ -166,7 +166,7 @@ describe('a login or an account that lacks something', () => {
     const { isWell, line, lines } = await examined(configOf({ token: 'two words' }));
     expect([isWell, line('login')]).toEqual([
       false,
-      expect.stringMatching(/^FAIL .*holds characters that no token has/),
+      expect.stringMatching(/^FAIL .*contains characters that no token has/),
     ]);
     expect(lines.join('\n')).not.toContain('two words');
   });
@@ -217,9 +217,9 @@ describe('a login or an account that lacks something', () => {
   );
 
   test.each([
-    ['auto', true, /^warn .*DELETE goes to the trash of the service/],
+    ['auto', true, /^warn .*DELETE moves to the trash of the service/],
     ['permanent', false, /^FAIL .*every DELETE will fail; use --delete auto/],
-    ['trash', true, /^ok .*not wanted/],
+    ['trash', true, /^ok .*not used/],
   ] as const)(
     'doctor judges a forbidden permanent delete by --delete %s: passes %s',
     async (deletePolicy, isFine, said) => {
@@ -249,7 +249,7 @@ describe('a service or a line with a fault', () => {
     const { isWell, line } = await examined(configOf({ token: 't' }, { service: secure }), hurriedClock());
     expect([isWell, line('account')]).toEqual([
       false,
-      expect.stringMatching(/^FAIL .*; the port answers without TLS: write http:\/\/ in the address/),
+      expect.stringMatching(/^FAIL .*; the port does not use TLS: write http:\/\/ in the address/),
     ]);
   });
 
@@ -263,7 +263,7 @@ describe('a service or a line with a fault', () => {
     await scripted.close();
     expect([isWell, line('change feed')]).toEqual([
       false,
-      expect.stringMatching(/^FAIL .*longpoll.*cannot be reached/),
+      expect.stringMatching(/^FAIL .*longpoll.*cannot reach/),
     ]);
     expect(line('download')).toMatch(/^ok /);
   });
@@ -282,7 +282,7 @@ describe('a service or a line with a fault', () => {
   test('doctor warns of calls that the service refused by its rate limit', async () => {
     service.service.setFaults({ 'rate-per-second': 1, 'rate-burst': 1 });
     const { line } = await examined(withToken(), hurriedClock());
-    expect(line('rate')).toMatch(/^warn .*wanted fewer calls \d+ times/);
+    expect(line('rate')).toMatch(/^warn .*limited the rate of calls \d+ times/);
   });
 
   test('doctor warns of a clock that is ten minutes behind the service', async () => {
@@ -312,9 +312,9 @@ describe('a doctor that is stopped', () => {
     });
     expect(isWell).toBe(false);
     expect(lines.slice(-4)).toEqual([
-      expect.stringMatching(/^ok +tidying up .* is removed/),
+      expect.stringMatching(/^ok +cleanup +removed /),
       expect.stringMatching(/^ok +rate/),
-      expect.stringMatching(/^FAIL +stopped +before all was checked/),
+      expect.stringMatching(/^FAIL +stopped +not all checks were run/),
       expect.stringMatching(/1 failures$/),
     ]);
     expect(await accountState()).toEqual([[], expect.anything()]);
@@ -369,24 +369,24 @@ describe('this machine', () => {
 
   test('doctor warns of a listener that sends passwords in clear across the network', async () => {
     const { line } = await examined(localOnly({ listen: { host: '0.0.0.0', port: 0 } }));
-    expect(line('listener')).toMatch(/^warn .*cross the network in clear/);
+    expect(line('listener')).toMatch(/^warn .*cross the network unencrypted/);
   });
 
   test('doctor accepts a certificate that fits its key, and fails one that does not fit or is out of date', async () => {
     const pem = (name: string) => join(import.meta.dirname, '..', 'support', 'certificates', name);
     const tls = { certFile: pem('one.pem'), keyFile: pem('one.key') };
-    expect((await examined(localOnly({ tls }))).line('certificate')).toMatch(/^ok .*fits its key/);
+    expect((await examined(localOnly({ tls }))).line('certificate')).toMatch(/^ok .*matches its key/);
     const other = { ...tls, keyFile: pem('other.key') };
     expect((await examined(localOnly({ tls: other }))).line('certificate')).toMatch(
       /^FAIL .*cannot serve https/,
     );
     const inCenturies: Clock = { ...systemClock, now: () => Date.UTC(2500, 0) };
     expect((await examined(localOnly({ tls }), inCenturies)).line('certificate')).toMatch(
-      /^FAIL .*has run out/,
+      /^FAIL .*has expired/,
     );
     const longAgo: Clock = { ...systemClock, now: () => Date.UTC(1999, 0) };
     expect((await examined(localOnly({ tls }), longAgo)).line('certificate')).toMatch(
-      /^FAIL .*is not good before/,
+      /^FAIL .*is not valid before/,
     );
   });
 

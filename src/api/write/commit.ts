@@ -162,6 +162,6 @@ export function checkContent(
     file.sizeBytes !== sizeBytes ||
     (contentHash !== undefined && file.contentHash !== undefined && file.contentHash !== contentHash);
   if (differs)
-    throw new ApiError('hash-mismatch', `${route}: the storage service holds other content than was sent`);
+    throw new ApiError('hash-mismatch', `${route}: the storage service stored other content than was sent`);
   return file;
 }

@@ -64,7 +64,7 @@ async function checkLogin(remote: HttpRemote, needs: AccountNeeds, trace: Trace)
   const { service, report, signal } = needs;
   const advice: Advice = {
     scope: 'account_info.read',
-    without: 'no free space is told to clients',
+    without: 'clients are not told the free space',
     fix: ({ failure, details }) =>
       failure === 'unauthorized' ? adviceForRefusedLogin(service.credentials, details.summary) : undefined,
   };
@@ -74,11 +74,11 @@ async function checkLogin(remote: HttpRemote, needs: AccountNeeds, trace: Trace)
   if (found) report.ok('account', `${found.result.displayName} (${found.result.email}) at ${service.apiUrl}`);
   checkClock(remote, report);
   if ('refreshToken' in service.credentials) {
-    if (trace.hasRefreshed) report.ok('login', 'the refresh token gives access tokens');
-    else report.fail('login', 'no access token came of the refresh token');
+    if (trace.hasRefreshed) report.ok('login', 'the refresh token works');
+    else report.fail('login', 'the refresh token gave no access token; log in again (davgate login)');
   } else if (service.apiUrl === PUBLIC_SERVICE.apiUrl)
-    report.warn('login', 'a fixed token ends after four hours; davgate login makes a login that lasts');
-  else report.ok('login', 'the token is good');
+    report.warn('login', 'a fixed token expires after four hours; davgate login makes a login that lasts');
+  else report.ok('login', 'the token works');
   return true;
 }
 
@@ -112,16 +112,16 @@ async function checkRoot(
 }
 
 async function checkSpace(remote: HttpRemote, { report, signal }: AccountNeeds): Promise<void> {
-  const advice = { scope: 'account_info.read', without: 'no free space is told to clients' };
+  const advice = { scope: 'account_info.read', without: 'clients are not told the free space' };
   const found = await attempt(report, 'space', advice, () => remote.quota(signal));
   if (!found) return;
   const quota = found.result;
   if (!quota) {
-    report.ok('space', 'the service tells no limit');
+    report.ok('space', 'the service reports no limit');
     return;
   }
   const freeBytes = Math.max(0, quota.allocatedBytes - quota.usedBytes);
-  const text = `${gigabytes(freeBytes)} of ${gigabytes(quota.allocatedBytes)} are free in the account`;
+  const text = `${gigabytes(freeBytes)} of ${gigabytes(quota.allocatedBytes)} free in the account`;
   if (freeBytes < quota.allocatedBytes * FREE_SHARE_MIN)
     report.warn('space', `${text}: it will soon be full`);
   else report.ok('space', text);
@@ -139,8 +139,8 @@ async function checkLatency(remote: HttpRemote, { report, clock, signal }: Accou
   });
   if (!asked) return;
   const median = times.sort((one, other) => one - other)[LATENCY_CALLS >> 1] ?? 0;
-  const text = `${median} ms for a question, the median of ${LATENCY_CALLS}`;
-  if (median > LATENCY_MS_MAX) report.warn('latency', `${text}: all that is new will be slow to show`);
+  const text = `${median} ms per call, the median of ${LATENCY_CALLS}`;
+  if (median > LATENCY_MS_MAX) report.warn('latency', `${text}: everything uncached will be slow`);
   else report.ok('latency', text);
 }
 
@@ -148,9 +148,9 @@ function reportTrace({ limited, retried }: Trace, report: Report): void {
   if (limited > 0)
     report.warn(
       'rate',
-      `the service wanted fewer calls ${limited} times: another program may use app and account too`,
+      `the service limited the rate of calls ${limited} times: another program may use the same app and account`,
     );
   else if (retried > 0)
-    report.warn('rate', `${retried} calls had to be made again: the service or the line is unsteady`);
-  else report.ok('rate', 'no call was sent away or made again');
+    report.warn('rate', `${retried} calls had to be retried: the service or the network is unreliable`);
+  else report.ok('rate', 'no call was rate-limited or retried');
 }

@@ -11,11 +11,11 @@ const FREE_BYTES_MIN = 1e9;
 const OTHERS = 0o077;
 
 const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not write there; check the owner and rights',
-  EPERM: 'this user may not write there; check the owner and rights',
+  EACCES: 'this user may not write there; check its owner and permissions',
+  EPERM: 'this user may not write there; check its owner and permissions',
   EROFS: 'the file system is mounted read-only',
   ENOSPC: 'the disk is full; free some space',
-  EDQUOT: 'this user’s share of the disk is used up; free some space',
+  EDQUOT: 'this user’s disk quota is used up; free some space',
   ENOTDIR: 'part of the path is a file',
   EEXIST: 'a file of that name is in the way',
 };
@@ -37,11 +37,11 @@ export async function checkDirectory(directory: string, needs: DiskNeeds): Promi
     await tryFile(join(directory, `.davgate-doctor-${randomBytes(6).toString('hex')}`));
     const { bavail, bsize } = await statfs(directory);
     const { mode } = await stat(directory);
-    const free = `${directory} can be written, ${gigabytes(bavail * bsize)} are free`;
+    const free = `${directory} is writable and has ${gigabytes(bavail * bsize)} free`;
     if (bavail * bsize < FREE_BYTES_MIN)
-      report.warn(about, `${free}: soon too little; free some, or use ${flag}`);
+      report.warn(about, `${free}, which may soon be too little; free some space, or use ${flag}`);
     else if (isPrivate && (mode & OTHERS) !== 0)
-      report.warn(about, `${free}, but other users of this machine may look into it: chmod 700 ${directory}`);
+      report.warn(about, `${free}, but other users of this machine can read it: chmod 700 ${directory}`);
     else report.ok(about, free);
     return true;
   } catch (error) {
@@ -66,7 +66,7 @@ async function tryFile(file: string): Promise<void> {
       await handle.close();
     }
     if ((await readFile(file, 'utf8')) !== text)
-      throw new Error('a file reads otherwise than it was written');
+      throw new Error('a file does not contain what was written to it');
   } finally {
     await rm(file, { force: true });
   }
@@ -76,7 +76,7 @@ async function tryFile(file: string): Promise<void> {
 export async function checkSecretFile(file: string, report: Report): Promise<void> {
   const found = await stat(file).catch(() => undefined);
   if (found && (found.mode & OTHERS) !== 0)
-    report.warn('login file', `other users of this machine may read ${file}: chmod 600 ${file}`);
+    report.warn('login file', `other users of this machine can read ${file}: chmod 600 ${file}`);
 }
 
 /** Warns of lost writes, which the service refused for good. */
@@ -86,6 +86,6 @@ export async function checkLostAndFound(directory: string, report: Report): Prom
   if (count > 0)
     report.warn(
       'lost and found',
-      `${count} writes that the service refused are in ${directory}, each with its reason beside it: put them where they belong`,
+      `${count} writes that the service refused are in ${directory}, each with its reason: move them to where they belong`,
     );
 }

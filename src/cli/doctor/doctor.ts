@@ -72,7 +72,7 @@ export async function examine(
     }
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error;
-    report.fail('stopped', 'before all was checked');
+    report.fail('stopped', 'not all checks were run');
   }
   report.end();
   return report.failures === 0;
@@ -91,7 +91,7 @@ async function checkDrive(drive: DriveConfig, { config, isRunning, ...needs }: D
   if (isRunning) {
     needs.report.warn(
       'service',
-      'the embedded one is in use by the running davgate; stop that to have it tested',
+      'the embedded service is in use by the running davgate; stop davgate to test it',
     );
     return;
   }
@@ -112,7 +112,7 @@ async function startedService({ dataDirectory, drives }: Config, { name }: Drive
     const { url, tokens, close } = await startEmbeddedService(options, silentLog);
     const token = tokens.get(name) ?? '';
     const service: RemoteService = { apiUrl: url, contentUrl: url, notifyUrl: url, credentials: { token } };
-    report.ok('service', `the embedded one runs, with its files in ${directory}`);
+    report.ok('service', `the embedded service runs, with its files in ${directory}`);
     return { service, close };
   } catch (error) {
     if (!isStartFailure(error)) throw error;

@@ -17,7 +17,7 @@ export async function checkListener(config: Config, report: Report): Promise<voi
   if (!isLoopback(host) && !config.tls)
     report.warn(
       about,
-      `${host} can be reached from outside, and passwords and files cross the network in clear: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with https`,
+      `${host} can be reached from outside, and passwords and files cross the network unencrypted: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with https`,
     );
   const login = config.users ? 'a login is needed' : 'everyone on this machine may use the drive (--no-auth)';
   const server = createServer();

@@ -57,12 +57,12 @@ function checkCertificate(tls: NonNullable<Config['tls']>, report: Report, clock
   }
   const { validFrom, validTo } = new X509Certificate(readFileSync(tls.certFile));
   const days = Math.floor((Date.parse(validTo) - clock.now()) / DAY_MS);
-  if (days < 0) report.fail(about, `${tls.certFile} has run out (${validTo}): get a new one`);
+  if (days < 0) report.fail(about, `${tls.certFile} has expired (${validTo}): get a new one`);
   else if (Date.parse(validFrom) > clock.now())
-    report.fail(about, `${tls.certFile} is not good before ${validFrom}: wait, or set this machine’s clock`);
+    report.fail(about, `${tls.certFile} is not valid before ${validFrom}: wait, or set this machine’s clock`);
   else if (days < CERTIFICATE_DAYS_MIN)
-    report.warn(about, `${tls.certFile} runs out in ${days} days: get a new one`);
-  else report.ok(about, `${tls.certFile} fits its key and is good for ${days} more days`);
+    report.warn(about, `${tls.certFile} expires in ${days} days: get a new one`);
+  else report.ok(about, `${tls.certFile} matches its key and is valid for ${days} more days`);
 }
 
 /** Checks the state. Returns whether a running davgate uses it. */
@@ -100,7 +100,7 @@ async function checkRedis(url: string, report: Report, clock: Clock): Promise<vo
   try {
     const state = await openRedisState({ url, clock, log });
     await state.close();
-    if (warnings.length === 0) report.ok(about, 'the Redis that is shared answers');
+    if (warnings.length === 0) report.ok(about, 'the shared Redis answers');
     for (const warning of warnings) report.warn(about, warning);
   } catch (error) {
     if (!(error instanceof StateUnavailable || error instanceof StateUnwritable)) throw error;

@@ -19,7 +19,10 @@ export function checkNode(version: string, report: Report, clock: Clock): void {
   const [major = 0, minor = 0, patch = 0] = version.replace(/^v/, '').split('.').map(Number);
   const ends = LAST_FIXES[major];
   if (isOlder([major, minor, patch]))
-    report.fail(about, `${version} is older than ${OLDEST.join('.')} and has known holes: ${advice}`);
+    report.fail(
+      about,
+      `${version} is older than ${OLDEST.join('.')} and has known security holes: ${advice}`,
+    );
   else if (major % 2 === 1 || (ends !== undefined && Date.parse(ends) < clock.now()))
     report.warn(about, `${version} gets no more fixes${ends ? ` since ${ends}` : ''}: ${advice}`);
   else report.ok(about, `${version} gets fixes${ends ? ` until ${ends}` : ''}`);

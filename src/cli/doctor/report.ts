@@ -86,14 +86,14 @@ function fixFor({ failure, message }: ApiError, { scope }: Advice): string {
       return '; get a new token, or log in again (davgate login --remove, then davgate login)';
     case 'offline':
       if (WITHOUT_TLS.test(message))
-        return '; the port answers without TLS: write http:// in the address, or the port of its https';
+        return '; the port does not use TLS: write http:// in the address, or the port for https';
       return /cert|tls|ssl/i.test(message)
         ? '; its certificate is not trusted here: check the address, and this machine’s clock and certificates'
         : '; check the address, this machine’s network and its proxy';
     case 'foreign':
       return '; check the address (--api-url), this machine’s network and its proxy';
     case 'rate-limited':
-      return '; too many calls for this app and account: wait, and look for other programs that use it';
+      return '; too many calls for this app and account: wait, or stop other programs that use them';
     case 'insufficient-space':
       return '; free some space in the account';
     default:

@@ -45,7 +45,7 @@ export async function checkInScratch(needs: ScratchNeeds): Promise<void> {
     // This failure is certain; after any other one the folder may exist.
     isMade = made !== undefined;
     if (!made) return;
-    report.ok('folder', `${folder} is made`);
+    report.ok('folder', `made ${folder}`);
     await checkFeed(needs, folder);
     const file = await checkRoundTrips(needs, folder);
     if (!file) return;
@@ -78,9 +78,9 @@ async function checkFeed({ remote, report, clock, signal }: ScratchNeeds, folder
   if (ms === undefined)
     report.fail(
       about,
-      `a change was not told within ${FEED_WAIT_MS / 1000} s; check the notify-url and proxies`,
+      `no change was reported within ${FEED_WAIT_MS / 1000} s; check the notify-url and proxies`,
     );
-  else report.ok(about, `a change was told after ${ms} ms`);
+  else report.ok(about, `a change was reported after ${ms} ms`);
 }
 
 /** Uploads and downloads bytes, by one call and by an upload session. */
@@ -93,7 +93,7 @@ async function checkRoundTrips(needs: ScratchNeeds, folder: Path): Promise<FileE
     remote.write(path, once(small), options, signal),
   );
   if (!file) return undefined;
-  report.ok('upload', 'a file is there');
+  report.ok('upload', 'a file was written');
   await checkBytes(needs, 'download', file.result, small);
   const large = randomBytes(LARGE_BYTES);
   const about = 'upload session';
@@ -126,7 +126,7 @@ async function checkBytes(
   else
     report.fail(
       about,
-      `${size} came back changed (${got.result.length} bytes): something on the way damages them`,
+      `${size} came back changed (${got.result.length} bytes): the network or a proxy damages them`,
     );
 }
 
@@ -141,7 +141,7 @@ async function checkSharing({ remote, report, signal }: ScratchNeeds, path: Path
     const { url } = await remote.createSharedLink(path, {}, signal);
     await remote.revokeSharedLink(url, signal);
   });
-  if (made) report.ok(about, 'one was made and revoked');
+  if (made) report.ok(about, 'a link was made and revoked');
 }
 
 async function checkPermanentDelete(
@@ -150,17 +150,17 @@ async function checkPermanentDelete(
 ): Promise<void> {
   const about = 'permanent delete';
   if (deletePolicy === 'trash') {
-    report.ok(about, 'not wanted: DELETE goes to the trash (--delete trash)');
+    report.ok(about, 'not used: DELETE moves to the trash (--delete trash)');
     return;
   }
   try {
     await remote.remove(path, { permanent: true }, signal);
-    report.ok(about, 'is allowed: what DELETE removes has no way back (--delete trash keeps one)');
+    report.ok(about, 'is allowed: DELETE cannot be undone (--delete trash keeps deleted files)');
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.failure !== 'not-allowed') report.fail(about, error.message);
     else if (deletePolicy === 'auto')
-      report.warn(about, 'is not allowed by account and app: DELETE goes to the trash of the service');
+      report.warn(about, 'is not allowed by account and app: DELETE moves to the trash of the service');
     else
       report.fail(
         about,
@@ -179,11 +179,11 @@ async function remove({ remote, report, clock }: ScratchNeeds, folder: Path, isM
   );
   try {
     await removeFor(remote, folder, late.signal);
-    if (isMade) report.ok('tidying up', `${folder} is removed`);
+    if (isMade) report.ok('cleanup', `removed ${folder}`);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.failure === 'not-found' || !isMade) return;
-    report.fail('tidying up', `${folder} is still there: ${error.message}; delete it yourself`);
+    report.fail('cleanup', `cannot remove ${folder}: ${error.message}; delete it yourself`);
   } finally {
     done.abort();
   }

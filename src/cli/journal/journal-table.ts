@@ -8,7 +8,7 @@ const ID_LENGTH = 8;
 
 /** Returns a table of the writes: the pending ones in order, then the lost ones. */
 export function journalTable(writes: readonly KeptWrite[]): string {
-  if (writes.length === 0) return 'Nothing waits, and nothing was lost.';
+  if (writes.length === 0) return 'No pending writes and no lost writes.';
   const hasDrives = new Set(writes.map(({ drive }) => drive)).size > 1;
   const sorted = [...writes].sort((one, other) => rankOf(one) - rankOf(other));
   const rows = sorted.map((write) => [

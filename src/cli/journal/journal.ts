@@ -18,29 +18,29 @@ import { asPlainText } from '../table.ts';
 import { journalTable } from './journal-table.ts';
 import { askRunningJournal } from './running-journal.ts';
 
-const HELP = `The writes that were acknowledged and are not at the storage service: those that wait in the journal
-(--write-mode back), and those in the lost-and-found folder, which the service refused or whose record was lost.
+const HELP = `Lists and handles acknowledged writes that are not at the storage service: pending writes, which wait in the journal
+(--write-mode back), and lost writes in the lost-and-found folder, which the service refused or whose record was lost.
 
-Usage: davgate journal [options of serve]                  list them: state, id, time, bytes, path, and why
-       davgate journal export ID FILE [options of serve]   write the bytes of one to a new file
-       davgate journal retry ID [options of serve]         send one that waits now; put a lost one back at its path
-       davgate journal discard ID [options of serve]       delete one, with its bytes, for good
+Usage: davgate journal [options of serve]                  list the writes: state, id, time, bytes, path, reason
+       davgate journal export ID FILE [options of serve]   copy the content of a write to a new file
+       davgate journal retry ID [options of serve]         send a pending write now, or restore a lost one to its path
+       davgate journal discard ID [options of serve]       delete a write and its content permanently
 
-It reads the data directory (--data-dir) that serve uses, whether davgate is running or not. An ID may be cut short
-while it is unique. A lost write is put back only where nothing is at its path; otherwise export it. While davgate is
-stopped, what waits is sent at the next start.
+Reads the data directory (--data-dir) of serve, whether davgate is running or not. An ID may be shortened while it is
+unique. A lost write is restored only if nothing exists at its path; otherwise export it. If davgate is stopped, pending
+writes are sent at the next start.
 
-Exit code: 0 done, 1 not done, 2 for settings or words that cannot be used.
+Exit code 0: done; 1: not done; 2: the settings or arguments cannot be used.
 `;
 
-/** How many words each command takes after its name. */
+/** The arguments of each command. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   export: ['ID', 'FILE'],
   retry: ['ID'],
   discard: ['ID'],
 };
 
-/** `davgate journal`: lists the writes that wait or were lost, or does something with one. Returns the exit code. */
+/** `davgate journal`: lists pending and lost writes, or handles one of them. Returns the exit code. */
 export async function journalCommand(
   args: readonly string[],
   environment: NodeJS.ProcessEnv,
@@ -70,14 +70,14 @@ async function run(
 ): Promise<number> {
   if (command === 'export') return exportTo(keeper, id, target);
   if (command === 'retry') return told(await keeper.retry(id), ({ state }) => RETRIED[state]);
-  if (command === 'discard') return told(await keeper.discard(id), () => 'is deleted');
+  if (command === 'discard') return told(await keeper.discard(id), () => 'was deleted');
   console.log(journalTable(await keeper.list()));
   return 0;
 }
 
 const RETRIED = {
   waiting: 'is at the storage service',
-  lost: 'is a write again, and no longer lost',
+  lost: 'is pending again and no longer lost',
 } as const;
 
 function told(outcome: KeptOutcome, done: (write: NonNullable<KeptOutcome['write']>) => string): number {
@@ -95,12 +95,12 @@ async function exportTo(keeper: JournalAdmin, id: string, file: string): Promise
   const found = await keeper.body(id);
   if (!found) {
     process.stderr.write(
-      `davgate: no single write has the id ${asPlainText(id)}; davgate journal lists them\n`,
+      `davgate: no write, or more than one, has the id ${asPlainText(id)}; davgate journal lists them\n`,
     );
     return 1;
   }
   if (existsSync(file)) {
-    process.stderr.write(`davgate: ${file} is there already; give the name of a new file\n`);
+    process.stderr.write(`davgate: ${file} already exists; give the name of a new file\n`);
     return 1;
   }
   try {
@@ -134,7 +134,7 @@ async function withKeeper<T>(config: Config, work: (keeper: JournalAdmin) => Pro
   }
 }
 
-/** `undefined`: no write ever waited here. */
+/** Returns `undefined` if this data directory never had a journal. */
 async function openedJournals({ dataDirectory }: Config): Promise<Journals | 'running' | undefined> {
   const journal = join(dataDirectory, 'journal');
   if (!existsSync(journal)) return undefined;

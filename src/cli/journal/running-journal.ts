@@ -1,10 +1,10 @@
 import type { JournalAdmin, KeptOutcome, KeptWrite } from '../../app/journal-admin.ts';
 import type { ControlClient } from '../control-client.ts';
 
-/** The writes that wait or were lost, as the davgate tells them that runs. */
+/** Returns a journal admin that passes each call to the running davgate. */
 export function askRunningJournal(client: ControlClient): JournalAdmin {
   const at = (path: string, id: string) => `${path}?${new URLSearchParams({ id })}`;
-  // It is a davgate, and tells what its journal keeper says.
+  // The casts: the other end is davgate, and answers with the results of its own `JournalAdmin`.
   const outcome = async (method: string, path: string) => (await client.ask(method, path)) as KeptOutcome;
   const list = async () => (await client.ask('GET', '/journal')) as readonly KeptWrite[];
   return {

@@ -1,7 +1,7 @@
 import type { ListedLock } from '../../app/lock-admin.ts';
 import { asPlainText, tableOf } from '../table.ts';
 
-const HEAD = ['path', 'user', 'owner', 'scope', 'depth', 'runs out', 'token'];
+const HEAD = ['path', 'user', 'owner', 'scope', 'depth', 'expires', 'token'];
 
 /** Returns a table of the locks, sorted by path. */
 export function lockTable(locks: readonly ListedLock[], nowMs: number): string {

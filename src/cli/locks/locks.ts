@@ -17,20 +17,20 @@ import { asPlainText } from '../table.ts';
 import { lockTable } from './lock-table.ts';
 import { askRunningDavgate } from './running-davgate.ts';
 
-const HELP = `Lists the locks that clients hold, and ends those that nobody will release.
+const HELP = `Lists the locks of clients, and removes locks that no client will release.
 
 Usage: davgate locks [options of serve]
        davgate locks remove TOKEN [options of serve]
        davgate locks remove [--user NAME] [--path PATH] [options of serve]
 
---user NAME   locks that this user took
---path PATH   locks on this path of the drive and below it; with --user, only those of the user
+--user NAME   remove the locks of this user
+--path PATH   remove the locks on this path of the drive and below it; with --user, only those of that user
 
-It reads the data directory (--data-dir) or the Redis that serve uses, whether davgate is running or not. A
-client whose lock was removed is told so at its next save.
+Reads the data directory (--data-dir) or the Redis of serve, whether davgate is running or not. A client whose lock was
+removed gets an error at its next save.
 `;
 
-/** `davgate locks`: lists them, or removes one. Returns the exit code. */
+/** `davgate locks`: lists or removes locks. Returns the exit code. */
 export async function locksCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   if (args.includes('--help')) {
     console.log(HELP);
@@ -42,13 +42,13 @@ export async function locksCommand(args: readonly string[], environment: NodeJS.
   return withKeeper(config, (keeper) => (choice ? remove(keeper, choice) : list(keeper)));
 }
 
-/** Which locks the words after `remove` name, and the options of serve that follow. Throws `ConfigError`. */
+/** Returns the locks that the words after `remove` select, and the options of serve after them. Throws `ConfigError`. */
 function choiceIn(words: readonly string[]): {
   readonly choice: LockChoice;
   readonly rest: readonly string[];
 } {
   const [token, ...others] = words;
-  // As in a Lock-Token header, where it may have been copied from.
+  // A Lock-Token header, from which it may be copied, has the token in angle brackets.
   if (token !== undefined && !token.startsWith('--'))
     return { choice: { token: token.replace(/^<|>$/g, '') }, rest: others };
   const choice: { user?: string; path?: string } = {};
@@ -60,7 +60,7 @@ function choiceIn(words: readonly string[]): {
   }
   if (choice.user === undefined && choice.path === undefined)
     throw new ConfigError(
-      'locks remove: say which locks: a token that davgate locks lists, --user NAME or --path PATH',
+      'locks remove: no locks selected; give a token that davgate locks lists, --user NAME or --path PATH',
     );
   return { choice, rest };
 }
@@ -86,7 +86,7 @@ async function remove(keeper: LockAdmin, choice: LockChoice): Promise<number> {
     process.stderr.write(`davgate: ${what}; davgate locks lists them\n`);
     return 1;
   }
-  for (const { root } of removed) console.log(`The lock on ${asPlainText(root)} is removed.`);
+  for (const { root } of removed) console.log(`The lock on ${asPlainText(root)} was removed.`);
   return 0;
 }
 
@@ -106,7 +106,7 @@ function keeperOf({ drives }: Config, state: State | undefined): LockAdmin {
   return createLockAdmin(new Map(each), systemClock);
 }
 
-/** `undefined`: nothing was ever kept here. SQLite's is of one process, and a running davgate has it. */
+/** Returns `undefined` without a state, and `'running'` if a running davgate holds the SQLite state, which only one process can open. */
 async function openedState({ redisUrl, dataDirectory }: Config): Promise<State | 'running' | undefined> {
   if (redisUrl !== undefined) return openRedisState({ url: redisUrl, clock: systemClock, log: silentLog });
   const directory = join(dataDirectory, 'state');

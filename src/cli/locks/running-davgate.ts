@@ -1,10 +1,10 @@
 import type { ListedLock, LockAdmin } from '../../app/lock-admin.ts';
 import type { ControlClient } from '../control-client.ts';
 
-/** The locks as the davgate tells them that runs. */
+/** Returns a lock admin that passes each call to the running davgate. */
 export function askRunningDavgate(client: ControlClient): LockAdmin {
   return {
-    // It is a davgate, and tells what its lock keeper says.
+    // The casts: the other end is davgate, and answers with the results of its own `LockAdmin`.
     locks: async () => (await client.ask('GET', '/locks')) as readonly ListedLock[],
     async removeLocks(choice) {
       const path = `/locks?${new URLSearchParams({ ...choice })}`;

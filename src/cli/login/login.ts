@@ -29,29 +29,29 @@ import { refusePendingWrites } from './pending-writes.ts';
 import { openRedirect } from './redirect.ts';
 import { scopesText } from './scopes.ts';
 
-const HELP = `Connects an account of the storage service: davgate then serves it in place of the embedded service.
+const HELP = `Connects an account of the storage service. davgate then serves it instead of the embedded service.
 
 Usage: davgate login [--app-key KEY] [--api-url URL] [--data-dir DIR] [--redirect URL]
        davgate login --remove [--data-dir DIR]
 
-  --app-key KEY   the app that asks, as the service's developer console shows it [DAVGATE_APP_KEY]; its secret is
-                  not needed. It needs the scopes account_info.read, files.metadata.read, files.content.read,
+  --app-key KEY   the app's key from the service's developer console [DAVGATE_APP_KEY]; its secret is not
+                  needed. The app needs the scopes account_info.read, files.metadata.read, files.content.read,
                   files.content.write and, for shared links, sharing.read and sharing.write
   --api-url URL   the service, if not the public one; --content-url and --notify-url as for serve
-  --data-dir DIR  where the login is kept, in login.json, for this user alone
-  --redirect URL  an address of this machine that is registered with the app, like http://localhost:8764/: the
-                  browser brings the code there by itself. Without it the code is pasted here
+  --data-dir DIR  where the login is stored, in login.json, readable by this user only
+  --redirect URL  an address of this machine that is registered with the app, like http://localhost:8764/. The
+                  browser sends the code there; without --redirect you paste it
   --config FILE   the settings of serve
-  --remove        revokes the login at the service and forgets it
+  --remove        revoke the login at the service and delete it here
 `;
 
-/** Where a person lets an app into an account of the public service. */
+/** Page of the public service on which a person grants an app access. */
 const PUBLIC_AUTHORIZE_URL = 'https://www.dropbox.com/oauth2/authorize';
 
-/** 16 random bytes cannot be guessed by a page that sends its own code here. */
+/** Random bytes of `state`, which a page that sends its own code cannot guess. */
 const STATE_BYTES = 16;
 
-/** `davgate login`: connects an account, or with `--remove` lets it go. Returns the exit code. */
+/** `davgate login`: connects an account, or disconnects it with `--remove`. Returns the exit code. */
 export async function loginCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { help, remove, redirect, ...flags } = valuesOf(args);
   if (help) {
@@ -84,30 +84,28 @@ async function logIn(
     throw new ConfigError(
       `${loginFile(dataDirectory)}: an account at ${before.apiUrl} is connected; run davgate login --remove first`,
     );
-  // Before anybody is sent anywhere: a code is good once.
+  // Before the code is issued, because a code can be used only once.
   await prepareForLogin(dataDirectory);
   if (!before) await refusePendingWrites(dataDirectory, loaded.settings);
   const { scopes, ...grant } = await ask(addresses, appKey, redirectUri);
   const login: StoredLogin = { ...addresses, appKey, ...grant };
   if (before) await refuseOther(before, login);
   await writeLogin(dataDirectory, login);
-  // Of no use to anybody any more; a service that is away now may keep it.
+  // The old login is no longer used; a failure to revoke it does no harm.
   if (before) await revokeLogin(serverAt(before.apiUrl), before).catch(() => undefined);
   console.log(`
 Connected: ${await whose(login)}
 ${scopes ? `${scopesText(scopes)}\n` : ''}The login is in ${loginFile(dataDirectory)}. davgate serve uses it from its next start; davgate doctor tests it.`);
 }
 
-/** A login that has run out is renewed; what waits to be sent is still for its account. */
+/** Refuses a login to another account: pending writes belong to the account before. */
 async function refuseOther(before: StoredLogin, login: StoredLogin): Promise<void> {
   if (before.accountId === login.accountId) return;
   await revokeLogin(serverAt(login.apiUrl), login).catch(() => undefined);
-  throw new LoginError(
-    'that is another account than the one that is connected, which stays; run davgate login --remove first',
-  );
+  throw new LoginError('another account is connected, and stays connected; run davgate login --remove first');
 }
 
-/** Sends a person to the service's page and takes the code that comes of it. */
+/** Shows the address of the service's page, waits for its code and exchanges that for a login. */
 async function ask(
   addresses: ServiceAddresses,
   appKey: string,
@@ -129,13 +127,13 @@ async function ask(
 }
 
 async function pastedCode(): Promise<string> {
-  process.stdout.write('Paste the code that it shows, and press Enter: ');
+  process.stdout.write('Paste the code that the page shows and press Enter: ');
   const lines = createInterface({ input: process.stdin });
   for await (const line of lines) if (line.trim() !== '') return line.trim();
   throw new LoginError('no code was pasted; run davgate login again');
 }
 
-/** The account by name, as far as the app may know it: the login is good and kept already. */
+/** Returns the account's name and address, or its id if the app may not read them: the login is stored already. */
 async function whose({ appKey, refreshToken, accountId, ...addresses }: StoredLogin): Promise<string> {
   const credentials = { appKey, refreshToken };
   const remote = createRemote({ ...addresses, credentials, root: '', clock: systemClock, log: silentLog });
@@ -144,7 +142,7 @@ async function whose({ appKey, refreshToken, accountId, ...addresses }: StoredLo
     return `${displayName} (${email})`;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return `${accountId}, of which no more is known: ${error.message}`;
+    return `${accountId} (name unknown: ${error.message})`;
   } finally {
     await remote.close();
   }
@@ -159,12 +157,12 @@ async function logOut(dataDirectory: string, { settings }: LoadedSettings): Prom
   const wasGood = await revokeLogin(serverAt(apiUrl), { appKey, refreshToken }).catch((error) => {
     if (!(error instanceof ApiError)) throw error;
     throw new LoginError(
-      `the login was not revoked, and is kept: ${error.message}; try again, or delete ${file} and disconnect the app on the account's own pages`,
+      `cannot revoke the login: ${error.message}; try again, or delete ${file} and disconnect the app on the account's own pages`,
     );
   });
   await removeLogin(dataDirectory);
   console.log(
-    wasGood ? 'The login is revoked and forgotten.' : 'The login was revoked before; it is forgotten.',
+    wasGood ? 'The login was revoked and deleted.' : 'The login had been revoked before; it was deleted.',
   );
 }
 
@@ -172,26 +170,24 @@ function serverAt(apiUrl: string) {
   return { apiUrl, clock: systemClock, signal: new AbortController().signal };
 }
 
-/** A login that serve would not look at is no use. */
+/** Refuses settings with which `serve` would ignore a login. */
 function refuseUnusable({ settings, file }: LoadedSettings): void {
   const given = settings.get('token') ?? settings.get('refresh-token');
   if (given)
-    throw new ConfigError(
-      `${given.origin}: davgate serve uses this and would not look at a login; leave it out`,
-    );
+    throw new ConfigError(`${given.origin}: davgate serve uses this and would ignore a login; leave it out`);
   if (file?.drives)
-    throw new ConfigError(`--config: ${file.origin} has "drives", and each says its own login there`);
+    throw new ConfigError(`--config: ${file.origin} has "drives", and each drive has its own login there`);
 }
 
 function appKeyIn(settings: Settings): string {
   const key = settings.get('app-key')?.text;
   if (key) return key;
   throw new ConfigError(
-    "login needs to know the app that asks; give --app-key or DAVGATE_APP_KEY (the service's developer console makes apps)",
+    "login: the app key is missing; give --app-key or DAVGATE_APP_KEY (the service's developer console makes apps)",
   );
 }
 
-/** Flags that are settings of serve too, where `app-key` has none: it is no secret, but belongs to one there. */
+/** Flags that are also settings of serve. Only there `app-key` has no flag, because it goes with a secret. */
 const SHARED = [
   'app-key',
   'api-url',

@@ -14,20 +14,20 @@ import { terminalLog } from '../log.ts';
 import { LoginError } from './login-error.ts';
 
 /**
- * What was acknowledged for the service that is served now must not end up in another account. Throws `LoginError`
- * while some of it is not there yet, or a davgate runs that may take more.
+ * Throws `LoginError` while acknowledged writes are pending, or while a davgate runs that may accept more: they must not
+ * end up in another account.
  */
 export async function refusePendingWrites(dataDirectory: string, settings: Settings): Promise<void> {
   try {
     const count = (await heldFiles(dataDirectory, settings)) + (await journaledFiles(dataDirectory));
     if (count === 0) return;
     throw new LoginError(
-      `${count} files wait in ${dataDirectory} to be sent to the service that is served now; run davgate serve until /.davgate/healthz shows none, stop it, and try again`,
+      `${count} files in ${dataDirectory} are not yet at the service that davgate serves now; run davgate serve until /.davgate/healthz shows none, stop it, and try again`,
     );
   } catch (error) {
     if (!(error instanceof StateInUse)) throw error;
     throw new LoginError(
-      `a davgate is running with ${dataDirectory}, and would go on with the service that it serves now; stop it first`,
+      `a davgate is running with ${dataDirectory} and would keep using the service that it serves now; stop it first`,
     );
   }
 }

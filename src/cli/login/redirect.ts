@@ -4,16 +4,16 @@ import { listen } from '../../http/node-server.ts';
 import { isLoopback } from '../../util/networks.ts';
 import { LoginError } from './login-error.ts';
 
-/** Where the browser brings the code of a login: an address on this machine. */
+/** An address on this machine to which the browser sends the code of a login. */
 export interface Redirect {
-  /** Resolves with the code. Throws `LoginError` when the account's owner says no. */
+  /** Resolves with the code. Throws `LoginError` when the account's owner declines. */
   code(): Promise<string>;
   close(): Promise<void>;
 }
 
 /**
- * Listens at `uri`, which is one of the app's redirect addresses. A request without `state` is no answer to our
- * question: somebody else's page may have sent it. Throws `ConfigError`, `ListenError`.
+ * Listens at `uri`, which is one of the app's redirect addresses. Rejects requests without `state`, because any web page
+ * may send them. Throws `ConfigError`, `ListenError`.
  */
 export async function openRedirect(uri: string, state: string): Promise<Redirect> {
   const { hostname, port, pathname } = parseRedirect(uri);
@@ -23,7 +23,7 @@ export async function openRedirect(uri: string, state: string): Promise<Redirect
     arrive = resolve;
     refuse = reject;
   });
-  // It may be refused before anybody waits for it.
+  // The login may be declined before `code` is called.
   arrived.catch(() => undefined);
   const server = createServer((request, response) => {
     const answer = answerTo(request, pathname, state);
@@ -48,7 +48,7 @@ function parseRedirect(uri: string): URL {
     url?.protocol === 'http:' && isLoopback(host) && url.port !== '' && !url.search && !url.hash;
   if (!url || !isUsable)
     throw new ConfigError(
-      `--redirect: "${uri}" is no address of this machine; write for example http://localhost:8764/, and register it with the app`,
+      `--redirect: "${uri}" is not an address of this machine with a port; write for example http://localhost:8764/, and register it with the app`,
     );
   return url;
 }
@@ -61,15 +61,18 @@ type Answer = { readonly status: number; readonly text: string } & (
 
 function answerTo({ method, url = '' }: IncomingMessage, pathname: string, state: string): Answer {
   const asked = new URL(url, 'http://localhost');
-  if (method !== 'GET' || asked.pathname !== pathname) return { status: 404, text: 'Nothing here.' };
+  if (method !== 'GET' || asked.pathname !== pathname) return { status: 404, text: 'Not found.' };
   if (asked.searchParams.get('state') !== state)
-    return { status: 400, text: 'This is no answer to what davgate asked; begin again in its terminal.' };
+    return {
+      status: 400,
+      text: 'This code is not for the login that davgate waits for; run davgate login again.',
+    };
   const code = asked.searchParams.get('code');
-  if (code) return { status: 200, text: 'davgate has the code. This page can be closed.', code };
+  if (code) return { status: 200, text: 'davgate received the code. You can close this page.', code };
   const declined = asked.searchParams.get('error') === 'access_denied';
   return {
     status: 200,
-    text: 'davgate was not let in. This page can be closed.',
+    text: 'davgate did not get access. You can close this page.',
     error: new LoginError(declined ? 'access was declined' : 'the storage service refused the request'),
   };
 }

@@ -1,12 +1,12 @@
 /** The scopes that davgate uses, and what each one is for. */
 const USES = {
-  'account_info.read': 'tell free space, and notice a change of the account',
+  'account_info.read': 'show free space, and notice a change of the account',
   'files.metadata.read': 'list folders',
   'files.content.read': 'read files',
   'files.content.write': 'write files',
   'sharing.read': 'show shared links',
   'sharing.write': 'make shared links',
-  'files.permanent_delete': 'delete for good (DELETE goes to the trash without it)',
+  'files.permanent_delete': 'delete permanently (without it DELETE moves to the trash)',
 } as const;
 
 /** Returns lines about the granted scopes, and about what does not work without the missing ones. */

@@ -82,14 +82,14 @@ describe('the code', () => {
   const refused = (error: string) => json(400, { error, error_description: 'the-code the-verifier' });
 
   test.each([
-    ['one that is old', refused('invalid_grant'), /does not take this code: .* \(invalid_grant\)/],
+    ['one that is old', refused('invalid_grant'), /refused the code, .* \(invalid_grant\)/],
     ['an app that is not known', refused('invalid_client'), /check the app key .* \(invalid_client\)/],
     ['a request that is not liked', refused('invalid_request'), /\(invalid_request\)/],
     ['a service that is ill', text(503, 'the-code'), /failed with status 503/],
-    ['a service that does not answer', lose, /cannot be reached/],
-    ['a page in place of an answer', text(200, '<html>the-code'), /without a refresh token/],
-    ['access for some hours', ok({ ...granted, refresh_token: undefined }), /without a refresh token/],
-    ['a token with line ends', ok({ ...granted, refresh_token: 'a\nb' }), /without a refresh token/],
+    ['a service that does not answer', lose, /cannot reach the storage service/],
+    ['a page in place of an answer', text(200, '<html>the-code'), /no refresh token for the code/],
+    ['access for some hours', ok({ ...granted, refresh_token: undefined }), /no refresh token for the code/],
+    ['a token with line ends', ok({ ...granted, refresh_token: 'a\nb' }), /no refresh token for the code/],
   ])('%s is told without what was sent', async (_name, answer, message) => {
     service.on(TOKEN, answer);
     const failure = await exchangeCode(server(), exchange).catch((error) => error);

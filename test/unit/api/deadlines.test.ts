@@ -100,7 +100,7 @@ describe('an answer that drips for ever', () => {
 
   test.each([
     ['in its head', dripping('HTTP/1.1 200 OK\r\n', 'x-drip: 1\r\n'), NEVER_MS, SOON_MS, /no whole answer/],
-    ['in its body', dripping(HEAD, chunk(1)), SOON_MS, NEVER_MS, /only \d+ bytes came/],
+    ['in its body', dripping(HEAD, chunk(1)), SOON_MS, NEVER_MS, /only \d+ bytes arrived/],
     ['fast enough for a slow line', dripping(HEAD, chunk(8 * 1024)), NEVER_MS, SOON_MS, /no whole answer/],
   ])('%s is given up', async (_how, serve, silenceMs, wholeAnswerMs, message) => {
     const url = await rawService(serve);

@@ -26,7 +26,7 @@ test('a line a lock, by path, with what its owner wrote as text', () => {
     lock({ ownerXml: '<D:href xmlns:D="DAV:">ann &amp; bob</D:href>\n <x/>' }),
   ];
   expect(lockTable(locks, 0).split('\n')).toEqual([
-    'path     user  owner      scope      depth     runs out   token',
+    'path     user  owner      scope      depth     expires    token',
     '/a.docx  ann   ann & bob  exclusive  0         in 10 min  opaquelocktoken:1',
     '/b/c     -     -          shared     infinity  in 30 s    opaquelocktoken:1',
   ]);

@@ -20,7 +20,7 @@ describe('the address that a browser brings the code to', () => {
   test('takes the code, and says that the page can be closed', async () => {
     const { uri, code } = await opened();
     const { status, text } = await visit(uri, { code: 'SECRET', state: 'our state' });
-    expect([status, text]).toEqual([200, expect.stringContaining('can be closed')]);
+    expect([status, text]).toEqual([200, expect.stringContaining('You can close this page')]);
     expect(text).not.toContain('SECRET');
     expect(await code).toBe('SECRET');
   });
@@ -54,6 +54,8 @@ describe('the address that a browser brings the code to', () => {
     'http://localhost:8764/?x',
     'localhost:8764',
   ])('%s is refused: it is not of this machine, or not to be listened at', async (uri) => {
-    await expect(openRedirect(uri, 's')).rejects.toThrow(/^--redirect: ".*" is no address of this machine/);
+    await expect(openRedirect(uri, 's')).rejects.toThrow(
+      /^--redirect: ".*" is not an address of this machine/,
+    );
   });
 });

@@ -18,7 +18,7 @@ test.each(['0.0.0.0', '::', '192.0.2.7', 'nas.local'])(
   (host) => {
     expect(warnings([], host)).toEqual([
       expect.stringMatching(
-        /^\S+ can be reached from outside, and passwords and files cross the network in clear; give --tls-cert/,
+        /^\S+ can be reached from outside, and passwords and files cross the network unencrypted; give --tls-cert/,
       ),
     ]);
     expect(warnings([], host, { tls })).toEqual([]);

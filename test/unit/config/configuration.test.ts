@@ -139,29 +139,26 @@ describe('what cannot be used is refused with its name and the mend', () => {
     [['--listen'], /^--listen: a value is missing; write --listen HOST:PORT/],
     [['--lisen', 'x'], /^--lisen: no such option; davgate --help/],
     [['--token', 'a', '--token', 'b'], /^--token: given twice/],
-    [['--delete', 'never'], /^--delete: "never" is none of auto, permanent, trash/],
-    [['--write-mode', 'fast'], /^--write-mode: "fast" is none of through, back/],
+    [['--delete', 'never'], /^--delete: "never" is not one of auto, permanent, trash/],
+    [['--write-mode', 'fast'], /^--write-mode: "fast" is not one of through, back/],
     [['--write-mode', 'back', '--redis', 'redis://h'], /^--write-mode: "back" .* --redis .* leave one out$/],
     [['--api-url', 'api.example.com', '--token', 't'], /^--api-url: .* is not an address/],
     [['--api-url', 'http://x'], /^--api-url: a service needs a login; run davgate login, or give --token/],
     [
       ['--api-url', 'http://x/2', '--token', 't'],
-      /^--api-url: "http:\/\/x\/2" ends with .* leave the \/2 out/,
+      /^--api-url: "http:\/\/x\/2" ends with .* leave out the \/2/,
     ],
-    [
-      ['--account', 'ann@example.org', '--token', 't'],
-      /^--account: names an account of the embedded service/,
-    ],
+    [['--account', 'ann@example.org', '--token', 't'], /^--account: is only for the embedded service/],
     [['--root', 'Team', '--token', 't'], /^--root: "Team" is not a folder's path/],
     [['--no-auth', '--listen', '0.0.0.0:80'], /^--no-auth: 0\.0\.0\.0 can be reached from outside/],
     [['--no-auth', '--user', 'x'], /^--no-auth: .*--user is given/],
-    [['--user', 'a:b'], /^--user: a user's name may not hold a colon/],
+    [['--user', 'a:b'], /^--user: a user's name cannot contain a colon/],
     [['--password', ''], /^--password: a value is missing/],
     [['--tls-cert', 'x'], /^--tls-cert: a certificate without its key/],
     [['--refresh-token', 'x'], /DAVGATE_REFRESH_TOKEN/],
-    [['--user', 'ann\n'], /^--user: holds a control character, perhaps a line break/],
-    [['--password', 'secret\r'], /^--password: holds a control character/],
-    [['--token', 'abc\n'], /^--token: holds characters that no token has/],
+    [['--user', 'ann\n'], /^--user: contains a control character, perhaps a line break/],
+    [['--password', 'secret\r'], /^--password: contains a control character/],
+    [['--token', 'abc\n'], /^--token: contains characters that no token has/],
     [['--root', '/a/../b', '--token', 't'], /^--root: "\/a\/\.\.\/b" is not a folder's path/],
     [['--root', '/.', '--token', 't'], /^--root: /],
     [
@@ -176,7 +173,7 @@ describe('what cannot be used is refused with its name and the mend', () => {
       /^--trusted-proxy: "proxy" is neither a network nor an address; write/,
     ],
     [['--trusted-proxy', '10.0.0.0/33'], /^--trusted-proxy: "10\.0\.0\.0\/33" is neither/],
-    [['--redis', 'localhost:6379'], /^--redis: not an address of a Redis; write redis:\/\/HOST:PORT or/],
+    [['--redis', 'localhost:6379'], /^--redis: not the address of a Redis; write redis:\/\/HOST:PORT or/],
     [['--redis', 'http://localhost:6379'], /^--redis: /],
     [['--redis', 'redis://'], /^--redis: /],
     [['--redis', 'redis://localhost/first'], /^--redis: /],
@@ -210,7 +207,7 @@ describe('what cannot be used is refused with its name and the mend', () => {
     for (const { name, variable, ...option } of OPTIONS) {
       const settings = () => settingsOfEnvironment({ [variable]: '' });
       if ('value' in option && name !== 'root')
-        expect(settings).toThrow(`${variable}: empty; write a value, or leave it out`);
+        expect(settings).toThrow(`${variable}: empty; write a value or leave it out`);
       else expect(settings().get(name)?.text).toBe('');
     }
   });
@@ -220,7 +217,7 @@ describe('what cannot be used is refused with its name and the mend', () => {
       for (const url of ['https://ann:SECRET@api.example', 'ann:SECRET@api.example'])
         expect(() => configOf('--token', 't', flag, url)).toThrow(
           expect.objectContaining({
-            message: expect.stringMatching(/^(?!.*SECRET)--[a-z-]+: .*without a login/),
+            message: expect.stringMatching(/^(?!.*SECRET)--[a-z-]+: contains a login/),
           }),
         );
     expect(() => configOf('--token', 'SECRET\n')).toThrow(
@@ -236,33 +233,36 @@ describe('what cannot be used is refused with its name and the mend', () => {
       (...args: string[]) =>
       () =>
         resolveConfig(settingsOfArguments(args), file, XDG, '/nowhere').users;
-    expect(resolve('--password', 'x')).toThrow(
-      /^--password: "users" in .* says who may come in; leave one out$/,
-    );
+    expect(resolve('--password', 'x')).toThrow(/^--password: "users" in .* lists the users; leave one out$/);
     expect(resolve('--user', 'x')).toThrow(/^--user: "users" in /);
-    expect(resolve('--no-auth')).toThrow(/^--no-auth: no user and no password, yet "users" in .* is given/);
+    expect(resolve('--no-auth')).toThrow(
+      /^--no-auth: excludes users and passwords, but "users" in .* is given/,
+    );
     expect(resolve()()).toEqual([{ name: 'ann', password: 'p', drive: 'default' }]);
   });
 
   test.each([
-    ['{"listen": "a:1"', /is not JSON/],
+    ['{"listen": "a:1"', /is not valid JSON/],
     [{ lisen: 'x' }, /"lisen" in .*: no such setting/],
-    [{ listen: 1 }, /"listen" in .*: a text in quotes/],
-    [{ token: true }, /"token" in .*: a text in quotes/],
+    [{ listen: 1 }, /"listen" in .*: must be a text in quotes/],
+    [{ token: true }, /"token" in .*: must be a text in quotes/],
     [{ token: '' }, /"token" in .*: empty; write a value/],
-    [{ 'no-auth': 1 }, /"no-auth" in .*: true or false is wanted/],
+    [{ 'no-auth': 1 }, /"no-auth" in .*: must be true or false/],
     [
       { drives: { a: {}, b: {} } },
-      /everyone has the drive a, and nobody b; leave that out, or say in "users"/,
+      /every user gets the drive a and nobody gets b; remove that drive, or add "users"/,
     ],
-    [{ 'no-auth': true, drives: { a: {}, b: {} } }, /"no-auth" in .* everyone has the drive a, and nobody b/],
+    [
+      { 'no-auth': true, drives: { a: {}, b: {} } },
+      /"no-auth" in .* every user gets the drive a and nobody gets b/,
+    ],
     [{ drives: { 'a b': {} } }, /drive "a b" in/],
     [{ drives: { a: { listen: 'x' } } }, /"listen" in drive "a"/],
-    [{ root: '/a', drives: { b: {} } }, /"root" in .* has "drives"; say it there/],
+    [{ root: '/a', drives: { b: {} } }, /"root" in .* has "drives"; write it there/],
     [{ users: [] }, /"users" in/],
     [
       { users: [{ name: 'a', password: 'p', drive: 'nowhere' }] },
-      /the drive "nowhere" of user a is none of default/,
+      /the drive "nowhere" of user a is not one of default/,
     ],
     [
       { users: [{ name: 'a\n', password: 'p', drive: 'default' }] },
@@ -292,7 +292,7 @@ describe('what cannot be used is refused with its name and the mend', () => {
 
   test('a file that is not there', () => {
     expect(() => readConfigFile('/does/not/exist')).toThrow(
-      /--config: \/does\/not\/exist cannot be read \(ENOENT\)/,
+      /--config: cannot read \/does\/not\/exist \(ENOENT\)/,
     );
   });
 });

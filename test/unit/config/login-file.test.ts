@@ -52,7 +52,7 @@ describe('the file', () => {
   ])('%s is refused by name, and never quoted', async (_name, text) => {
     await writeFile(loginFile(directory), text);
     expect(() => readLogin(directory)).toThrow(
-      `${loginFile(directory)}: not as davgate login wrote it; delete it, and log in again`,
+      `${loginFile(directory)}: not a login that davgate login wrote; delete it and log in again`,
     );
   });
 });
@@ -85,7 +85,7 @@ describe('what is served after a login', () => {
 
   test('is refused at another service or for another app: the token is not for them', () => {
     expect(() => configOf(['--api-url', 'https://evil.example'])).toThrow(
-      `--api-url: ${loginFile(directory)} is a login at https://api.example with the app app; leave this out, or run davgate login --remove first`,
+      `--api-url: ${loginFile(directory)} is a login at https://api.example with the app app; leave this out or run davgate login --remove first`,
     );
     expect(() => configOf([], { DAVGATE_APP_KEY: 'other' })).toThrow(/^DAVGATE_APP_KEY: .* is a login at/);
   });

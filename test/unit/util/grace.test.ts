@@ -21,7 +21,7 @@ test('an end that hangs all the same is given up within the 10 s that docker sto
   const log = { ...silentLog, error: (event: string) => void errors.push(event) };
   await clock.during(withinGrace({ clock, log }, () => new Promise(() => {})));
   expect(clock.now() - start).toBe(9_500);
-  expect(errors).toEqual(['davgate ends before all of it is closed; nothing that was acknowledged is lost']);
+  expect(errors).toEqual(['davgate stops before everything is closed; acknowledged writes are safe']);
 });
 
 test('a failure of the awaited work is thrown to the caller, and no listener stays on the signal', async () => {
