@@ -99,13 +99,12 @@ export class DriveRoot {
     return this.#pathOf(metadata) ?? 'outside';
   }
 
-  /** Reads an entry of an unknown kind as a file if it has all fields of one, so that clients see it. */
-  #ofUnknownKind(metadata: Record<string, unknown>, folder: Path | undefined): FileEntry {
+  /** Reads an entry of an unknown kind as a file, so that clients see it. `file` checks that it has all fields of one. */
+  #ofUnknownKind(metadata: FileMetadata & { readonly '.tag': unknown }, folder: Path | undefined): FileEntry {
     const tag = metadata['.tag'];
     if (!isText(tag)) throw new TypeError('an entry without a kind');
-    if (!isText(metadata['rev'])) throw new UnknownKind(tag);
-    // `file` checks its fields.
-    return this.file(metadata as unknown as FileMetadata, folder);
+    if (!isText(metadata.rev)) throw new UnknownKind(tag);
+    return this.file(metadata, folder);
   }
 
   /**

@@ -15,8 +15,6 @@ export interface StoredLogin {
   readonly accountId: string;
 }
 
-const KEYS = ['apiUrl', 'contentUrl', 'notifyUrl', 'appKey', 'refreshToken', 'accountId'] as const;
-
 /** Returns the path of the login in a data directory. */
 export function loginFile(dataDirectory: string): string {
   return join(dataDirectory, 'login.json');
@@ -47,8 +45,14 @@ function parsedLogin(text: string): StoredLogin | undefined {
   } catch {
     return undefined;
   }
-  const isWhole = KEYS.every((key) => typeof value?.[key] === 'string' && value[key] !== '');
-  return isWhole ? (value as unknown as StoredLogin) : undefined; // each key was looked at
+  const { apiUrl, contentUrl, notifyUrl, appKey, refreshToken, accountId } = value ?? {};
+  if (!isText(apiUrl) || !isText(contentUrl) || !isText(notifyUrl)) return undefined;
+  if (!isText(appKey) || !isText(refreshToken) || !isText(accountId)) return undefined;
+  return { apiUrl, contentUrl, notifyUrl, appKey, refreshToken, accountId };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
 }
 
 /** Makes the data directory. Throws `ConfigError` if no login can be stored there. */

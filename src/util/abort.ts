@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
 
 /**
- * Calls `listener` with the signal's reason when `signal` is aborted: at once, before this returns, if it is aborted
- * already. The returned function removes the listener: a signal that lives on would keep it for ever.
+ * Calls `listener` with the signal's reason when `signal` is aborted; before this returns, if it is aborted already. The
+ * returned function removes the listener, which a long-lived signal would otherwise keep forever.
  */
 export function onAbort(signal: AbortSignal | undefined, listener: (reason: unknown) => void): () => void {
   const listen = () => listener(signal?.reason);
@@ -11,15 +11,16 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
   return () => signal?.removeEventListener('abort', listen);
 }
 
+/** A signal that follows others until it is released. */
 export interface LinkedSignal {
   readonly signal: AbortSignal;
-  /** Lets go of the sources, when the work is over. An abort does so too: nobody else may be there to do it. */
+  /** Removes the listeners from the sources. To be called when the work is over; an abort does the same. */
   readonly release: () => void;
 }
 
 /**
- * A signal for one piece of work, aborted with the first of `sources`. Not `AbortSignal.any`: on Node 20 that leaves an
- * entry for ever at a source that lives as long as the process, up to the 2^24 of a full `Set`.
+ * Returns a signal that is aborted with the first of `sources`. Does not use `AbortSignal.any`: on Node 20 each call
+ * leaves an entry at a long-lived source, until its `Set` is full at 2^24 entries.
  */
 export function linkedSignal(...sources: readonly AbortSignal[]): LinkedSignal {
   const linked = new AbortController();
@@ -30,7 +31,7 @@ export function linkedSignal(...sources: readonly AbortSignal[]): LinkedSignal {
   for (const source of sources) {
     if (source.aborted) linked.abort(source.reason);
     if (linked.signal.aborted) break;
-    // Many pieces of work may hang on one signal: that is no leak, as each lets go when it ends.
+    // No leak, even with many listeners: each piece of work removes its own when it ends.
     setMaxListeners(0, source);
     const unlink = onAbort(source, (reason) => {
       linked.abort(reason);

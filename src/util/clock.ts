@@ -11,17 +11,17 @@ export interface Instant {
   readonly [instant]: true;
 }
 
-/** The only source of time: tests hand in one that they turn by hand. */
+/** The only source of time. Tests pass one that they set by hand. */
 export interface Clock {
-  /** Wall time in ms since 1970: for what is stored, shown or sent. It may jump either way at any moment. */
+  /** Wall time in ms since 1970, for values that are stored, shown or sent. It may jump either way at any time. */
   now(): number;
-  /** Monotonic time: for everything that is measured or waited for. */
+  /** Monotonic time, for everything that is measured or awaited. */
   instant(): Instant;
   /** Resolves after `ms` milliseconds of monotonic time; rejects with the signal's reason when that is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The longest wait that a timer of Node holds; it fires a longer one at once. */
+/** Maximum time of a Node timer, in ms; a longer one fires at once. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -50,31 +50,31 @@ function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** The instant at which a monotonic clock reads `ms`: for implementations of `Clock`. */
+/** Returns the instant at which a monotonic clock shows `ms`, for implementations of `Clock`. */
 export function instantAt(ms: number): Instant {
-  // An instant is a number; only its type hides that.
+  // The cast is what makes the type opaque: at runtime an instant is a number.
   return ms as unknown as Instant;
 }
 
-/** Before every instant of a clock: for what has not happened yet, or is due at once. */
+/** An instant before all others, for an event that has not happened yet or is due at once. */
 export const LONG_AGO = instantAt(Number.NEGATIVE_INFINITY);
 
-/** Milliseconds from `earlier` to `later`; negative when they are the other way round. */
+/** Returns the time from `earlier` to `later`, in ms; negative if `later` comes first. */
 export function msBetween(earlier: Instant, later: Instant): number {
   return Number(later) - Number(earlier);
 }
 
-/** Milliseconds that have passed since `start`. */
+/** Returns the time since `start`, in ms. */
 export function elapsedMs(clock: Clock, start: Instant): number {
   return msBetween(start, clock.instant());
 }
 
-/** Milliseconds left until `end`; negative when it has passed. */
+/** Returns the time until `end`, in ms; negative once it has passed. */
 export function remainingMs(clock: Clock, end: Instant): number {
   return msBetween(clock.instant(), end);
 }
 
-/** The instant `ms` milliseconds from now. */
+/** Returns the instant `ms` milliseconds from now. */
 export function instantIn(clock: Clock, ms: number): Instant {
   return instantAt(Number(clock.instant()) + ms);
 }
@@ -83,7 +83,7 @@ export function laterOf(one: Instant, other: Instant): Instant {
   return one > other ? one : other;
 }
 
-/** A moment as both clocks showed it: for ages that also count the time in which the machine was suspended. */
+/** A moment on both clocks, for ages that include the time in which the machine was suspended. */
 export interface Moment {
   readonly instant: Instant;
   readonly wallMs: number;
@@ -94,8 +94,8 @@ export function momentNow(clock: Clock): Moment {
 }
 
 /**
- * Milliseconds since `moment` by the clock that shows more. Of a suspension only wall time tells, and when wall time was
- * set back only the monotonic clock does. Wall time that was set forward looks like a suspension.
+ * Returns the time since `moment`, in ms, by the clock that shows more: only wall time counts a suspension, and only the
+ * monotonic clock is right after wall time was set back. Wall time that was set forward looks like a suspension.
  */
 export function ageMs(clock: Clock, moment: Moment): number {
   return Math.max(elapsedMs(clock, moment.instant), clock.now() - moment.wallMs);

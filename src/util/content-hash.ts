@@ -1,17 +1,17 @@
 import { createHash, type Hash } from 'node:crypto';
 
-/** The service hashes content in blocks of 4 MiB, and so do its upload parts and our caches. */
+/** Size of the blocks that the service hashes, in bytes. Upload parts and the block cache use the same size. */
 export const BLOCK_BYTES = 4 * 1024 * 1024;
 
 /**
- * The service's `content_hash` of a stream: SHA-256 over the SHA-256 of each 4 MiB block, in lower hex.
+ * Computes the service's `content_hash` of a stream: the SHA-256 of the SHA-256 of each 4 MiB block, in lower-case hex.
  */
 export class ContentHasher {
   #outer = createHash('sha256');
   #block: Hash | undefined;
   #filledBytes = 0;
 
-  /** `onBlock` gets the SHA-256 of each block as it is closed. */
+  /** `onBlock` gets the SHA-256 of each complete block. */
   constructor(private readonly onBlock?: (sha256: Buffer) => void) {}
 
   update(chunk: Uint8Array): this {
@@ -26,14 +26,14 @@ export class ContentHasher {
     return this;
   }
 
-  /** Adds a whole block (or the last, shorter one) whose SHA-256 is known. Only at a block boundary. */
+  /** Adds a block whose SHA-256 is known; only the last one may be shorter. Throws except at a block boundary. */
   addBlock(sha256: Uint8Array): this {
     if (this.#filledBytes !== 0) throw new Error('a block hash can be added only at a block boundary');
     this.#outer.update(sha256);
     return this;
   }
 
-  /** The hash of all that was added; ends the hasher. */
+  /** Returns the hash of everything added, and ends the hasher. */
   digest(): string {
     if (this.#block) this.#closeBlock();
     return this.#outer.digest('hex');
@@ -50,7 +50,7 @@ export class ContentHasher {
   }
 }
 
-/** The `content_hash` of bytes in memory. */
+/** Returns the `content_hash` of bytes in memory. */
 export function contentHashOf(bytes: Uint8Array): string {
   return new ContentHasher().update(bytes).digest();
 }

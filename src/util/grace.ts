@@ -3,14 +3,14 @@ import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
 /**
- * How long an orderly end may take, in ms: `work` for what is under way, and `all` with the closing of files after it.
+ * Time limits of an orderly stop, in ms: `work` for running work, `all` including the closing of files after it.
  * `docker stop` kills after 10 s.
  */
 const END_MS = { work: 8_000, all: 9_500 };
 
 /**
- * Runs `close`, an orderly end. Its signal is aborted when nothing that is under way may be waited for any more. Resolves
- * when it has closed everything, and in any case after `END_MS.all`: what was acknowledged survives a kill as well.
+ * Runs `close`, an orderly stop. Aborts its signal when the time for running work is over. Resolves when everything is
+ * closed, and at the latest after `END_MS.all`: acknowledged writes survive a kill as well.
  */
 export async function withinGrace(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
@@ -31,7 +31,7 @@ export async function withinGrace(
   }
 }
 
-/** Waits for `work`, but not longer than until `over`. Whether it came to its end; rejects as `work` does. */
+/** Waits for `work` until `over` is aborted. Returns whether `work` has ended; rejects as `work` does. */
 export async function endsBefore(over: AbortSignal, work: Promise<unknown>): Promise<boolean> {
   let removeListener = (): void => {};
   const isOver = new Promise<false>((resolve) => {

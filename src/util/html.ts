@@ -1,11 +1,10 @@
-/** Markup that is safe to send: made by `html`, which escapes all that it is given. */
+/** Markup that is safe to send. Only `html` makes it, which escapes its values. */
 export interface Html {
   readonly markup: string;
 }
 
 /**
- * A template whose values are text, and are escaped for elements and quoted attributes alike. Markup goes
- * in only as what `html` made itself; lists are joined.
+ * Template tag that escapes its values, for elements and for quoted attributes. Inserts `Markup` unchanged; joins lists.
  */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return { markup: parts.map((part, index) => part + markupOf(values[index])).join('') };

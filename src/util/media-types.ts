@@ -1,7 +1,6 @@
 /**
- * The endings of file names, by media type. The only such table of davgate: registries (npm's `mrmime`, `mime`) lack
- * KeePass databases and camera files, give `ts` to MPEG streams, and know no charsets. Formats that declare their own
- * charset, such as HTML, have none here.
+ * Extensions of file names, by media type. Written by hand, because the npm package `mime-db` lacks raw camera files such
+ * as `cr2` and gives `ts` to MPEG streams. Formats that declare their own charset, such as HTML, have none here.
  */
 const ENDINGS: Readonly<Record<string, string>> = {
   'text/plain; charset=utf-8': 'txt text log conf cfg ini',
@@ -106,7 +105,7 @@ const TYPES: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** Returns the media type of a file by the ending of its name; `undefined` for an unknown ending. */
+/** Returns the media type of a file by its extension; `undefined` for an unknown one. */
 export function mediaTypeOf(name: string): string | undefined {
   const dot = name.lastIndexOf('.');
   const ending = dot < 1 ? '' : name.slice(dot + 1).toLowerCase();

@@ -4,7 +4,7 @@ import { BlockList, isIP } from 'node:net';
 export class Networks {
   readonly #list = new BlockList();
 
-  /** Throws `RangeError`, whose message is the text that is no network. */
+  /** Throws `RangeError`, whose message is the invalid text. */
   constructor(readonly cidrs: readonly string[] = []) {
     for (const cidr of cidrs) {
       const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(cidr) ?? [];
@@ -26,12 +26,12 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){1,3}$/.test(host);
 }
 
-/** An IPv4 address as such where a socket for both versions writes `::ffff:192.0.2.1`. */
+/** Returns the IPv4 address in `::ffff:192.0.2.1`, as sockets for both versions write it; any other address unchanged. */
 export function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
-/** What one client can choose its address from: an IPv4 address alone, of an IPv6 address its /64. */
+/** Returns the network in which one client can change its address: an IPv4 address alone, or an IPv6 /64. */
 export function neighborhoodOf(address: string): string {
   if (isIP(address) !== 6) return address;
   const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');

@@ -1,15 +1,14 @@
 declare const pathBrand: unique symbol;
 
 /**
- * The place of a resource in a drive: absolute, NFC, one slash between names and none at the end;
- * the root is `/`. Only `pathOf`, `join` and `relocate` make one, so a value of this type holds no
- * empty, `.` or `..` name and no NUL.
+ * The path of a resource in a drive: absolute, NFC, one slash between names and none at the end; the root is `/`. Only
+ * the functions of this file make one, so it contains no empty, `.` or `..` name and no NUL.
  */
 export type Path = string & { readonly [pathBrand]: true };
 
 export const ROOT = '/' as Path;
 
-/** A name that cannot stand in a path; `message` says which name and why. */
+/** A name that no path can contain; `message` says which name and why. */
 export class PathError extends Error {
   override readonly name = 'PathError';
 }
@@ -23,35 +22,35 @@ function checkedName(name: string): string {
   return name.normalize('NFC');
 }
 
-/** The path of these names, from the root down. Throws `PathError`. */
+/** Returns the path of these names, from the root down. Throws `PathError`. */
 export function pathOf(names: readonly string[]): Path {
   return `/${names.map(checkedName).join('/')}` as Path;
 }
 
-/** The path of `name` in `folder`. Throws `PathError`. */
+/** Returns the path of `name` in `folder`. Throws `PathError`. */
 export function join(folder: Path, name: string): Path {
   return (folder === ROOT ? `/${checkedName(name)}` : `${folder}/${checkedName(name)}`) as Path;
 }
 
-/** The last name of `path`; `''` for the root. */
+/** Returns the last name of `path`; `''` for the root. */
 export function nameOf(path: Path): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/** The names of `path` from the root down; none for the root. */
+/** Returns the names of `path` from the root down; none for the root. */
 export function namesOf(path: Path): string[] {
   return path === ROOT ? [] : path.slice(1).split('/');
 }
 
-/** The folder that holds `path`; the root is its own parent. */
+/** Returns the folder that contains `path`; the root is its own parent. */
 export function parentOf(path: Path): Path {
   const slash = path.lastIndexOf('/');
   return slash <= 0 ? ROOT : (path.slice(0, slash) as Path);
 }
 
 /**
- * One character in the service's lower case: the simple mapping, one code point to one, so that
- * neither `İ` (two code points) nor a final sigma changes a name's length or meaning.
+ * Returns a character in the service's lower case: the simple mapping, one code point to one, so that neither `İ`
+ * (two code points) nor a final sigma changes a name's length or meaning.
  */
 function foldCharacter(character: string): string {
   const lower = character.toLowerCase();
@@ -61,19 +60,19 @@ function foldCharacter(character: string): string {
 // Names of plain ASCII are the common case and need no walk over code points.
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** A name as the service compares it: NFC and lower case. Two names in one folder are equal iff these are. */
+/** Returns a name as the service compares it: NFC and lower case. Names in one folder are the same iff these are equal. */
 export function foldName(name: string): string {
   if (ASCII.test(name)) return name.toLowerCase();
-  // Once more NFC: `J̌` has no letter of its own in Unicode, and `ǰ` has.
+  // NFC again, because Unicode has a single letter for `ǰ`, but none for `J̌`.
   return Array.from(name.normalize('NFC'), foldCharacter).join('').normalize('NFC');
 }
 
-/** What a path is compared and stored by: two paths name one resource iff their keys are equal. */
+/** Returns the key by which a path is compared and stored: two paths name one resource iff their keys are equal. */
 export function keyOf(path: Path): string {
   return foldName(path);
 }
 
-/** Whether `path` is `ancestor` itself or lies below it. */
+/** Returns whether `path` is `ancestor` or lies below it. */
 export function isWithin(path: Path, ancestor: Path): boolean {
   return isKeyWithin(keyOf(path), keyOf(ancestor));
 }
@@ -83,25 +82,25 @@ export function parentKeyOf(key: string): string {
   return parentOf(key as Path);
 }
 
-/** Whether `key` is `above` or lies below it. */
+/** Returns whether `key` is `above` or lies below it. */
 export function isKeyWithin(key: string, above: string): boolean {
   return above === ROOT || key === above || key.startsWith(`${above}/`);
 }
 
-/** `path`, which is `from` or lies below it, as it is called once `from` is called `to`. */
+/** Returns the path of `path` after `from`, which is `path` or contains it, was moved to `to`. */
 export function relocate(path: Path, from: Path, to: Path): Path {
   const below = namesOf(path).slice(namesOf(from).length);
   return pathOf([...namesOf(to), ...below]);
 }
 
-/** `path` with a number behind its name: `name (1).txt`. */
+/** Returns `path` with a number after its name: `name (1).txt`. */
 export function numberedPath(path: Path, number: number): Path {
   const name = nameOf(path);
   const dot = name.lastIndexOf('.') > 0 ? name.lastIndexOf('.') : name.length;
   return pathOf([...namesOf(parentOf(path)), `${name.slice(0, dot)} (${number})${name.slice(dot)}`]);
 }
 
-/** The path, or with the first number behind its name that makes it free. */
+/** Returns the path, or the first free one with a number after its name. */
 export function freePath(path: Path, isFree: (candidate: Path) => boolean): Path {
   let candidate = path;
   for (let number = 1; !isFree(candidate); number++) candidate = numberedPath(path, number);

@@ -1,18 +1,18 @@
-/** A run of bytes: from `start` up to, and not with, `end`. Never empty. */
+/** Bytes from `start` up to but excluding `end`. Never empty. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** More ranges than this in one request are no reader's, but an attempt to cost much with little. */
+/** Maximum number of ranges in one request. No reader needs more; an attacker would, to cause work. */
 const RANGES_MAX = 64;
-/** What lies between two ranges is sent along when it is shorter than the header of another part. */
+/** Maximum gap between two ranges that are sent as one, in bytes: the header of another part would be longer. */
 const GAP_BYTES_MAX = 128;
 
 /**
- * The bytes that a `Range` header asks for in `sizeBytes` bytes (RFC 9110 §14.2), in the order asked for;
- * ranges that overlap or nearly touch come as one. `undefined`: the header is to be ignored, as it is
- * malformed, of another unit, or asks for too much. `'unsatisfiable'`: there are no such bytes.
+ * Returns the ranges that a `Range` header requests of `sizeBytes` bytes (RFC 9110 §14.2), in the requested order. Joins
+ * ranges that overlap or nearly touch. Returns `undefined` for a header to ignore, because it is malformed, has another
+ * unit or too many ranges, and `'unsatisfiable'` if no requested byte exists.
  */
 export function parseRange(header: string, sizeBytes: number): ByteRange[] | 'unsatisfiable' | undefined {
   const [, list] = /^\s*bytes\s*=(.*)$/i.exec(header) ?? [];
@@ -26,7 +26,7 @@ export function parseRange(header: string, sizeBytes: number): ByteRange[] | 'un
     if (range === 'malformed') return undefined;
     if (range) ranges.push(range);
   }
-  // A suffix of an empty file is all of it (§14.1.2), and cannot be written as a range.
+  // A suffix of an empty file is the whole file (§14.1.2), which no range can express.
   if (ranges.length === 0) return sizeBytes === 0 && wanted.every(isSuffix) ? undefined : 'unsatisfiable';
   return coalesced(ranges);
 }
@@ -35,7 +35,7 @@ function isSuffix(spec: string): boolean {
   return /^-0*[1-9]/.test(spec);
 }
 
-/** `undefined` for a range that is beyond the end. */
+/** Returns `undefined` for a range beyond the end. */
 function parseSpec(spec: string, sizeBytes: number): ByteRange | 'malformed' | undefined {
   const [, first, last] = /^(\d*)\s*-\s*(\d*)$/.exec(spec) ?? [];
   if (first === undefined || last === undefined || (first === '' && last === '')) return 'malformed';
@@ -49,7 +49,7 @@ function parseSpec(spec: string, sizeBytes: number): ByteRange | 'malformed' | u
   return { start, end: last === '' ? sizeBytes : Math.min(sizeBytes, Number(last) + 1) };
 }
 
-/** In the order asked for as long as no two meet, else in the order of the bytes. */
+/** Joins ranges. Keeps the requested order if none meet, and returns them in the order of the bytes otherwise. */
 function coalesced(ranges: ByteRange[]): ByteRange[] {
   const merged: ByteRange[] = [];
   for (const range of [...ranges].sort((one, other) => one.start - other.start)) {

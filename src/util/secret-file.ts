@@ -1,10 +1,10 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Puts `text` into `file`, for its owner alone: whole and on disk when it returns, or as it was before. */
+/** Writes `text` to `file`, readable by its owner only. The write is atomic, and durable when this returns. */
 export async function writeSecret(file: string, text: string): Promise<void> {
   const written = `${file}.new`;
-  // A file that is left of an earlier try would keep the rights that it had.
+  // A file left by an earlier try would keep its permissions.
   await rm(written, { force: true });
   const handle = await open(written, 'wx', 0o600);
   try {

@@ -7,13 +7,13 @@ interface Flight<Value> {
 }
 
 /**
- * Lets those who ask for the same thing at the same time share one piece of work. It goes on while one
- * caller still waits; when the last has gone it is aborted, and the next caller starts anew.
+ * Shares one piece of work among parallel callers with the same key. When the last caller has given up, the work is
+ * aborted, and the next caller starts it again.
  */
 export class SingleFlight<Key, Value> {
   readonly #flights = new Map<Key, Flight<Value>>();
 
-  /** The outcome of `work`, or of the same key's work under way. Rejects at once when `signal` is aborted. */
+  /** Returns the result of `work`, or of running work with the same key. Rejects at once when `signal` is aborted. */
   run(key: Key, work: (signal: AbortSignal) => Promise<Value>, signal?: AbortSignal): Promise<Value> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     const flight = this.#flights.get(key) ?? this.#start(key, work);
@@ -30,7 +30,7 @@ export class SingleFlight<Key, Value> {
 
   #start(key: Key, work: (signal: AbortSignal) => Promise<Value>): Flight<Value> {
     const controller = new AbortController();
-    // Work that throws before its first await is a failed flight like any other.
+    // Work that throws before its first await must fail like any other.
     const outcome = new Promise<Value>((resolve) => resolve(work(controller.signal)));
     const flight = { outcome, controller, callers: 0 };
     this.#flights.set(key, flight);

@@ -1,4 +1,4 @@
-/** Whether `work` resolves; why it did not is of no matter. */
+/** Returns whether `work` resolves. Ignores its error. */
 export function succeeds(work: Promise<unknown>): Promise<boolean> {
   return work.then(
     () => true,

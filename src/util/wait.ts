@@ -1,11 +1,11 @@
 import { linkedSignal, onAbort } from './abort.ts';
 import type { Clock } from './clock.ts';
 
-/** Something that changes now and then, and on whose next change any number of tasks may wait. */
+/** A condition whose next change any number of tasks may await. */
 export class Condition {
   #waiters = new Set<() => void>();
 
-  /** Resolves at the next `notify`; rejects with the signal's reason when that is aborted first. */
+  /** Resolves at the next `notify`; rejects with the signal's reason if that is aborted first. */
   wait(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const wake = () => {
@@ -20,7 +20,7 @@ export class Condition {
     });
   }
 
-  /** Wakes all that wait now. */
+  /** Wakes all tasks that wait now. */
   notify(): void {
     const waiters = this.#waiters;
     this.#waiters = new Set();
@@ -28,7 +28,7 @@ export class Condition {
   }
 }
 
-/** The sleep of one background loop, which ends early when there is something to do. */
+/** The sleep of one background loop, which a ring ends early. */
 export class Alarm {
   #rung = new AbortController();
 
@@ -53,7 +53,7 @@ export class Alarm {
 
 /**
  * Returns the result of `work`, or that of `onLate` when `work` takes longer than `ms` milliseconds; `onLate` may
- * throw. Late work goes on: what stops it is the caller's.
+ * throw. Late work continues; stopping it is up to the caller.
  */
 export async function waitAtMost<T, Late>(
   clock: Clock,
@@ -69,7 +69,7 @@ export async function waitAtMost<T, Late>(
   }
 }
 
-/** Pauses between the tries of something that fails, in ms. */
+/** Pauses between retries, in ms. */
 export interface RetryPauses {
   readonly firstMs: number;
   readonly maxMs: number;

@@ -1,12 +1,12 @@
 import { createContext, Script } from 'node:vm';
 
-/** Only the timer of a script of its own can end work that never waits. One serves all: each takes milliseconds to make. */
+/** Runs the work: only a script's time limit can end work that never awaits. Shared, as a script takes ms to compile. */
 const SCRIPT = new Script('work()');
 const context = createContext({});
 
 /**
- * What `work` returns; `undefined` when it has not returned after `limitMs` and was broken off, in the middle of a
- * regular expression if need be. It holds up the thread that long, and must not change anything that outlives it.
+ * Returns the result of `work`, or `undefined` if it was ended after `limitMs`, even within a regular expression. Blocks
+ * the thread that long. `work` must not change anything that outlives it.
  */
 export function withinTime<T>(work: () => T, limitMs: number): T | undefined {
   try {
