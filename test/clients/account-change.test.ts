@@ -66,7 +66,7 @@ const isThere = async (token: string, path: string) =>
   (await rpc({ ...service, token }, 'files/get_metadata', { path })).status === 200;
 
 const WAITS =
-  /^davgate: drive "default": 1 file in \S+ must still be sent to ann@example\.org \(dbid:[\w-]+\), but this login belongs to bob@example\.org \(dbid:[\w-]+\); run davgate with the old login/;
+  /^davgate: drive "default": 1 file in \S+ must still be sent to ann@example\.org \(dbid:[\w-]+\), but this login belongs to bob@example\.org \(dbid:[\w-]+\); run davgate with the old settings/;
 
 /** Starts for Ann, has a file acknowledged that is not at the service, and kills it. */
 async function leaveInJournal(name: string, ...more: readonly string[]): Promise<void> {
@@ -111,7 +111,7 @@ test('what waits for one folder of an account does not go into another', async (
   await rpc({ ...service, token: ann }, 'files/create_folder_v2', { path: '/Team' });
   await leaveInJournal('plan', '--root', '/Team');
   expect(await refusal(ann, ...BACK)).toMatch(
-    /to be sent to ann@example\.org \(dbid:[\w-]+, folder \/Team\), and this login is of ann@example\.org \(dbid:[\w-]+\);/,
+    /still be sent to ann@example\.org \(dbid:[\w-]+, folder \/Team\), but this login belongs to ann@example\.org \(dbid:[\w-]+\);/,
   );
   await untilSent(await start(ann, ...BACK, '--root', '/team'));
   expect([await isThere(ann, '/Team/plan'), await isThere(ann, '/plan')]).toEqual([true, false]);

@@ -25,7 +25,7 @@ const ANY_PORT = '127.0.0.1:0';
 
 test('without an account the embedded service is tested, and all of it is well', async () => {
   const { code, output } = await runProgram(wordsFor(ANY_PORT));
-  expect(output).toMatch(/^ok +service +the embedded one runs/m);
+  expect(output).toMatch(/^ok +service +the embedded service runs/m);
   expect(output).toMatch(/^ok +cleanup +removed /m);
   // Which Node runs the tests is no matter here.
   const trouble = output.split('\n').filter((line) => /^(warn|FAIL)(?! +node )/.test(line));
