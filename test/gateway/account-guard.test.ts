@@ -89,7 +89,7 @@ test('a journal with waiting writes is refused to another account also when the 
   await leaveInJournal();
   const elsewhere = openSqliteState({ directory: join(directory, 'elsewhere') });
   try {
-    await expect(claim(bob, { state: elsewhere })).rejects.toThrow(/1 file waits .* to be sent to ann@/);
+    await expect(claim(bob, { state: elsewhere })).rejects.toThrow(/1 file in .* must still be sent to ann@/);
     await claim(ann, { state: elsewhere });
   } finally {
     await elsewhere.close();
@@ -99,7 +99,7 @@ test('a journal with waiting writes is refused to another account also when the 
 test('waiting writes of a journal without an owner belong to the owner in the state', async () => {
   await claim(ann, { journals: undefined });
   await leaveInJournal();
-  await expect(claim(bob)).rejects.toThrow(/1 file waits .* to be sent to ann@/);
+  await expect(claim(bob)).rejects.toThrow(/1 file in .* must still be sent to ann@/);
   await claim(ann);
   expect(await journals.owners.get('d')).toMatchObject({ email: 'ann@example.org' });
 });
