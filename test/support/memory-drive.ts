@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openBlockCache } from '../../src/drive/content/block-cache.ts';
+import { type BlockCache, openBlockCache } from '../../src/drive/content/block-cache.ts';
 import { type DriveOptions, type OpenDrive, openDrive } from '../../src/drive/drive.ts';
 import type { FileEntry, WriteMode, Written } from '../../src/drive/files.ts';
 import type { Journals } from '../../src/state/journal.ts';
@@ -34,6 +34,7 @@ export class MemoryDrive {
   #settings: Settings;
   #state: State;
   #journals: Journals | undefined;
+  #cache: BlockCache | undefined;
   #files: OpenDrive | undefined;
 
   private constructor(remote: MemoryRemote, settings: Settings) {
@@ -72,7 +73,8 @@ export class MemoryDrive {
   async start(): Promise<void> {
     const { remote, clock } = this;
     const log: Log = { ...silentLog, warn: (event) => void this.warnings.push(event) };
-    const cache = await openBlockCache({
+    await this.#cache?.close();
+    this.#cache = await openBlockCache({
       directory: join(this.#directory, 'cache'),
       sizeBytesMax: 2 ** 26,
       clock,
@@ -84,7 +86,7 @@ export class MemoryDrive {
     const options = {
       remote,
       state: this.state,
-      cache,
+      cache: this.#cache,
       clock,
       log,
       deletePolicy: 'auto' as const,
@@ -180,6 +182,7 @@ export class MemoryDrive {
     // A test that failed has left them closed, and its drive would wait for them.
     this.remote.openGates();
     await this.#files?.close(unhurried());
+    await this.#cache?.close();
     await this.#state.close();
     await this.#journals?.close();
     rmSync(this.#directory, { recursive: true });

@@ -13,11 +13,12 @@ import { expectSound } from '../storage/invariants.ts';
 import { Run } from './run.ts';
 import { restart, step } from './steps.ts';
 
-const OPERATIONS = effort(300);
+const OPERATIONS = effort(120);
 
-/** Operations between two ends of the service. */
-const PER_LIFE = 200;
-const life = fc.tuple(fc.array(step, { minLength: 50, maxLength: PER_LIFE, size: 'max' }), restart);
+/** Fewest and most operations between two ends of the service. */
+const PER_LIFE_MIN = 30;
+const PER_LIFE = 100;
+const life = fc.tuple(fc.array(step, { minLength: PER_LIFE_MIN, maxLength: PER_LIFE, size: 'max' }), restart);
 
 let dataDirectory: string;
 let victim: ServiceProcess;
@@ -53,7 +54,7 @@ test(`${OPERATIONS} random operations over HTTP come out as in a model, whenever
       await run.follow();
     }),
     {
-      numRuns: OPERATIONS / 50,
+      numRuns: Math.ceil(OPERATIONS / PER_LIFE_MIN),
       // A shorter example would cost hundreds of restarts: the seed repeats this one.
       endOnFailure: true,
       seed: testSeed(),

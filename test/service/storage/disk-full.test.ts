@@ -52,30 +52,34 @@ test.each(
     [step, 'ENOSPC', 'write/insufficient_space'] as const,
     [step, 'EIO', 'EIO: injected'] as const,
   ]),
-)('a failure to %s (%s) is told, leaves nothing, and the service goes on', async (step, code, outcome) => {
-  const disk = failingDisk(step, code);
-  const storage = await opened({ disk });
-  const kept = randomBytes(100_000);
-  await put(storage, '/kept', kept);
-  const bytes = randomBytes(30_000_000);
-  const session = await storage.startSession(HOME, 'sequential', body(kept), false);
-  disk.fails = true;
-  const failures = [
-    put(storage, '/new/a', bytes),
-    put(storage, '/kept', bytes),
-    storage.appendSession(HOME, { session, offset: kept.length }, body(bytes), false),
-  ];
-  expect(await Promise.all(failures.map(refusal))).toEqual([outcome, outcome, outcome]);
-  expect(await refusal(() => storage.stat(HOME, '/new', false))).toBe('lookup/not_found');
-  expect(await put(storage, '/small', 'small files need no block file')).toMatchObject({ name: 'small' });
-  expect(await readdir(join(storage.dataDirectory, 'incoming'))).toEqual([]);
-  expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(1);
-  disk.fails = false;
-  expect((await put(storage, '/new/a', bytes)).contentHash).toBe(contentHashOf(bytes));
-  expect(
-    (await storage.finishSession(HOME, { session, offset: kept.length }, commit('/b'), body())).sizeBytes,
-  ).toBe(kept.length);
-});
+)(
+  'a write whose %s fails with %s is refused and leaves no file, and later writes succeed',
+  async (step, code, outcome) => {
+    const disk = failingDisk(step, code);
+    const storage = await opened({ disk });
+    const kept = randomBytes(100_000);
+    await put(storage, '/kept', kept);
+    // Three blocks, so that several are on their way when one fails.
+    const bytes = randomBytes(9_000_000);
+    const session = await storage.startSession(HOME, 'sequential', body(kept), false);
+    disk.fails = true;
+    const failures = [
+      put(storage, '/new/a', bytes),
+      put(storage, '/kept', bytes),
+      storage.appendSession(HOME, { session, offset: kept.length }, body(bytes), false),
+    ];
+    expect(await Promise.all(failures.map(refusal))).toEqual([outcome, outcome, outcome]);
+    expect(await refusal(() => storage.stat(HOME, '/new', false))).toBe('lookup/not_found');
+    expect(await put(storage, '/small', 'small files need no block file')).toMatchObject({ name: 'small' });
+    expect(await readdir(join(storage.dataDirectory, 'incoming'))).toEqual([]);
+    expect(await readdir(join(storage.dataDirectory, 'blocks'))).toHaveLength(1);
+    disk.fails = false;
+    expect((await put(storage, '/new/a', bytes)).contentHash).toBe(contentHashOf(bytes));
+    expect(
+      (await storage.finishSession(HOME, { session, offset: kept.length }, commit('/b'), body())).sizeBytes,
+    ).toBe(kept.length);
+  },
+);
 
 /** A file system of 32 MiB that is gone after the test. */
 async function smallDisk(): Promise<string> {
@@ -110,7 +114,7 @@ async function expectAll(storage: Storage, written: Map<string, Buffer>): Promis
   }
 }
 
-test('a disk that is really full: everything written is whole, and room can be made', async () => {
+test('a full disk refuses writes with insufficient_space, keeps every stored file whole, and takes writes again after a removal', async () => {
   const dataDirectory = join(await smallDisk(), 'data');
   const first = await opened({ dataDirectory });
   const large = await fill(first, '/large', 3_000_000);

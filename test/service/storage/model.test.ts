@@ -10,7 +10,7 @@ import { expectSound } from './invariants.ts';
 import { key, Model, type ModelEntry } from './model.ts';
 import { body, commit, HOME, OWNER, temporaryFolder, textAt } from './opened.ts';
 
-const RUNS = effort(5);
+const RUNS = effort(2);
 const STEPS_MAX = 60;
 
 const name = fc.constantFrom('a', 'A', 'b.x', '😀');

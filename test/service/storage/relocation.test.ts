@@ -51,7 +51,7 @@ test('a copy has its own id, counts in the usage, and takes no room on the disk'
   expect(await textAt(storage, '/b.txt')).toBe(text);
 });
 
-test('trees go along, with ids kept by a move and new ones for a copy', async () => {
+test('a move keeps the ids of a whole tree, and a copy gives new ones', async () => {
   const storage = await opened();
   await put(storage, '/Old/One/a', 'a');
   await put(storage, '/Old/b', 'b');
@@ -72,7 +72,7 @@ test('trees go along, with ids kept by a move and new ones for a copy', async ()
   expect('id' in one && 'id' in other && one.id !== other.id).toBe(true);
 });
 
-test('only the case of a name is not changed, and nothing else is', async () => {
+test('a move to the same path in another case changes nothing', async () => {
   const storage = await opened();
   const before = await put(storage, '/Dir/a.txt', 'x');
   expect(await storage.relocate(HOME, '/Dir/a.txt', '/DIR/A.TXT', MOVE)).toEqual(before);
@@ -81,7 +81,7 @@ test('only the case of a name is not changed, and nothing else is', async () => 
   expect(tree(storage)).toEqual(['/Dir', '/Dir/a.txt']);
 });
 
-test('nothing is overwritten, and nothing goes into itself', async () => {
+test('a move or copy onto an entry, below a file or into itself is refused and changes nothing', async () => {
   const storage = await opened();
   await put(storage, '/a/b/file', 'file');
   await put(storage, '/other', 'other');
@@ -102,7 +102,7 @@ test('nothing is overwritten, and nothing goes into itself', async () => {
   expect(tree(storage)).toEqual(before);
 });
 
-test('what is not there is told of the source, a bad target of the target', async () => {
+test('a refused relocation names its side: from for a bad source, to for a bad target', async () => {
   const storage = await opened();
   await put(storage, '/a', 'x');
   await expect(storage.relocate(HOME, '/none', '/b', MOVE)).rejects.toMatchObject({
@@ -119,7 +119,7 @@ test('what is not there is told of the source, a bad target of the target', asyn
   });
 });
 
-test('autorename finds another name', async () => {
+test('a relocation with autorename takes the next free name', async () => {
   const storage = await opened();
   await put(storage, '/a.txt', 'a');
   await put(storage, '/Dir.d/b', 'b');
@@ -135,17 +135,19 @@ test('autorename finds another name', async () => {
   );
 });
 
-test('more than 10,000 files and folders stay where they are', async () => {
+test('a move or copy of 10,001 files and folders fails with too_many_files and changes nothing, and a move of 10,000 succeeds', async () => {
   const storage = await opened();
-  await Promise.all(Array.from({ length: 2500 }, (_, index) => put(storage, `/a/one/${index}`, 'x')));
-  // Copies get there faster than uploads.
-  for (const copy of ['two', 'three', 'four']) await storage.relocate(HOME, '/a/one', `/${copy}`, COPY);
-  for (const index of [1, 2, 3, 4]) await storage.remove(HOME, `/two/${index}`);
-  for (const copy of ['two', 'three', 'four']) await storage.relocate(HOME, `/${copy}`, `/a/${copy}`, MOVE);
+  const names = ['one', 'two', 'three', 'four'];
+  // With /a, its four folders and the file that is 10,001.
+  const paths = names.flatMap((name, index) =>
+    Array.from({ length: index === 0 ? 2495 : 2500 }, (_, number) => `/a/${name}/${number}`),
+  );
+  await storage.createFolders(HOME, paths, false);
+  await put(storage, '/a/one/file', 'x');
   expect(await refusal(storage.relocate(HOME, '/a', '/b', MOVE))).toBe('relocation/too_many_files');
   expect(await refusal(storage.relocate(HOME, '/a', '/b', COPY))).toBe('relocation/too_many_files');
   await storage.remove(HOME, '/a/one/1');
-  const pairs = ['one', 'two', 'three', 'four', 'one'].map((name, index) => ({
+  const pairs = [...names, 'one'].map((name, index) => ({
     from: `/a/${name}`,
     to: `/b/${index}`,
   }));

@@ -3,10 +3,14 @@ import { expect, test } from 'vitest';
 import { type Disk, localDisk } from '../../../src/service/storage/blocks/disk.ts';
 import type { Storage } from '../../../src/service/storage/storage.ts';
 import { BLOCK_BYTES, contentHashOf } from '../../../src/util/content-hash.ts';
+import { effort } from '../../support/effort.ts';
 import { expectSound } from './invariants.ts';
 import { body, bytesOf, commit, HOME, opened } from './opened.ts';
 
 const MIB = 1024 * 1024;
+
+/** Every so many turns of the microtask queue are tried: all forty only by `npm run test:long`. */
+const TURNS_STEP = Math.ceil(4 / effort(1));
 
 type Moment = 'create' | 'read' | 'answer';
 
@@ -100,7 +104,7 @@ test('parts that follow each other in two batches at once lose nothing, whicheve
   const storage = await opened({ disk });
   const bytes = randomBytes(BLOCK_BYTES);
   const middle = 1000;
-  for (let turns = 0; turns < 40; turns++) {
+  for (let turns = 0; turns < 40; turns += TURNS_STEP) {
     const session = await storage.startSession(HOME, 'sequential', body(), false);
     const send = async (from: number, to: number) => {
       const piece = { session, offset: from, sizeBytes: to - from, close: false };
