@@ -65,8 +65,8 @@ export class BytesRemote implements UploadCalls, Pick<Remote, 'download'> {
     for (const go of this.#release.splice(0)) go();
   }
 
-  /** Puts a file there without a call. */
-  put(path: Path, bytes: Uint8Array): FileEntry {
+  /** Stores a file without a call. */
+  put(path: Path, bytes: Uint8Array, contentHash = contentHashOf(bytes)): FileEntry {
     const rev = `rev${++this.#revCount}`;
     const entry: FileEntry = {
       kind: 'file',
@@ -75,7 +75,7 @@ export class BytesRemote implements UploadCalls, Pick<Remote, 'download'> {
       name: nameOf(path),
       rev,
       sizeBytes: bytes.length,
-      contentHash: contentHashOf(bytes),
+      contentHash,
       modifiedMs: 0,
       committedMs: 0,
     };
