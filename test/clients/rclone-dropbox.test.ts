@@ -48,9 +48,9 @@ afterAll(async () => {
   await Promise.all([data.remove(), local.remove()]);
 });
 
-/** The calls made since `before` was taken, by function. */
+/** Returns the calls since `before` that the service accepted, by function. */
 function callsSince(before: ReadonlyMap<string, number>): Map<string, number> {
-  const made = [...hosts.traffic.calls].map(
+  const made = [...hosts.traffic.acceptedCalls].map(
     ([name, count]) => [name, count - (before.get(name) ?? 0)] as const,
   );
   return new Map(made.filter(([, count]) => count > 0));
@@ -65,7 +65,7 @@ describe("rclone's Dropbox backend on the service", () => {
   });
 
   test('a file of several parts is sent as an upload session with one append for each part', async () => {
-    const before = new Map(hosts.traffic.calls);
+    const before = new Map(hosts.traffic.acceptedCalls);
     await rclone.run(
       'copyto',
       join(source, `${LARGE_BYTES} bytes`),
@@ -91,7 +91,7 @@ describe("rclone's Dropbox backend on the service", () => {
   });
 
   test('a second copy sends nothing', async () => {
-    const before = new Map(hosts.traffic.calls);
+    const before = new Map(hosts.traffic.acceptedCalls);
     await rclone.run('copy', source, 'drive:copied');
     expect([...callsSince(before).keys()].filter((name) => name.includes('upload'))).toEqual([]);
   });
@@ -128,7 +128,7 @@ describe("rclone's Dropbox backend on the service", () => {
 
   test('move takes everything along on the server and leaves nothing', async () => {
     await rclone.run('copy', join(source, 'sub folder'), 'drive:to move');
-    const before = new Map(hosts.traffic.calls);
+    const before = new Map(hosts.traffic.acceptedCalls);
     await rclone.run('move', 'drive:to move', 'drive:moved here');
     expect(callsSince(before).get('files/move_v2')).toBe(1);
     await rclone.run('check', '--download', join(source, 'sub folder'), 'drive:moved here');
@@ -145,7 +145,7 @@ describe("rclone's Dropbox backend on the service", () => {
   });
 
   test('copy from the drive to itself sends no bytes', async () => {
-    const before = new Map(hosts.traffic.calls);
+    const before = new Map(hosts.traffic.acceptedCalls);
     await rclone.run('copyto', `drive:copied/${PART_BYTES} bytes`, 'drive:twin');
     const calls = callsSince(before);
     expect(calls.get('files/copy_v2')).toBe(1);
@@ -285,7 +285,7 @@ describe("rclone's Dropbox backend on the service", () => {
       await mkdir(many, { recursive: true });
       const names = Array.from({ length: SMALL_FILES }, (_, index) => `file ${index}`);
       for (const name of names) await writeFile(join(many, name), `content of ${name}`);
-      const before = new Map(hosts.traffic.calls);
+      const before = new Map(hosts.traffic.acceptedCalls);
       await rclone.run('copy', many, `drive:many ${mode}`, '--dropbox-batch-mode', mode, '--transfers', '64');
       const calls = callsSince(before);
       await rclone.run('check', many, `drive:many ${mode}`);
@@ -302,7 +302,7 @@ describe("rclone's Dropbox backend on the service", () => {
 
   test('purge removes a folder with all in it', async () => {
     await rclone.run('copy', join(source, 'sub folder'), 'drive:to purge');
-    const before = new Map(hosts.traffic.calls);
+    const before = new Map(hosts.traffic.acceptedCalls);
     await rclone.run('purge', 'drive:to purge');
     expect(callsSince(before).get('files/delete_v2')).toBe(1);
     expect(lines((await rclone.run('lsf', 'drive:')).stdout)).not.toContain('to purge/');

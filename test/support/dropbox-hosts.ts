@@ -17,10 +17,12 @@ export interface DropboxHosts {
   close(): Promise<void>;
 }
 
-/** What has passed since the start. */
+/** The traffic since the start. */
 export interface Traffic {
-  /** Calls by function (`files/upload`); what is not below /2/ by its path. */
+  /** Calls by function (`files/upload`); requests outside of /2/ by their path. */
   readonly calls: Map<string, number>;
+  /** The calls that were not refused with 429. On a busy machine the service refuses some, and clients send them again. */
+  readonly acceptedCalls: Map<string, number>;
   /** Answers with status 429. */
   refusedCount: number;
   receivedBytes: number;
@@ -32,7 +34,7 @@ export interface Traffic {
  */
 export async function playDropboxHosts(serviceUrl: string): Promise<DropboxHosts> {
   const { key, cert, file, remove } = await makeCertificate([...HOSTS, 'localhost'], '127.0.0.1');
-  const traffic: Traffic = { calls: new Map(), refusedCount: 0, receivedBytes: 0 };
+  const traffic: Traffic = { calls: new Map(), acceptedCalls: new Map(), refusedCount: 0, receivedBytes: 0 };
   const sockets = new Set<Socket>();
   const { port, hostname } = new URL(serviceUrl);
 
@@ -74,15 +76,25 @@ function portOf(server: { address(): AddressInfo | string | null }): number {
   return (server.address() as AddressInfo).port; // it listens on TCP
 }
 
+function count(calls: Map<string, number>, name: string): void {
+  calls.set(name, (calls.get(name) ?? 0) + 1);
+}
+
 /** Hands bytes on both ways. A request begins in a chunk of its own: no client sends one before the last is answered. */
 function pass(client: Socket, service: Socket, traffic: Traffic): void {
+  let pending: string | undefined;
   client.on('data', (chunk: Buffer) => {
     const line = /^(?:POST|GET|OPTIONS) (?:\/2)?\/([^ ?]+)/.exec(chunk.toString('latin1', 0, 200));
-    if (line?.[1]) traffic.calls.set(line[1], (traffic.calls.get(line[1]) ?? 0) + 1);
+    if (!line?.[1]) return;
+    pending = line[1];
+    count(traffic.calls, pending);
   });
   service.on('data', (chunk: Buffer) => {
     traffic.receivedBytes += chunk.length;
-    if (chunk.toString('latin1', 0, 12) === 'HTTP/1.1 429') traffic.refusedCount++;
+    const isRefused = chunk.toString('latin1', 0, 12) === 'HTTP/1.1 429';
+    if (isRefused) traffic.refusedCount++;
+    else if (pending !== undefined) count(traffic.acceptedCalls, pending);
+    pending = undefined;
   });
   client.pipe(service).pipe(client);
   for (const [one, other] of [
