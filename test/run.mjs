@@ -16,6 +16,8 @@ import { installSystemPackages } from './system-packages.mjs';
 const CHECKS = [
   { name: 'format and lint', command: ['biome', 'check', '--error-on-warnings'] },
   { name: 'types', command: ['tsc', '-p', 'test/tsconfig.json'] },
+  // `npm run bench` compiles them with other options.
+  { name: 'types of the benchmarks', command: ['tsc', '-p', 'test/bench/tsconfig.json', '--noEmit'] },
   { name: 'unused code', command: ['knip'] },
 ];
 

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { ServiceOptions } from '../../src/service/server.ts';
 
 export interface Usage {
   /** Since the process began. */
@@ -21,8 +20,8 @@ export class ServiceProcess {
     /** The compiled `service/server.js`. */
     private readonly serverUrl: string,
     private readonly dataDirectory: string,
-    /** Rows of large moves, copies and removals that one transaction takes. */
-    private readonly steps: ServiceOptions['steps'] = {},
+    /** `ServiceOptions.steps`, without its type: the benchmarks are compiled apart from the sources. */
+    private readonly steps: { readonly stagedRowsMax?: number; readonly removedRowsMax?: number } = {},
   ) {}
 
   async start(): Promise<void> {
