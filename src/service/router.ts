@@ -1,5 +1,4 @@
-import type { Answer } from '../http/exchange.ts';
-import { ClientGone, type Exchange } from '../http/exchange.ts';
+import { type Answer, ClientGone, type Exchange } from '../http/exchange.ts';
 import type { Log } from '../util/log.ts';
 import { failureAnswer, faultAnswer, text } from './api/answers.ts';
 import { callFunction, functionName, type Host, isFunctionPath } from './api/dispatch.ts';
@@ -14,7 +13,7 @@ import { AUTHORIZE_PATH, authorizeSiteOf } from './oauth/authorize-site.ts';
 import { answerTokenRequest, isTokenPath } from './oauth/token-endpoint.ts';
 
 /** A service with one address, which plays all of the real service's hosts. */
-const ONE_HOST: Host = { role: 'all', otherUrl: () => '' };
+export const ONLY_HOST: Host = { role: 'all', otherUrl: '' };
 
 /** Answers a request at one of the service's addresses. Throws only `ClientGone`. */
 export type Router = (exchange: Exchange, host?: Host) => Promise<Answer>;
@@ -23,7 +22,7 @@ export type Router = (exchange: Exchange, host?: Host) => Promise<Answer>;
 export function createRouter(deps: ServiceDeps, faults: Faults, log: Log): Router {
   const temporarySite = temporarySiteOf(deps);
   const authorizeSite = authorizeSiteOf(deps, log);
-  return async (exchange, host = ONE_HOST) => {
+  return async (exchange, host = ONLY_HOST) => {
     try {
       if (host.role === 'content' && !isForContent(exchange)) return withSafety(notHere(host));
       if (isEmbedPath(exchange.path)) return withSafety(await answerEmbed(exchange, deps));
@@ -46,7 +45,7 @@ function isForContent({ path, request }: Exchange): boolean {
 }
 
 function notHere({ otherUrl }: Host): Answer {
-  return text(404, `This host has only the functions that carry file bytes; all others are at ${otherUrl()}`);
+  return text(404, `This host has only the functions that carry file bytes; all others are at ${otherUrl}`);
 }
 
 interface ApiNeeds {

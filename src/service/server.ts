@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import type { Exchange } from '../http/exchange.ts';
+import type { Answer, Exchange } from '../http/exchange.ts';
 import type { ListenerLimits } from '../http/limits.ts';
 import type { CertificateFiles } from '../http/node-server.ts';
 import type { Clock } from '../util/clock.ts';
@@ -11,6 +11,7 @@ import { type DrivePurpose, type EmbeddedDrive, provisionDrives } from './accoun
 import { homesIn, homesOfDrives } from './accounts/homes.ts';
 import { addAccount, type Credentials, provision } from './accounts/provision.ts';
 import type { Scope } from './accounts/scopes.ts';
+import type { Host } from './api/dispatch.ts';
 import type { ServiceDeps } from './deps.ts';
 import { Faults } from './faults/faults.ts';
 import type { FaultSettings } from './faults/switches.ts';
@@ -27,7 +28,7 @@ import { openDatabase } from './registry/database.ts';
 import { itemRowsIn } from './registry/item-rows.ts';
 import { registryIn } from './registry/registry.ts';
 import { tagsIn } from './registry/tags.ts';
-import { createRouter, type Router } from './router.ts';
+import { createRouter, ONLY_HOST, type Router } from './router.ts';
 import { WebFiles, type WebFilesOptions } from './save-url/web-files.ts';
 import { searchesOf } from './search/searches.ts';
 import { openStorage, type StorageOptions } from './storage/open.ts';
@@ -127,10 +128,24 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
   const { accounts, tokens } = registry;
   const withHome = homesIn(storage);
   const closing = new AbortController();
+  let open: (router: Router) => void = () => undefined;
+  // A request that arrives while the second address is being opened waits: answers name both addresses.
+  const opened = new Promise<Router>((resolve) => {
+    open = resolve;
+  });
+  const answer: AnswerAt = async (exchange, role) => (await opened)(exchange, hosts[role]);
+  const { base, content } = await startListeners(options, answer).catch((error: unknown) => {
+    database.close();
+    throw error;
+  });
+  const hosts: Readonly<Record<Host['role'], Host>> = {
+    all: ONLY_HOST,
+    base: { role: 'base', otherUrl: contentPublicUrl ?? content?.publicUrl ?? base.publicUrl },
+    content: { role: 'content', otherUrl: publicUrl ?? base.publicUrl },
+  };
   const previews = new Previews(clock, options.renderProcess);
   const jobs = jobsOf(clock, log, closing.signal);
-  let listeners: Listeners | undefined;
-  const webUrl = () => publicUrl ?? listeners?.base.publicUrl ?? '';
+  const webUrl = () => publicUrl ?? base.publicUrl;
   const deps: ServiceDeps = {
     storage,
     links: linksIn(database),
@@ -150,14 +165,7 @@ async function serve(options: ServiceOptions, storage: Storage, faults: Faults):
     contentUrl: () => contentPublicUrl ?? webUrl(),
     closing: closing.signal,
   };
-  try {
-    const router = createRouter(withFaults(deps, faults), faults, log);
-    listeners = await startListeners({ ...options, publicUrl, contentPublicUrl }, router);
-  } catch (error) {
-    database.close();
-    throw error;
-  }
-  const { base, content } = listeners;
+  open(createRouter(withFaults(deps, faults), faults, log));
   const housekeeping = runHousekeeping(
     {
       ...deps,
@@ -222,28 +230,20 @@ interface Listeners {
   readonly content: Listener | undefined;
 }
 
-type ListenerOptions = Omit<ServiceOptions, 'publicUrl' | 'contentPublicUrl'> & {
-  readonly publicUrl: string | undefined;
-  readonly contentPublicUrl: string | undefined;
-};
+/** Answers a request at the address with this role. */
+type AnswerAt = (exchange: Exchange, role: Host['role']) => Promise<Answer>;
 
 /** Opens one or two ports; none stays open when it throws. */
-async function startListeners(options: ListenerOptions, router: Router): Promise<Listeners> {
+async function startListeners(options: ServiceOptions, answer: AnswerAt): Promise<Listeners> {
   const { listen, contentListen, tls, limits, trustedProxies, clock, log } = options;
-  const needs = { tls, limits, trustedProxies, clock, log };
-  if (!contentListen)
-    return { base: await startListener({ ...needs, listen, answer: router }), content: undefined };
-  let other: Listener | undefined;
-  const ofBase = {
-    role: 'base',
-    otherUrl: () => options.contentPublicUrl ?? other?.publicUrl ?? '',
-  } as const;
-  const base = await startListener({ ...needs, listen, answer: (exchange) => router(exchange, ofBase) });
-  const ofContent = { role: 'content', otherUrl: () => options.publicUrl ?? base.publicUrl } as const;
+  const startAt = (place: ServiceOptions['listen'], role: Host['role']) => {
+    const needs = { tls, limits, trustedProxies, clock, log };
+    return startListener({ ...needs, listen: place, answer: (exchange) => answer(exchange, role) });
+  };
+  if (!contentListen) return { base: await startAt(listen, 'all'), content: undefined };
+  const base = await startAt(listen, 'base');
   try {
-    const answer = (exchange: Exchange) => router(exchange, ofContent);
-    other = await startListener({ ...needs, listen: contentListen, answer });
-    return { base, content: other };
+    return { base, content: await startAt(contentListen, 'content') };
   } catch (error) {
     await base.close(AbortSignal.abort());
     throw error;

@@ -1,10 +1,14 @@
+import dns from 'node:dns';
 import type { IncomingMessage } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ROUTES } from '../../src/service/routes/table.ts';
 import { type Certificate, makeCertificate } from '../support/certificate.ts';
+import { expectSoon } from '../support/eventually.ts';
+import { freePort } from '../support/redis.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { headerJson, put, rpc, send, sharedLink } from '../support/service-client.ts';
 
@@ -13,6 +17,29 @@ const anyPort = { host: '127.0.0.1', port: 0 };
 /** Calls a function without a sensible argument: whether it is here is settled before that is looked at. */
 const call = (url: string, name: string) =>
   send(`${url}/2/${name}`, { method: 'POST', headers: { 'dropbox-api-arg': '{}' } });
+
+test('a request that arrives while the content address is being opened waits, and its answer names that address', async () => {
+  const port = await freePort();
+  const { lookup } = dns;
+  let resolveName: (() => void) | undefined;
+  const spy = vi.spyOn(dns, 'lookup').mockImplementation(((name: string, ...rest: unknown[]) => {
+    const find = () => Reflect.apply(lookup, dns, ['127.0.0.1', ...rest]);
+    if (name === 'content.example') resolveName = find;
+    else find();
+  }) as typeof dns.lookup); // overloaded: every form has the name first
+  onTestFinished(() => spy.mockRestore());
+  const starting = startTestService({
+    listen: { host: '127.0.0.1', port },
+    contentListen: { host: 'content.example', port: 0 },
+  });
+  await expectSoon(() => resolveName).toBeDefined();
+  const early = call(`http://127.0.0.1:${port}`, 'files/upload');
+  await Promise.race([early, sleep(200)]); // an answer that does not wait comes now
+  resolveName?.();
+  const service = await starting;
+  onTestFinished(() => service.close());
+  expect((await early).text).toContain(`issue the request to ${service.service.contentUrl}`);
+});
 
 describe('a service with an address of its own for file bytes', () => {
   let service: TestService;
@@ -133,7 +160,7 @@ describe('a service with public addresses', () => {
     expect((await call(contentUrl, 'files/get_metadata')).text).toContain(
       `issue the request to ${publicUrl}`,
     );
-    expect((await send(contentUrl, {})).text).toContain(`all else is at ${publicUrl}`);
+    expect((await send(contentUrl, {})).text).toContain(`all others are at ${publicUrl}`);
   });
 });
 

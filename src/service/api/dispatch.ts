@@ -28,7 +28,7 @@ export function functionName(path: string): string {
 export interface Host {
   readonly role: 'all' | 'base' | 'content';
   /** The other address, for the error message. */
-  readonly otherUrl: () => string;
+  readonly otherUrl: string;
 }
 
 /** Runs the function that the request names. Throws what `failureAnswer` turns into an answer. */
@@ -89,7 +89,7 @@ async function run(
 /** Throws, with the real service's text (kunalvarma05/dropbox-php-sdk #100), unless the host answers the function. */
 function checkHost({ role, otherUrl }: Host, { name, host }: Route): void {
   if (role === 'all' || (role === 'content') === (host === 'content')) return;
-  throw new BadCall(`Incorrect host for API function ${name}.  You must issue the request to ${otherUrl()}`);
+  throw new BadCall(`Incorrect host for API function ${name}.  You must issue the request to ${otherUrl}`);
 }
 
 function checkMethod(method: string, route: Route): void {

@@ -233,7 +233,7 @@ describe('list_folder with shared_link', () => {
     // It was not made for the app.
     expect(refusalIn(await next(asApp()))).toEqual(refused('reset'));
     const plain = await list({ path: '' }, asApp());
-    expect([plain.status, plain.text]).toEqual([400, expect.stringContaining('Only with shared_link')]);
+    expect([plain.status, plain.text]).toEqual([400, expect.stringContaining('only with shared_link')]);
   });
 
   test('a link that was taken back ends its listings', async () => {
