@@ -29,7 +29,7 @@ describe.each(['through', 'back'])('davfs2, --write-mode %s', (mode) => {
     await Promise.all([data.remove(), source.remove()]);
   });
 
-  test('a real tree of packages comes back byte for byte', async () => {
+  test('a real tree of packages copied through davfs2 comes back byte for byte', async () => {
     const count = await makeRealTree(join(source.path, 'tree'));
     expect(count).toBeGreaterThan(Math.min(2000, effort(250)));
     await mount.copyIn(join(source.path, 'tree'), 'tree');
@@ -38,19 +38,18 @@ describe.each(['through', 'back'])('davfs2, --write-mode %s', (mode) => {
     expect(await digestTree(join(mount.path, 'tree'))).toEqual(wanted);
   });
 
-  test('davfs2 edits, appends to and truncates a file, and its bytes are right after a remount', async () => {
-    const file = join(mount.path, 'notes.txt');
-    await writeFile(file, 'first line\n');
+  test('davfs2 appends to, truncates and replaces files, and their bytes are right after a remount', async () => {
+    const file = (name: string) => join(mount.path, name);
+    for (const name of ['appended.txt', 'truncated.txt', 'replaced.txt'])
+      await writeFile(file(name), 'first line\n');
     await remount();
-    await appendFile(join(mount.path, 'notes.txt'), 'second line\n');
+    await appendFile(file('appended.txt'), 'second line\n');
+    await truncate(file('truncated.txt'), 5);
+    await writeFile(file('replaced.txt'), 'quite another text');
     await remount();
-    expect(await readFile(join(mount.path, 'notes.txt'), 'utf8')).toBe('first line\nsecond line\n');
-    await truncate(join(mount.path, 'notes.txt'), 5);
-    await remount();
-    expect(await readFile(join(mount.path, 'notes.txt'), 'utf8')).toBe('first');
-    await writeFile(join(mount.path, 'notes.txt'), 'quite another text');
-    await remount();
-    expect(await readFile(join(mount.path, 'notes.txt'), 'utf8')).toBe('quite another text');
+    expect(await readFile(file('appended.txt'), 'utf8')).toBe('first line\nsecond line\n');
+    expect(await readFile(file('truncated.txt'), 'utf8')).toBe('first');
+    expect(await readFile(file('replaced.txt'), 'utf8')).toBe('quite another text');
   });
 
   test('davfs2 makes folders, renames them with their files, and removes them', async () => {
@@ -69,7 +68,7 @@ describe.each(['through', 'back'])('davfs2, --write-mode %s', (mode) => {
     expect(names).not.toContain('here');
   });
 
-  test('nothing was lost on the way: davfs2 keeps what it could not send in lost+found', async () => {
+  test('davfs2 leaves no unsent file in lost+found', async () => {
     const listed = readdir(join(mount.path, 'lost+found')).catch((failure: NodeJS.ErrnoException) => {
       if (failure.code !== 'ENOENT') throw failure;
       return [];

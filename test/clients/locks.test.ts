@@ -1,12 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Program, runProgram, startProgram, temporaryDirectory } from '../support/program.ts';
 import { startRedis } from '../support/redis.ts';
 
-let data: { readonly path: string; remove(): Promise<void> };
-beforeEach(async () => {
-  data = await temporaryDirectory();
-});
-afterEach(() => data.remove());
+let data: Awaited<ReturnType<typeof temporaryDirectory>>;
 
 const LOCK = `<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>
   <D:locktype><D:write/></D:locktype><D:owner>Ann at her desk</D:owner></D:lockinfo>`;
@@ -20,79 +16,93 @@ async function take(url: string, authorization: string): Promise<string> {
   return /<(.*)>/.exec(answer.headers.get('lock-token') ?? '')?.[1] ?? '';
 }
 
-test('are listed and removed while davgate runs, and the file can be written again', async () => {
-  const program = await startProgram({ dataDirectory: data.path });
-  const { authorization } = program;
-  const put = () => fetch(`${program.url}plan.txt`, { method: 'PUT', headers: { authorization }, body: 'x' });
-  expect((await put()).status).toBe(201);
-  const token = await take(`${program.url}plan.txt`, authorization);
-  expect((await put()).status).toBe(423);
+describe('with a running davgate', () => {
+  let program: Program;
+  beforeAll(async () => {
+    data = await temporaryDirectory();
+    program = await startProgram({ dataDirectory: data.path });
+  });
+  afterAll(async () => {
+    await program?.stop();
+    await data.remove();
+  });
 
-  const listed = await locks();
-  expect(listed.code).toBe(0);
-  expect(listed.output).toMatch(/^\/plan\.txt +tester +Ann at her desk +exclusive +\S+ +in 60 min +/m);
-  expect(listed.output).toContain(token);
+  test('davgate locks lists a lock, and removing it lets the file be written again', async () => {
+    const { authorization } = program;
+    const put = () =>
+      fetch(`${program.url}plan.txt`, { method: 'PUT', headers: { authorization }, body: 'x' });
+    expect((await put()).status).toBe(201);
+    const token = await take(`${program.url}plan.txt`, authorization);
+    expect((await put()).status).toBe(423);
 
-  const unknown = await locks('remove', 'opaquelocktoken:unknown');
-  expect([unknown.code, unknown.output]).toEqual([1, expect.stringContaining('no lock has this token')]);
-  const removed = await locks('remove', `<${token}>`);
-  expect([removed.code, removed.output]).toEqual([0, 'The lock on /plan.txt was removed.\n']);
-  expect((await locks()).output).toBe('No locks.\n');
-  expect((await put()).status).toBe(204);
-  expect(await program.stop()).toBe(0);
+    const listed = await locks();
+    expect(listed.code).toBe(0);
+    expect(listed.output).toMatch(/^\/plan\.txt +tester +Ann at her desk +exclusive +\S+ +in 60 min +/m);
+    expect(listed.output).toContain(token);
+
+    const unknown = await locks('remove', 'opaquelocktoken:unknown');
+    expect([unknown.code, unknown.output]).toEqual([1, expect.stringContaining('no lock has this token')]);
+    const removed = await locks('remove', `<${token}>`);
+    expect([removed.code, removed.output]).toEqual([0, 'The lock on /plan.txt was removed.\n']);
+    expect((await locks()).output).toBe('No locks.\n');
+    expect((await put()).status).toBe(204);
+  });
+
+  test('davgate locks remove ends the locks of a user, and those at and below a path', async () => {
+    const { authorization } = program;
+    for (const name of ['a', 'b', 'c']) await take(`${program.url}${name}.txt`, authorization);
+    const path = await locks('remove', '--user', 'tester', '--path=/B.txt');
+    expect([path.code, path.output]).toEqual([0, 'The lock on /b.txt was removed.\n']);
+    const nobody = await locks('remove', '--user', 'nobody');
+    expect([nobody.code, nobody.output]).toEqual([1, expect.stringContaining('no such lock')]);
+    const user = await locks('remove', '--user', 'tester');
+    expect([user.code, user.output]).toEqual([
+      0,
+      'The lock on /a.txt was removed.\nThe lock on /c.txt was removed.\n',
+    ]);
+    expect((await locks()).output).toBe('No locks.\n');
+  });
+
+  test('an empty file that a lock created stays when davgate locks removes the lock', async () => {
+    const { authorization } = program;
+    const token = await take(`${program.url}new.txt`, authorization);
+    expect((await locks('remove', token)).code).toBe(0);
+    const found = await fetch(`${program.url}new.txt`, { headers: { authorization } });
+    expect([found.status, await found.text()]).toEqual([200, '']);
+  });
 });
 
-test('locks remove ends the locks of a user, and those at and below a path, while davgate runs', async () => {
-  const program = await startProgram({ dataDirectory: data.path });
-  const { authorization } = program;
-  for (const name of ['a', 'b', 'c']) await take(`${program.url}${name}.txt`, authorization);
-  const path = await locks('remove', '--user', 'tester', '--path=/B.txt');
-  expect([path.code, path.output]).toEqual([0, 'The lock on /b.txt was removed.\n']);
-  const nobody = await locks('remove', '--user', 'nobody');
-  expect([nobody.code, nobody.output]).toEqual([1, expect.stringContaining('no such lock')]);
-  const user = await locks('remove', '--user', 'tester');
-  expect([user.code, user.output]).toEqual([
-    0,
-    'The lock on /a.txt was removed.\nThe lock on /c.txt was removed.\n',
-  ]);
-  expect((await locks()).output).toBe('No locks.\n');
-  await program.stop();
-});
+describe('with a data directory of its own', () => {
+  beforeEach(async () => {
+    data = await temporaryDirectory();
+  });
+  afterEach(() => data.remove());
 
-test('a file that only a lock had made is there after the lock is removed', async () => {
-  const program = await startProgram({ dataDirectory: data.path });
-  const { authorization } = program;
-  const token = await take(`${program.url}new.txt`, authorization);
-  expect((await locks('remove', token)).code).toBe(0);
-  const found = await fetch(`${program.url}new.txt`, { headers: { authorization } });
-  expect([found.status, await found.text()]).toEqual([200, '']);
-  await program.stop();
-});
+  test('davgate locks lists and removes locks while davgate is stopped, also after a kill', async () => {
+    expect(await locks()).toEqual({ code: 0, output: 'No locks.\n' });
+    const program = await startProgram({ dataDirectory: data.path });
+    const token = await take(`${program.url}plan.txt`, program.authorization);
+    await program.kill();
+    expect((await locks()).output).toContain(token);
+    expect((await locks('remove', token)).code).toBe(0);
+    expect((await locks()).output).toBe('No locks.\n');
+    // The kill leaves its control socket, which the next start replaces.
+    const next = await startProgram({ dataDirectory: data.path });
+    expect((await locks()).output).toBe('No locks.\n');
+    expect(await next.stop()).toBe(0);
+  });
 
-test('are listed and removed while davgate does not run, also after a kill', async () => {
-  expect(await locks()).toEqual({ code: 0, output: 'No locks.\n' });
-  const program = await startProgram({ dataDirectory: data.path });
-  const token = await take(`${program.url}plan.txt`, program.authorization);
-  await program.kill();
-  expect((await locks()).output).toContain(token);
-  expect((await locks('remove', token)).code).toBe(0);
-  expect((await locks()).output).toBe('No locks.\n');
-  // The socket that the kill left is no hindrance.
-  const next = await startProgram({ dataDirectory: data.path });
-  expect((await locks()).output).toBe('No locks.\n');
-  await next.stop();
-});
-
-test('in a Redis are listed and removed beside the gateways', async () => {
-  const redis = await startRedis();
-  const args = ['--redis', redis.url];
-  const program = await startProgram({ dataDirectory: data.path, args });
-  const token = await take(`${program.url}plan.txt`, program.authorization);
-  expect((await locks(...args)).output).toContain(token);
-  expect((await locks('remove', token, ...args)).code).toBe(0);
-  expect((await locks(...args)).output).toBe('No locks.\n');
-  await program.stop();
-  await redis.close();
+  test('davgate locks lists and removes the locks in a Redis while a gateway uses it', async () => {
+    const redis = await startRedis();
+    const args = ['--redis', redis.url];
+    const program = await startProgram({ dataDirectory: data.path, args });
+    const token = await take(`${program.url}plan.txt`, program.authorization);
+    expect((await locks(...args)).output).toContain(token);
+    expect((await locks('remove', token, ...args)).code).toBe(0);
+    expect((await locks(...args)).output).toBe('No locks.\n');
+    await program.stop();
+    await redis.close();
+  });
 });
 
 test.each([
@@ -101,7 +111,7 @@ test.each([
   [['remove', '--user'], /^davgate: locks remove: --user needs a value/],
   [['remove', '--path=', '--data-dir', 'x'], /^davgate: locks remove: --path needs a value/],
   [['--delete', 'never'], /^davgate: --delete: "never"/],
-])('%j: exit code 2', async (words, message) => {
+])('davgate locks %j ends with exit code 2 and the reason', async (words, message) => {
   const { code, output } = await runProgram(['locks', ...words]);
   expect([code, output]).toEqual([2, expect.stringMatching(message)]);
 });

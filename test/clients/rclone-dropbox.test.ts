@@ -12,14 +12,17 @@ import { digestTree } from '../support/trees.ts';
 
 const MIB = 1024 * 1024;
 
-/** The size of the parts in which rclone sends a large file. */
-const PART_BYTES = 48 * MIB;
-/** Of several parts, the last one short. */
-const LARGE_BYTES = 3 * PART_BYTES + 12 * MIB;
+/** Size of the parts in which rclone sends a large file, in MiB: two blocks, and rclone's default of 48 in a long run. */
+const PART_MIB = Math.min(48, effort(8));
+const PART_BYTES = PART_MIB * MIB;
+/** Size of a file of several parts, the last one short. */
+const LARGE_BYTES = 3 * PART_BYTES + 2 * MIB;
 /** Sizes around the service's block and around rclone's part, and one of several parts. */
 const SIZES = [0, 1, 4 * MIB - 1, 4 * MIB, 4 * MIB + 1, PART_BYTES, LARGE_BYTES];
-/** How many small files each mode of rclone's batches sends. */
-const SMALL_FILES = effort(150);
+/** Number of files in the deepest folder. */
+const DEEP_FILES = 20;
+/** Number of small files that each mode of rclone's batches sends. */
+const SMALL_FILES = effort(60);
 
 let service: ServiceProgram;
 let hosts: DropboxHosts;
@@ -32,12 +35,12 @@ beforeAll(async () => {
   [data, local] = await Promise.all([temporaryDirectory(), temporaryDirectory()]);
   service = await startServiceProgram(data.path);
   hosts = await playDropboxHosts(service.url);
-  rclone = await configureDropboxRclone(service, hosts.environment);
+  rclone = await configureDropboxRclone(service, hosts.environment, PART_MIB);
   source = join(local.path, 'source');
   await mkdir(join(source, 'sub folder/deeper'), { recursive: true });
   for (const size of SIZES)
     await writeFile(join(source, `${size} bytes`), pseudoRandomBytes(size, size % 97));
-  for (let index = 0; index < 60; index++)
+  for (let index = 0; index < DEEP_FILES; index++)
     await writeFile(join(source, 'sub folder/deeper', `#${index} % & ü 😀.txt`), `content of ${index}`);
   await rclone.run('copy', source, 'drive:copied');
 });
@@ -81,7 +84,7 @@ describe("rclone's Dropbox backend on the service", () => {
     await rclone.run('deletefile', 'drive:in chunks');
   });
 
-  test('copy back: every byte and every modification time is the same', async () => {
+  test('copying back gives the same bytes and modification times', async () => {
     const back = join(local.path, 'back');
     await rclone.run('copy', 'drive:copied', back);
     expect(await digestTree(back)).toEqual(await digestTree(source));
@@ -90,13 +93,13 @@ describe("rclone's Dropbox backend on the service", () => {
     expect(Math.abs(theirs.mtimeMs - ours.mtimeMs)).toBeLessThanOrEqual(500);
   });
 
-  test('a second copy sends nothing', async () => {
+  test('a second copy of an unchanged tree uploads nothing', async () => {
     const before = new Map(hosts.traffic.acceptedCalls);
     await rclone.run('copy', source, 'drive:copied');
     expect([...callsSince(before).keys()].filter((name) => name.includes('upload'))).toEqual([]);
   });
 
-  test('lsf -R lists all there is, page after page', async () => {
+  test('lsf -R lists every file below a folder', async () => {
     const { stdout } = await rclone.run('lsf', '-R', '--files-only', 'drive:copied');
     const expected = (await readdir(source, { recursive: true, withFileTypes: true })).filter((e) =>
       e.isFile(),
@@ -110,7 +113,7 @@ describe("rclone's Dropbox backend on the service", () => {
     expect(lines(stdout)).toContain('sub folder/');
   });
 
-  test('sync follows changes, renames and deletions', async () => {
+  test('sync repeats changes, renames and deletions on the drive', async () => {
     const listed = await syncTwice(rclone, join(local.path, 'changing'), '--track-renames');
     expect(listed).toEqual(['changes', 'comes', 'renamed']);
   });
@@ -126,7 +129,7 @@ describe("rclone's Dropbox backend on the service", () => {
     expect(JSON.parse(stdout)).toMatchObject([{ ModTime: '2020-02-02T02:02:02Z' }]);
   });
 
-  test('move takes everything along on the server and leaves nothing', async () => {
+  test('move of a remote folder is one call of move_v2 and leaves no source folder', async () => {
     await rclone.run('copy', join(source, 'sub folder'), 'drive:to move');
     const before = new Map(hosts.traffic.acceptedCalls);
     await rclone.run('move', 'drive:to move', 'drive:moved here');
@@ -135,7 +138,7 @@ describe("rclone's Dropbox backend on the service", () => {
     await expect(rclone.run('lsf', 'drive:to move')).rejects.toThrow(/directory not found/);
   });
 
-  test('move of a local folder leaves nothing there', async () => {
+  test('move of a local folder uploads its files and empties it', async () => {
     const leaving = join(local.path, 'leaving');
     await mkdir(leaving);
     await writeFile(join(leaving, 'a'), 'a');
@@ -144,7 +147,7 @@ describe("rclone's Dropbox backend on the service", () => {
     expect(await readdir(leaving)).toEqual([]);
   });
 
-  test('copy from the drive to itself sends no bytes', async () => {
+  test('copy within the drive is one call of copy_v2 and downloads nothing', async () => {
     const before = new Map(hosts.traffic.acceptedCalls);
     await rclone.run('copyto', `drive:copied/${PART_BYTES} bytes`, 'drive:twin');
     const calls = callsSince(before);
@@ -156,7 +159,7 @@ describe("rclone's Dropbox backend on the service", () => {
     expect(twins.stdout.split(' ')[0]).toBe(first.stdout.split(' ')[0]);
   });
 
-  test('link makes a link once, and shows it again', async () => {
+  test('link makes one link for a path, shows it again, and fails for a missing path', async () => {
     const make = async (...args: string[]) => (await rclone.run('link', ...args)).stdout.trim();
     const link = await make('drive:copied/1 bytes');
     expect(await make('drive:copied/1 bytes')).toBe(link);
@@ -169,14 +172,14 @@ describe("rclone's Dropbox backend on the service", () => {
     await expect(rclone.run('link', 'drive:nothing here')).rejects.toThrow(/object not found|not_found/);
   });
 
-  test('rclone about tells the space that is used and free', async () => {
+  test('about shows the used and free space of the account', async () => {
     const { stdout } = await rclone.run('about', '--json', 'drive:');
     const { total, used, free } = JSON.parse(stdout) as { total: number; used: number; free: number };
     expect(used).toBeGreaterThan(LARGE_BYTES);
     expect(free).toBe(total - used);
   });
 
-  test('a stream of unknown length, and a part of it', async () => {
+  test('rcat stores a stream of unknown length, and cat --offset reads a part of it', async () => {
     const text = Array.from({ length: 400_000 }, (_, line) => `line number ${line}\n`).join('');
     await rclone.pipe(text, 'rcat', 'drive:streamed');
     expect((await rclone.run('cat', 'drive:streamed')).stdout === text).toBe(true);
@@ -184,7 +187,7 @@ describe("rclone's Dropbox backend on the service", () => {
     expect(part.stdout).toBe(text.slice(5_000_000, 5_000_100));
   });
 
-  test('folders: made, made again, removed when empty, kept when not', async () => {
+  test('mkdir accepts an existing folder, and rmdir removes a folder only when it is empty', async () => {
     await rclone.run('mkdir', 'drive:parent/child');
     await rclone.run('mkdir', 'drive:parent/child');
     await expect(rclone.run('rmdir', 'drive:parent')).rejects.toThrow(/not empty/);
@@ -193,7 +196,7 @@ describe("rclone's Dropbox backend on the service", () => {
     await expect(rclone.run('lsf', 'drive:parent')).rejects.toThrow(/directory not found/);
   });
 
-  test('names that it has to write otherwise come back as they were', async () => {
+  test('names that rclone encodes come back unchanged', async () => {
     const odd = join(local.path, 'odd');
     await mkdir(odd);
     for (const name of [
@@ -210,7 +213,7 @@ describe("rclone's Dropbox backend on the service", () => {
     await rclone.run('check', '--download', odd, 'drive:odd');
   });
 
-  test('a name that it knows the service refuses is an error, and the others are there', async () => {
+  test('copy fails for a name that the service refuses, and stores the other files', async () => {
     const refused = join(local.path, 'refused');
     await mkdir(refused);
     for (const name of ['desktop.ini', 'fine']) await writeFile(join(refused, name), name);
@@ -218,9 +221,9 @@ describe("rclone's Dropbox backend on the service", () => {
     expect(lines((await rclone.run('lsf', 'drive:refused')).stdout)).toEqual(['fine']);
   });
 
-  test('a token that has run out is refreshed, and the new one kept', async () => {
+  test('rclone refreshes an expired token and keeps the new one', async () => {
     const ended = { ...service, token: 'sl.ended', expiry: '2001-01-01T00:00:00Z' };
-    const other = await configureDropboxRclone(ended, hosts.environment);
+    const other = await configureDropboxRclone(ended, hosts.environment, PART_MIB);
     try {
       expect(lines((await other.run('lsf', 'drive:')).stdout)).toContain('copied/');
       expect(await other.configuration()).not.toContain('sl.ended');
@@ -230,7 +233,7 @@ describe("rclone's Dropbox backend on the service", () => {
   });
 
   describe('mount', () => {
-    test('reads at random offsets give the right bytes', async () => {
+    test('reads of a mounted file at random offsets give the right bytes', async () => {
       const size = PART_BYTES;
       const content = pseudoRandomBytes(size, size % 97);
       await rclone.run('copyto', join(source, `${size} bytes`), 'drive:mounted large');
@@ -249,7 +252,7 @@ describe("rclone's Dropbox backend on the service", () => {
       }
     });
 
-    test('what is written, renamed and removed in it is so at the service', async () => {
+    test('files written, renamed and removed in a mount are so at the service', async () => {
       const mount = await rclone.mount();
       try {
         await mkdir(join(mount.path, 'mounted'));
@@ -264,9 +267,9 @@ describe("rclone's Dropbox backend on the service", () => {
       expect((await rclone.run('cat', 'drive:mounted/new name')).stdout).toBe('old name');
     });
 
-    test('a change made elsewhere comes by the long poll', async () => {
+    test('a mount shows a change made elsewhere after the long poll', async () => {
       await rclone.pipe('old', 'rcat', 'drive:watched/made before');
-      // Without the poll a listing that was read stays for ever.
+      // Without the poll the cached listing would stay for ever.
       const mount = await rclone.mount('--dir-cache-time', '1000h', '--poll-interval', '1s');
       try {
         expect(await readdir(join(mount.path, 'watched'))).toEqual(['made before']);
@@ -280,7 +283,7 @@ describe("rclone's Dropbox backend on the service", () => {
   });
 
   describe.each(['sync', 'async', 'off'])('batch mode %s', (mode) => {
-    test('all small files arrive, several of them in one commit unless the mode is off', async () => {
+    test('small files all arrive, several in one commit unless the batch mode is off', async () => {
       const many = join(local.path, 'many');
       await mkdir(many, { recursive: true });
       const names = Array.from({ length: SMALL_FILES }, (_, index) => `file ${index}`);
@@ -294,7 +297,7 @@ describe("rclone's Dropbox backend on the service", () => {
         (name) => calls.get(name),
       );
       if (mode === 'off') expect([batches, singles]).toEqual([0, SMALL_FILES]);
-      // How many share one is decided by rclone's clock: it sends what has come within half a second.
+      // rclone sends the files that arrive within half a second as one batch, so the exact number varies.
       else expect(batches, `${batches} batches, ${singles} single ones`).toBeLessThan(names.length / 2);
       if (mode !== 'off') expect(singles).toBe(0);
     });
@@ -309,7 +312,7 @@ describe("rclone's Dropbox backend on the service", () => {
   });
 });
 
-/** A link's address at the service's own door: its host is one of those that only the proxy knows. */
+/** Returns a link's address at the service itself: only the proxy resolves the host in the link. */
 function atService(link: URL): URL {
   return new URL(link.pathname + link.search, service.url);
 }

@@ -13,12 +13,12 @@ export interface Rclone {
   pipe(input: string, ...args: string[]): Promise<CommandResult>;
   /** Resolves with the folder where `drive:` is mounted. */
   mount(...args: string[]): Promise<{ path: string; unmount(): Promise<void> }>;
-  /** What its configuration file holds by now: rclone keeps new tokens there. */
+  /** Reads the configuration file, where rclone keeps new tokens. */
   configuration(): Promise<string>;
   remove(): Promise<void>;
 }
 
-/** Its WebDAV backend, before davgate. */
+/** Configures rclone's WebDAV backend for a davgate. */
 export async function configureRclone(drive: {
   url: string;
   user: string;
@@ -34,20 +34,21 @@ export async function configureRclone(drive: {
   ]);
 }
 
-/** What rclone keeps of an app and a login. */
+/** The app and the login in rclone's configuration. */
 export interface DropboxLogin {
   readonly appKey: string;
   readonly appSecret: string;
   readonly token: string;
   readonly refreshToken: string;
-  /** When the token ends; one that never does, if left out. */
+  /** When the token expires; never, if left out. */
   readonly expiry?: string;
 }
 
-/** Its Dropbox backend, whose hosts `environment` leads to the service. */
+/** Configures rclone's Dropbox backend, whose hosts `environment` leads to the service; uploads have parts of `partMib`. */
 export async function configureDropboxRclone(
   login: DropboxLogin,
   environment: Readonly<Record<string, string>>,
+  partMib: number,
 ): Promise<Rclone> {
   const token = {
     access_token: login.token,
@@ -55,8 +56,14 @@ export async function configureDropboxRclone(
     refresh_token: login.refreshToken,
     expiry: login.expiry ?? '0001-01-01T00:00:00Z',
   };
-  const settings = [`client_id = ${login.appKey}`, `client_secret = ${login.appSecret}`];
-  return await configured(['type = dropbox', ...settings, `token = ${JSON.stringify(token)}`], environment);
+  const settings = [
+    'type = dropbox',
+    `client_id = ${login.appKey}`,
+    `client_secret = ${login.appSecret}`,
+    `chunk_size = ${partMib}M`,
+    `token = ${JSON.stringify(token)}`,
+  ];
+  return await configured(settings, environment);
 }
 
 async function configured(
@@ -93,7 +100,7 @@ async function configured(
   };
 }
 
-/** The kernel lists a mount when it is there; until then rclone is still at work, or has ended. */
+/** Resolves when the kernel lists the mount at `path`; throws if rclone ends before. */
 async function mounted(path: string, child: ChildProcess): Promise<void> {
   while (!(await readFile('/proc/self/mounts', 'utf8')).includes(` ${path} `)) {
     if (child.exitCode !== null) throw new Error(`rclone mount ended with ${child.exitCode}`);
