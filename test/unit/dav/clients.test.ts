@@ -24,7 +24,7 @@ test.each([
   expect(named(agent).name).toBe(name);
 });
 
-test('new Finders get no quota properties and no 5xx', () => {
+test('Finder gets no quota properties since macOS 15.4, and 423 instead of a 5xx', () => {
   const newer = named('WebDAVFS/3.0.0 (03008000) Darwin/24.4.0 (arm64)');
   expect(newer).toMatchObject({ reportsQuota: false, statusWhenBusy: 423, createsEmptyFirst: true });
   expect(named('WebDAVFS/3.0.0 (03008000) Darwin/24.3.0 (arm64)').reportsQuota).toBe(true);

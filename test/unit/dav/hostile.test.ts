@@ -77,9 +77,9 @@ test('an untagged If header does not end the process', async () => {
   }
 });
 
-describe('a body that means nothing', () => {
+describe('an unexpected body', () => {
   test.each(['DELETE', 'GET', 'COPY', 'MOVE', 'UNLOCK'])(
-    'is not taken by %s when it is large',
+    '%s with a body of 2 MB answers 413',
     async (method) => {
       const headers = { Destination: '/b', 'Lock-Token': '<urn:x>' };
       const answer = await dav.send(method, '/a', { headers, body: Buffer.alloc(2_000_000) });
@@ -88,7 +88,7 @@ describe('a body that means nothing', () => {
     },
   );
 
-  test('a meaningless body above the limit answers 413', async () => {
+  test('DELETE with an endless chunked body answers 413 and closes the connection', async () => {
     const socket = dav.socket();
     const answered = new Promise<string>((resolve) => socket.once('data', (data) => resolve(String(data))));
     socket.on('error', () => {});
@@ -103,11 +103,11 @@ describe('a body that means nothing', () => {
     socket.destroy();
   });
 
-  test('discarding a meaningless body allocates little memory', async () => {
+  test('a refused PUT of 100 MiB buffers little of its body', async () => {
     const before = process.memoryUsage().rss;
     const answer = await dav.send('PUT', '/none/a', { body: Buffer.alloc(100 * 1024 * 1024) });
     expect(answer.status).toBe(409);
-    // The client's own copy, and some.
+    // The client's own copy of the body counts too.
     expect(process.memoryUsage().rss - before).toBeLessThan(180 * 1024 * 1024);
   });
 });

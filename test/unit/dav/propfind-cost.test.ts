@@ -9,7 +9,7 @@ import { type PropertyServer, startPropertyServer } from '../../support/property
 const NAMED = '<propfind xmlns="DAV:"><prop><getetag/><x xmlns="urn:x"/></prop></propfind>';
 const LIVE = '<propfind xmlns="DAV:"><prop><getetag/><getlastmodified/></prop></propfind>';
 
-/** `drive` with every call of its files and stores counted by name. */
+/** Returns `drive` with every call of its files and stores recorded in `calls` by name. */
 function counted(drive: Drive, calls: string[]): Drive {
   const watch = <T extends object>(what: string, target: T): T =>
     new Proxy(target, {
@@ -111,7 +111,7 @@ function replacing<T extends object, K extends keyof T>(target: T, name: K, valu
   });
 }
 
-/** A drive whose walk has `folders` folders of 100 files each, and notes how far it was followed. */
+/** Returns a drive whose walk has `folders` folders of 100 files each, and counts the folders it has yielded. */
 function walking(folders: number, walked: { count: number }, failAt?: number) {
   return ({ files, state }: Drive): Drive => {
     async function* walk(): AsyncIterable<Listing> {
@@ -141,7 +141,7 @@ test('PROPFIND with depth infinity walks only as far as its client reads', async
   const response = await new Promise<NodeJS.ReadableStream & { destroy(): void }>((resolve) => {
     request({ port: server.port, method: 'PROPFIND', headers: { Depth: 'infinity' } }, resolve).end();
   });
-  // Nothing is read: the walk fills what buffers there are, a few MB of 900, and then stands still.
+  // The client reads nothing, so the walk fills the buffers, a few MB of 900, and stops.
   const follow = async (before: number): Promise<number> => {
     const answer = await server.send('PROPFIND', '/', LIVE, { Depth: '0' });
     expect(answer.status).toBe(207);

@@ -5,7 +5,7 @@ import { startPropertyServer } from '../../support/property-server.ts';
 
 const CONTROL_CHARACTERS = /[^\P{Cc}\t\n\r\x7f-\x9f]|[\ufffe\uffff]/gu;
 
-/** Whatever may stand in a path: also line ends, control characters, markup, escapes. */
+/** Any valid name, including line ends, control characters, markup and escapes. */
 const name = fc
   .oneof(
     fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }),

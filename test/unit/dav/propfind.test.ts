@@ -254,8 +254,8 @@ describe('quota', () => {
   test('quota properties are missing, never 0, when unknown and for new Finders', async () => {
     const server = await startPropertyServer();
     const finder = { 'User-Agent': 'WebDAVFS/3.0.0 (03008000) Darwin/24.5.0 (arm64)' };
-    const [told] = (await find(server, '/', '0', body, finder)).rows;
-    expect(told?.statuses).toEqual([MISSING]);
+    const [finderRow] = (await find(server, '/', '0', body, finder)).rows;
+    expect(finderRow?.statuses).toEqual([MISSING]);
     server.files.space = undefined;
     const [unknown] = (await find(server, '/', '0', body)).rows;
     expect(unknown?.statuses).toEqual([MISSING]);

@@ -12,7 +12,7 @@ const update = (inside: string) =>
 const set = (inside: string) => `<D:set><D:prop>${inside}</D:prop></D:set>`;
 const remove = (inside: string) => `<D:remove><D:prop>${inside}</D:prop></D:remove>`;
 
-/** That many properties of one letter and a number. */
+/** Returns `count` elements with distinct names. */
 const named = (count: number) => Array.from({ length: count }, (_, index) => `<x:n${index}/>`).join('');
 
 async function withFile(): Promise<PropertyServer> {
@@ -172,7 +172,7 @@ describe('modification times', () => {
     expect(await stored(server)).toEqual([]);
   });
 
-  test('setting a time to other text answers 409; Explorer’s 1601 is accepted and ignored', async () => {
+  test("setting a time to other text answers 409, and Explorer's time of 1601 is accepted and ignored", async () => {
     const server = await withFile();
     const before = await server.files.stat(A);
     const { of, rows } = await patch(
@@ -246,7 +246,7 @@ describe('locks and conditions', () => {
     expect((await patch(server, body, { If: '(<urn:uuid:1>)' })).status).toBe(207);
   });
 
-  test('PROPPATCH of Office’s properties needs no token from the owner of the lock, but from others', async () => {
+  test("PROPPATCH of Office's properties needs no token from the owner of the lock, but from other users", async () => {
     const body = update(set('<m:Win32FileAttributes>00000020</m:Win32FileAttributes>'));
     expect((await patch(await locked('ann'), body)).status).toBe(207);
     expect((await patch(await locked('bob'), body)).status).toBe(423);
@@ -261,7 +261,7 @@ describe('locks and conditions', () => {
   });
 });
 
-describe('hostile and malformed bodies', () => {
+describe('unexpected bodies', () => {
   const nested = (depth: number) => `${'<x:a>'.repeat(depth)}${'</x:a>'.repeat(depth)}`;
   const doctype = (inside: string) => `<!DOCTYPE r [${inside}]>`;
   test.each([
@@ -273,7 +273,7 @@ describe('hostile and malformed bodies', () => {
       400,
       'document type',
     ],
-    ['an entity of nowhere', update(set('<x:a>&e;</x:a>')), 400, 'undefined entity'],
+    ['an undefined entity', update(set('<x:a>&e;</x:a>')), 400, 'undefined entity'],
     ['20 MB', update(set(`<x:a>${'y'.repeat(20 * 1024 * 1024)}</x:a>`)), 413, 'larger than 1048576 bytes'],
     ['10,000 levels', update(set(nested(10_000))), 400, 'deeper than 64'],
     ['a set that breaks off after a good one', update(set('<x:a/>')).slice(0, -3), 400, 'not well-formed'],
@@ -295,7 +295,7 @@ describe('hostile and malformed bodies', () => {
       const bytes = Buffer.from(body);
       const before = process.memoryUsage().rss;
       const answer = await patch(server, body === '' ? '' : body);
-      // Coarse: the client's own copies of 20 MB count here too, a tree of them would be hundreds.
+      // The bound is coarse: the client's own copies of 20 MB count too. An XML tree would take hundreds of MB.
       expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024 + bytes.length);
       expect(answer).toMatchObject({ status, text: expect.stringContaining(reason) });
       expect(await stored(server)).toEqual([]);
@@ -309,7 +309,7 @@ describe('hostile and malformed bodies', () => {
     expect(await stored(server)).toHaveLength(144);
   });
 
-  test('PROPPATCH with two sets, which ends the process of webdav-server, answers 207', async () => {
+  test('PROPPATCH with two set blocks answers 207 and stores both properties', async () => {
     const server = await withFile();
     expect(
       (await patch(server, update(set('<x:a>1</x:a>') + set('<x:b>2</x:b>')))).rows[0]?.statuses,

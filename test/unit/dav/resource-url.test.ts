@@ -20,7 +20,7 @@ describe('parseResourceUrl', () => {
     ['HTTPS://user@other.example', '/', true],
     ['/a/http://b/c', '/a/http:/b/c', false],
     ['/%e2%82%ac', '/€', false],
-    // NFD, as Finder sends it, and bytes that were never escaped.
+    // NFD, as Finder sends it, and unescaped bytes.
     ['/u%CC%88', '/ü', false],
     ['/\u00c3\u00bc', '/ü', false],
     ['/a%0Ab', '/a\nb', false],

@@ -15,7 +15,7 @@ const FINDER = 'WebDAVFS/3.0.0 (03008000) Darwin/23.4.0 (arm64)';
 const DAVFS2 = 'davfs2/1.7.0 neon/0.33.0';
 const WINDOWS = 'Microsoft-WebDAV-MiniRedir/10.0.19045';
 
-/** By fault: for everybody, for Finder, for davfs2. */
+/** Status by fault: for other clients, for Finder and for davfs2. */
 const STATUS: Record<Fault, readonly [number, number, number]> = {
   'not-found': [404, 404, 404],
   'parent-missing': [409, 409, 409],

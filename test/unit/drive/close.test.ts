@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => drive.close());
 
-test('a drive ends within its grace time though the service does not answer, and commits what it held at the next start', async () => {
+test('a drive closes within 10 seconds while the service hangs, and commits its placeholder after the next start', async () => {
   const { clock, remote } = drive;
   await drive.files.keepPlaceholder(at('/a'), 3_600_000);
   const gate = remote.holdNext('write', 'begin');

@@ -39,7 +39,7 @@ const copy = (from: Path, to: Path) =>
     (error: Error) => error,
   );
 
-/** Kills davgate when the service has done the next `call`, before its answer is here. */
+/** Kills davgate after the service has executed the next `call` and before the answer arrives. */
 async function killAfter(call: 'copy' | 'move', work: () => Promise<unknown>): Promise<void> {
   const gate = remote.holdNext(call, 'end');
   work().catch(() => {});
@@ -56,7 +56,7 @@ async function untilNothingIsLeft(): Promise<void> {
 }
 
 describe('a COPY during which davgate is killed', () => {
-  test('A COPY of a file that a kill cuts short has its properties and its time at the first look after the start', async () => {
+  test('a file COPY interrupted by a kill gives the copy its properties and its modification time after the restart', async () => {
     await drive.files.setModified(at('/source'), SET_MS);
     await killAfter('copy', () => copy(at('/source'), at('/copy')));
     expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
@@ -64,7 +64,7 @@ describe('a COPY during which davgate is killed', () => {
     await untilNothingIsLeft();
   });
 
-  test('A COPY of a folder that a kill cuts short has the properties of all below it', async () => {
+  test('a folder COPY interrupted by a kill gives the copies below it their properties after the restart', async () => {
     await killAfter('copy', () => copy(at('/tree'), at('/copy')));
     expect(await propertiesAt(at('/copy/below/leaf'))).toEqual([BLUE]);
     expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
@@ -72,7 +72,7 @@ describe('a COPY during which davgate is killed', () => {
     await untilNothingIsLeft();
   });
 
-  test('A COPY onto another file that a kill cuts short has the properties of its source, and the old file is gone', async () => {
+  test("a COPY onto an existing file interrupted by a kill leaves the source's content and properties at the target", async () => {
     remote.putFile(at('/copy'), 'old');
     await drive.feedTold();
     await colour(at('/copy'), property('colour', 'red'));
@@ -82,14 +82,14 @@ describe('a COPY during which davgate is killed', () => {
     expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
   });
 
-  test('A COPY of a folder that a kill cuts short has its local files', async () => {
+  test('a folder COPY interrupted by a kill copies the local files in the folder after the restart', async () => {
     await drive.write(at('/tree/._leaf'), 'fork');
     await killAfter('copy', () => copy(at('/tree'), at('/copy')));
     expect(await drive.text(at('/copy/._leaf'))).toBe('fork');
   });
 });
 
-test('A MOVE that is killed when the service has done it takes its set-aside companion along', async () => {
+test('a MOVE killed after the service has executed it moves the local companion file after the restart', async () => {
   await drive.write(at('/._source'), 'fork');
   await killAfter('move', () => drive.files.move(at('/source'), at('/moved'), { overwrite: true }));
   expect(await propertiesAt(at('/moved'))).toEqual([BLUE]);
@@ -97,7 +97,7 @@ test('A MOVE that is killed when the service has done it takes its set-aside com
   expect(await drive.files.stat(at('/._source'))).toBeUndefined();
 });
 
-test('A copy that the service finishes only after the next start gets its properties then', async () => {
+test('a COPY that the service finishes only after the restart gives the copy its properties then', async () => {
   const gate = remote.holdNext('copy', 'begin');
   void copy(at('/source'), at('/copy'));
   await gate.reached;
@@ -110,7 +110,7 @@ test('A copy that the service finishes only after the next start gets its proper
   expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
 });
 
-test('A COPY that the service has never begun is forgotten some minutes after the start', async () => {
+test('a COPY that the service never executed gives no properties to a file created at its target later', async () => {
   const gate = remote.holdNext('copy', 'begin');
   void copy(at('/source'), at('/copy'));
   await gate.reached;
@@ -122,7 +122,7 @@ test('A COPY that the service has never begun is forgotten some minutes after th
   expect(await propertiesAt(at('/copy'))).toEqual([]);
 });
 
-test('What somebody else puts at the target of a COPY that was killed does not get its properties', async () => {
+test('a different file put at the target of an interrupted COPY does not get the properties of the source', async () => {
   const gate = remote.holdNext('copy', 'begin');
   void copy(at('/source'), at('/copy'));
   await gate.reached;
@@ -133,7 +133,7 @@ test('What somebody else puts at the target of a COPY that was killed does not g
   expect(await propertiesAt(at('/copy'))).toEqual([]);
 });
 
-test('A COPY whose answer is lost fails, and the copy that is there gets its properties all the same', async () => {
+test('a COPY whose answer is lost fails with offline, and the copy gets its properties afterwards', async () => {
   remote.failNext('copy', 'offline', { late: true });
   expect(await copy(at('/source'), at('/copy'))).toMatchObject({ fault: 'offline' });
   await untilNothingIsLeft();
@@ -141,7 +141,7 @@ test('A COPY whose answer is lost fails, and the copy that is there gets its pro
   expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
 });
 
-test('A copy whose intent cannot be read does not keep another from its properties', async () => {
+test('a COPY whose intent cannot be read does not stop another COPY from getting its properties', async () => {
   const read = drive.state.intents.get.bind(drive.state.intents);
   vi.spyOn(drive.state.intents, 'get').mockImplementation(async (id) => {
     const intent = await read(id);
@@ -160,13 +160,13 @@ test('A copy whose intent cannot be read does not keep another from its properti
   expect((await drive.state.properties.of([second])).get(second)).toEqual([BLUE]);
 });
 
-test('A COPY that the service refuses leaves nothing to do', async () => {
+test('a COPY refused by the service for lack of space leaves no intent behind', async () => {
   remote.failNext('copy', 'insufficient-space');
   expect(await copy(at('/source'), at('/copy'))).toMatchObject({ fault: 'no-space' });
   expect(await drive.state.intents.ids()).toEqual([]);
 });
 
-test('A copy has the properties of a source that is deleted while the service copies', async () => {
+test('a COPY keeps the properties of a source that is deleted while the service copies', async () => {
   const gate = remote.holdNext('copy', 'end');
   const copying = copy(at('/source'), at('/copy'));
   await gate.reached;
@@ -176,24 +176,24 @@ test('A copy has the properties of a source that is deleted while the service co
   expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
 });
 
-describe('a COPY while the state takes nothing', () => {
+describe('a COPY while the state store is full', () => {
   const full = new StateUnwritable('state', 'the disk is full; free some space', undefined);
 
-  test('A COPY whose properties cannot be noted fails before anything is copied', async () => {
+  test('a COPY whose intent cannot be stored fails before the service is called', async () => {
     vi.spyOn(drive.state.intents, 'note').mockRejectedValueOnce(full);
     expect(await copy(at('/source'), at('/copy'))).toBe(full);
     expect(remote.count('copy')).toBe(0);
     expect(await drive.files.stat(at('/copy'))).toBeUndefined();
   });
 
-  test('A COPY whose properties cannot be given says that it failed, and they follow when there is room', async () => {
+  test('a COPY whose properties cannot be stored fails, and the copy gets them once the store has room', async () => {
     vi.spyOn(drive.state.properties, 'change').mockRejectedValueOnce(full);
     expect(await copy(at('/source'), at('/copy'))).toBe(full);
     await untilNothingIsLeft();
     expect(await propertiesAt(at('/copy'))).toEqual([BLUE]);
   });
 
-  test('Properties that follow a COPY late do not replace what a client has set on the copy meanwhile', async () => {
+  test('properties stored late after a COPY do not replace those a client has set on the copy meanwhile', async () => {
     vi.spyOn(drive.state.properties, 'change').mockRejectedValueOnce(full);
     expect(await copy(at('/source'), at('/copy'))).toBe(full);
     const green = property('colour', 'green');
@@ -203,7 +203,7 @@ describe('a COPY while the state takes nothing', () => {
   });
 });
 
-test('A MOVE whose set-aside companion cannot go along at once is done, and the companion follows', async () => {
+test('a MOVE whose companion file cannot be moved succeeds, and the companion is moved later', async () => {
   await drive.write(at('/._source'), 'fork');
   vi.spyOn(drive.state.localFiles, 'move').mockRejectedValue(new Error('the disk is full'));
   await drive.files.move(at('/source'), at('/moved'), { overwrite: true });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ApiError, type ApiFailure, isApiFailure } from '../../../src/api/errors.ts';
 import { type Fault, FileError, fileErrorOf } from '../../../src/drive/errors.ts';
 
-/** Each one once, and none twice: a new one does not compile until it is here. */
+/** The fault for each API failure; a new failure does not compile until it has a row. */
 const EXPECTED: Record<ApiFailure, Fault> = {
   'not-found': 'not-found',
   'not-file': 'is-a-folder',
@@ -37,20 +37,23 @@ const EXPECTED: Record<ApiFailure, Fault> = {
   foreign: 'intercepted',
 };
 
-describe("the service's refusals in a file system's words", () => {
-  test.each(Object.entries(EXPECTED) as [ApiFailure, Fault][])('%s is %s', (failure, fault) => {
-    const cause = new ApiError(failure, 'secret internals');
-    const error = fileErrorOf(cause, '/Docs/a.txt');
-    expect(error).toBeInstanceOf(FileError);
-    expect(error).toMatchObject({
-      fault,
-      cause,
-      message: expect.stringMatching(/\/Docs\/a\.txt|storage service/),
-    });
-    expect(String(error)).not.toContain('secret');
-  });
+describe('fileErrorOf', () => {
+  test.each(Object.entries(EXPECTED) as [ApiFailure, Fault][])(
+    'the API failure %s becomes the fault %s, and its message leaks no internals',
+    (failure, fault) => {
+      const cause = new ApiError(failure, 'secret internals');
+      const error = fileErrorOf(cause, '/Docs/a.txt');
+      expect(error).toBeInstanceOf(FileError);
+      expect(error).toMatchObject({
+        fault,
+        cause,
+        message: expect.stringMatching(/\/Docs\/a\.txt|storage service/),
+      });
+      expect(String(error)).not.toContain('secret');
+    },
+  );
 
-  test('when to come again is handed on, and why link settings are refused', () => {
+  test('a fault keeps the retry delay of its API failure, and unsupported link settings name the API error', () => {
     expect(fileErrorOf(new ApiError('rate-limited', '', { retryAfterMs: 3_000 }), '/a')).toMatchObject({
       fault: 'busy',
       details: { retryAfterMs: 3_000 },
@@ -62,7 +65,7 @@ describe("the service's refusals in a file system's words", () => {
     });
   });
 
-  test('all else is left as it is', () => {
+  test('fileErrorOf returns an error that is not an ApiError unchanged', () => {
     const other = new Error('other');
     expect(fileErrorOf(other, '/a')).toBe(other);
     expect(isApiFailure(other, 'not-found')).toBe(false);

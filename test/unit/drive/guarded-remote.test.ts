@@ -22,7 +22,7 @@ const moves = {
   rename: () => drive.files.move(at('/To'), at('/TO'), { overwrite: true }),
 };
 
-/** Does `meanwhile` while what was at `/To` has stepped aside. */
+/** Runs `meanwhile` after the old target `/To` has been moved aside and before the operation continues. */
 async function during<T>(kind: keyof typeof moves, meanwhile: () => T): Promise<Awaited<T>> {
   const aside = remote.holdNext('move', 'end');
   const done = moves[kind]();
@@ -40,7 +40,7 @@ test.each([
   ['move', ['/To', '/To/late', '/To/new']],
   ['rename', ['/From', '/From/new', '/TO', '/TO/late', '/TO/old']],
 ] as const)(
-  'a file put into a folder during its %s is there, with all that should be',
+  'a file put into the target folder during its %s is kept next to the expected entries',
   async (kind, left) => {
     await during(kind, () => drive.write(at('/To/late'), 'late'));
     expect(remote.paths).toEqual(left);
@@ -48,26 +48,26 @@ test.each([
   },
 );
 
-test('a folder made in a folder during a change of letter case is there, with all that should be', async () => {
+test('a folder created in a folder whose letter case is being changed is kept', async () => {
   await during('rename', () => drive.files.createFolder(at('/To/Late')));
   expect(remote.paths).toEqual(['/From', '/From/new', '/TO', '/TO/Late', '/TO/old']);
 });
 
-test('during a change of letter case all below can be seen', async () => {
+test('STAT finds a file below a folder whose letter case is being changed', async () => {
   expect(await during('rename', () => drive.files.stat(at('/to/old')))).toMatchObject({ sizeBytes: 3 });
 });
 
-test('during a change of letter case all below is listed', async () => {
+test('a folder whose letter case is being changed lists its children', async () => {
   const listing = await during('rename', () => drive.files.list(at('/To')));
   expect(listing.children.map(({ name }) => name)).toEqual(['old']);
 });
 
-test('what is being replaced can be moved on meanwhile', async () => {
+test('a folder that is being replaced by a MOVE can be moved on meanwhile', async () => {
   await during('move', () => drive.files.move(at('/To'), at('/On'), { overwrite: true }));
   expect(remote.paths).toEqual(['/On', '/On/new']);
 });
 
-test('a write that is being committed is done before its folder steps aside', async () => {
+test('a write in progress is committed before a change of letter case moves its folder aside', async () => {
   const commit = remote.holdNext('write', 'begin');
   const written = drive.write(at('/To/late'), 'late');
   await commit.reached;
@@ -78,7 +78,7 @@ test('a write that is being committed is done before its folder steps aside', as
   expect(remote.paths).toEqual(['/From', '/From/new', '/TO', '/TO/late', '/TO/old']);
 });
 
-test('a copy is not said to be done because somebody else has made a folder there meanwhile', async () => {
+test('a folder made elsewhere at the target during a COPY does not stand for the copy', async () => {
   await during('copy', () => remote.putFile(at('/To/theirs'), 'theirs'));
   expect(remote.paths).toEqual(['/From', '/From/new', '/To', '/To/new']);
 });

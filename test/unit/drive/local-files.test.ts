@@ -39,12 +39,12 @@ test.each([
   ['.metadata_never_index', true],
   ['.gitignore', false],
   ['.Trash-1000', false],
-])('%j is litter of a desktop system: %s', (name, expected) => {
+])('isLitter(%j) is %s', (name, expected) => {
   expect(isLitter(name)).toBe(expected);
 });
 
-describe('litter', () => {
-  test('is asked for without a call to the service, wherever that is', async () => {
+describe('local files', () => {
+  test('a stat of a missing local file makes no call to the service, in any folder', async () => {
     for (const name of [
       '/._x',
       '/.DS_Store',
@@ -56,7 +56,7 @@ describe('litter', () => {
     expect(remote.questions).toBe(0);
   });
 
-  test('is kept, listed and read like any other file, and never sent', async () => {
+  test('a local file is stored, listed and read like any other file, and never sent to the service', async () => {
     const { entry, created } = await drive.write(at('/docs/._A.txt'), 'fork');
     expect(created).toBe(true);
     expect(entry).toMatchObject({ kind: 'file', path: '/Docs/._A.txt', sizeBytes: 4 });
@@ -72,7 +72,7 @@ describe('litter', () => {
     expect(remote.paths).toEqual(['/Docs', '/Docs/a.txt']);
   });
 
-  test('has conditions, sizes and revisions like any other file', async () => {
+  test('a local file obeys write conditions, announced sizes and revisions like any other file', async () => {
     const write = (text: string, mode: Parameters<typeof drive.files.write>[2]['mode'], sizeBytes?: number) =>
       drive.files.write(at('/._a'), bodyOf(text), { mode, ...(sizeBytes !== undefined && { sizeBytes }) });
     await expect(write('x', { if: 'rev', rev: 'none' })).rejects.toMatchObject({ fault: 'changed' });
@@ -86,25 +86,25 @@ describe('litter', () => {
     await expect(write('three', { if: 'rev', rev })).rejects.toMatchObject({ fault: 'changed' });
     if (entry.kind !== 'file') throw new Error('not a file');
     const old = drive.files.read(entry, undefined, new AbortController().signal);
-    // It is there, and only another one: who asks again gets that.
+    // Another revision is at the path, so a retry succeeds.
     await expect(old[Symbol.asyncIterator]().next()).rejects.toMatchObject({ fault: 'busy' });
     await remove(at('/._a'));
     const gone = drive.files.read(entry, undefined, new AbortController().signal);
     await expect(gone[Symbol.asyncIterator]().next()).rejects.toMatchObject({ fault: 'not-found' });
   });
 
-  test('of two that may only create, one does', async () => {
+  test('of three concurrent creations of a local file, one succeeds', async () => {
     const write = () => drive.files.write(at('/._a'), bodyOf('x'), { mode: { if: 'absent' } });
     const outcomes = await Promise.allSettled([write(), write(), write()]);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  test('needs a folder that is there', async () => {
+  test('a local file in a missing folder or below a file is refused with parent-missing', async () => {
     await expect(drive.write(at('/none/._a'), 'x')).rejects.toMatchObject({ fault: 'parent-missing' });
     await expect(drive.write(at('/Docs/a.txt/._a'), 'x')).rejects.toMatchObject({ fault: 'parent-missing' });
   });
 
-  test('has a limit', async () => {
+  test('a local file over the size limit is refused with too-large and leaves nothing behind', async () => {
     async function* large() {
       for (let sent = 0; sent <= LOCAL_FILE_BYTES_MAX; sent += 2 ** 20) yield new Uint8Array(2 ** 20);
     }
@@ -113,7 +113,7 @@ describe('litter', () => {
     expect(await drive.files.stat(at('/._large'))).toBeUndefined();
   });
 
-  test('can be a folder, with all in it', async () => {
+  test('a folder with a local name can be created, listed, walked, copied and removed without a call to the service', async () => {
     await drive.files.createFolder(at('/.Trashes'));
     await drive.files.createFolder(at('/.Trashes/501'));
     await drive.write(at('/.Trashes/501/x'), 'x');
@@ -133,14 +133,14 @@ describe('litter', () => {
     expect(remote.paths).toEqual(['/Docs', '/Docs/a.txt']);
   });
 
-  test('that is at the service is not shown', async () => {
+  test('a local name that exists at the service is not shown', async () => {
     remote.putFile(at('/Docs/~$a.docx'), 'x');
     await turn(10);
     expect(await drive.names(at('/Docs'))).toEqual(['a.txt']);
     expect(await drive.files.stat(at('/Docs/~$a.docx'))).toBeUndefined();
   });
 
-  test('vanishes with what it belongs to', async () => {
+  test('a local file is removed together with the file or folder it belongs to', async () => {
     await drive.write(at('/Docs/._a.txt'), 'fork');
     await remove(at('/Docs/a.txt'));
     expect(await drive.names(at('/Docs'))).toEqual([]);
@@ -150,7 +150,7 @@ describe('litter', () => {
     expect(await drive.names(at('/Docs'))).toEqual([]);
   });
 
-  test('moves and is copied with what it belongs to', async () => {
+  test('a local file is moved and copied together with the file or folder it belongs to', async () => {
     await drive.write(at('/Docs/._a.txt'), 'fork');
     await drive.files.move(at('/Docs/a.txt'), at('/b.txt'), { overwrite: false });
     expect(await drive.text(at('/._b.txt'))).toBe('fork');
@@ -164,7 +164,7 @@ describe('litter', () => {
     expect(await drive.names(at('/Docs'))).toEqual([]);
   });
 
-  test('becomes a real file when it is renamed to one, and the other way round', async () => {
+  test('a local file renamed to an ordinary name is sent to the service, and an ordinary file renamed to a local name leaves it', async () => {
     await drive.write(at('/Docs/~$b.docx'), 'real content');
     const overwrite = { overwrite: false };
     expect(await drive.files.move(at('/Docs/~$b.docx'), at('/Docs/b.docx'), overwrite)).toMatchObject({
@@ -189,7 +189,7 @@ describe('litter', () => {
     });
   });
 
-  test('has a time that can be set, and no link', async () => {
+  test('a local file has a settable modification time and cannot be shared', async () => {
     await drive.write(at('/._a'), 'x');
     const modifiedMs = Date.UTC(2020, 0, 1);
     await drive.files.setModified(at('/._a'), modifiedMs);
@@ -198,7 +198,7 @@ describe('litter', () => {
     await expect(drive.files.shareLink(at('/._a'), {})).rejects.toMatchObject({ fault: 'unsupported' });
   });
 
-  test('is sent to the service where the drive is set so', async () => {
+  test('a drive without local files sends `._` files to the service and hides none of them', async () => {
     await drive.close();
     drive = await MemoryDrive.open(remote, { keepsLocalFiles: false });
     await drive.write(at('/Docs/._a.txt'), 'fork');
@@ -207,7 +207,7 @@ describe('litter', () => {
     expect(await drive.names(at('/Docs'))).toEqual(['._a.txt', 'a.txt']);
   });
 
-  test('survives a kill', async () => {
+  test('a local file survives a kill', async () => {
     await drive.write(at('/._a'), 'fork');
     drive.kill();
     await drive.start();

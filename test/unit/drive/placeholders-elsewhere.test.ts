@@ -6,7 +6,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { turn } from '../../support/memory-drive.ts';
 import { at } from '../../support/scripted-remote.ts';
 
-/** A store of placeholders that another gateway works on too: each answer takes its time, as over a network. */
+/** A placeholder store shared with another davgate. Each answer takes a turn of the event loop, as over a network. */
 function sharedPlaceholders() {
   const stored = new Map<string, Placeholder>();
   const asked = { questions: 0, isAway: false };
@@ -45,7 +45,7 @@ async function open(refuse = () => {}) {
   return { placeholders, stored, asked, clock, committed };
 }
 
-test('what another gateway has committed or removed is asked for once and forgotten', async () => {
+test('a placeholder that another davgate has committed or removed is looked up once and dropped', async () => {
   const { placeholders, stored, asked, clock, committed } = await open();
   stored.clear();
   await clock.advance(5_000);
@@ -55,7 +55,7 @@ test('what another gateway has committed or removed is asked for once and forgot
   expect(committed).toEqual([]);
 });
 
-test('while the shared state is away it is asked again after a while, not without end', async () => {
+test('a placeholder is looked up once per retry while the shared state is away, and committed when it is back', async () => {
   const { placeholders, asked, clock, committed } = await open();
   asked.isAway = true;
   await clock.advance(5_000);
@@ -68,7 +68,7 @@ test('while the shared state is away it is asked again after a while, not withou
   expect(placeholders.count).toBe(0);
 });
 
-test('what the service goes on refusing is tried ever less often, and at once when it changes', async () => {
+test('a placeholder that the service keeps refusing is retried at growing intervals, and sooner after it is written again', async () => {
   let tries = 0;
   const { placeholders, clock } = await open(() => {
     tries++;

@@ -17,13 +17,13 @@ afterEach(() => drive.close());
 const touch = (path: Path, modifiedMs?: number) =>
   drive.files.write(path, bodyOf(), { mode: { if: 'any' }, ...(modifiedMs !== undefined && { modifiedMs }) });
 
-/** Resolves when nothing is held any more. */
+/** Resolves when no placeholder is left. */
 async function untilNoneHeld(): Promise<void> {
   while (drive.files.status().placeholders > 0) await turn();
 }
 
-describe('an empty file', () => {
-  test('is not at the service until it is due', async () => {
+describe('placeholders', () => {
+  test('an empty file is committed when its delay of 5 seconds ends, and not before', async () => {
     await touch(at('/a'));
     await drive.clock.advance(4_999);
     expect(remote.paths).toEqual([]);
@@ -33,14 +33,17 @@ describe('an empty file', () => {
     expect(remote.count('write')).toBe(1);
   });
 
-  test.each(['', 'body'])('of two that may only create, one empty and one %j, one wins', async (other) => {
-    const create = (text: string) =>
-      drive.files.write(at('/lock'), bodyOf(text), { mode: { if: 'absent' }, sizeBytes: text.length });
-    const outcomes = await Promise.allSettled([create(''), create(other)]);
-    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-  });
+  test.each(['', 'body'])(
+    'of two concurrent creations, one with an empty body and one with the body %j, one succeeds',
+    async (other) => {
+      const create = (text: string) =>
+        drive.files.write(at('/lock'), bodyOf(text), { mode: { if: 'absent' }, sizeBytes: text.length });
+      const outcomes = await Promise.allSettled([create(''), create(other)]);
+      expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    },
+  );
 
-  test('becomes its body with one commit, and keeps its properties', async () => {
+  test('a body written to a placeholder is sent with one commit and takes over its properties', async () => {
     const { entry } = await touch(at('/a'));
     await drive.state.properties.change(entry.id, [{ set: { namespace: 'n', name: 'p', xml: '<p/>' } }]);
     const written = await drive.write(at('/a'), 'body');
@@ -52,7 +55,7 @@ describe('an empty file', () => {
     expect((await drive.state.properties.of([entry.id])).size).toBe(0);
   });
 
-  test('is not committed while its body is on its way, however long that takes', async () => {
+  test('a placeholder is not committed while its body is being received, even for ten minutes', async () => {
     await touch(at('/a'));
     let send = () => {};
     const sent = new Promise<void>((resolve) => {
@@ -74,7 +77,7 @@ describe('an empty file', () => {
     expect(remote.count('write')).toBe(1);
   });
 
-  test('is not moved while its body is on its way', async () => {
+  test('a MOVE of a placeholder whose body is being received is refused with busy', async () => {
     await touch(at('/a'));
     let send = () => {};
     const sent = new Promise<void>((resolve) => {
@@ -93,7 +96,7 @@ describe('an empty file', () => {
     expect(remote.text(at('/a'))).toBe('body');
   });
 
-  test('whose body fails is still there, and committed when due', async () => {
+  test('a placeholder whose body fails is still listed, and committed empty when due', async () => {
     await touch(at('/a'));
     async function* lost() {
       yield Buffer.from('bo');
@@ -106,7 +109,7 @@ describe('an empty file', () => {
     expect(remote.text(at('/a'))).toBe('');
   });
 
-  test('that is locked waits as long as the lock, also when it is written empty again', async () => {
+  test('a locked placeholder is committed when its lock ends, also after it was written empty again', async () => {
     await drive.files.keepPlaceholder(at('/a'), 3_600_000);
     await touch(at('/a'));
     await drive.clock.advance(3_599_000);
@@ -116,7 +119,7 @@ describe('an empty file', () => {
     expect(remote.paths).toEqual(['/a']);
   });
 
-  test('has no link, and is committed to get one', async () => {
+  test('a placeholder has no shared link, and creating one commits it', async () => {
     await touch(at('/a'));
     const before = remote.questions;
     expect(await drive.files.sharedLink(at('/a'))).toBeUndefined();
@@ -126,7 +129,7 @@ describe('an empty file', () => {
     expect(remote.paths).toEqual(['/a']);
   });
 
-  test('survives a kill', async () => {
+  test('placeholders and their properties survive a kill', async () => {
     const { entry } = await touch(at('/a'));
     await drive.state.properties.change(entry.id, [{ set: { namespace: 'n', name: 'p', xml: '<p/>' } }]);
     await drive.files.keepPlaceholder(at('/b'), 3_600_000);
@@ -138,7 +141,7 @@ describe('an empty file', () => {
     expect((await drive.state.properties.of([id])).get(id)).toHaveLength(1);
   });
 
-  test('that a kill caught right after its commit is committed once, and keeps its properties', async () => {
+  test('a placeholder committed right before a kill is not committed again and keeps its properties', async () => {
     const { entry } = await touch(at('/a'));
     await drive.state.properties.change(entry.id, [{ set: { namespace: 'n', name: 'p', xml: '<p/>' } }]);
     drive.kill();
@@ -149,14 +152,14 @@ describe('an empty file', () => {
     expect((await drive.state.properties.of([committed.id])).get(committed.id)).toHaveLength(1);
   });
 
-  /** The properties of the file at `/a`, once nothing is held. */
+  /** Returns the properties of the file at `/a` once no placeholder is left. */
   async function propertiesOfA(): Promise<readonly unknown[]> {
     await untilNoneHeld();
     const { id } = await drive.fileAt(at('/a'));
     return (await drive.state.properties.of([id])).get(id) ?? [];
   }
 
-  test('An empty file whose body a kill caught right after its commit keeps its properties', async () => {
+  test('a placeholder whose body was committed right before a kill keeps its properties', async () => {
     const { entry } = await touch(at('/a'));
     await drive.state.properties.change(entry.id, [{ set: property('a') }]);
     const gate = remote.holdNext('write', 'end');
@@ -168,7 +171,7 @@ describe('an empty file', () => {
     expect(await drive.text(at('/a'))).toBe('body');
   });
 
-  test('An empty file whose body is stored while the state takes nothing keeps its properties', async () => {
+  test('a placeholder whose body is committed while the state store fails keeps its properties', async () => {
     const { entry } = await touch(at('/a'));
     await drive.state.properties.change(entry.id, [{ set: property('a') }]);
     vi.spyOn(drive.state.properties, 'rename').mockRejectedValueOnce(new Error('the disk is full'));
@@ -177,7 +180,7 @@ describe('an empty file', () => {
     expect(await propertiesOfA()).toEqual([property('a')]);
   });
 
-  test('An empty file gives its properties to no file that has got some of its own meanwhile', async () => {
+  test('a placeholder gives none of its properties to a file from elsewhere that has its own', async () => {
     const { entry } = await touch(at('/a'));
     await drive.state.properties.change(entry.id, [{ set: property('a') }]);
     const theirs = remote.putFile(at('/a'), 'theirs');
@@ -187,7 +190,7 @@ describe('an empty file', () => {
     expect(await drive.state.properties.ids()).toEqual([theirs.id]);
   });
 
-  test('is committed when the drive closes', async () => {
+  test('placeholders are committed when the drive closes', async () => {
     await touch(at('/a'));
     await drive.files.keepPlaceholder(at('/b'), 3_600_000);
     await drive.end();
@@ -195,7 +198,7 @@ describe('an empty file', () => {
     await drive.start();
   });
 
-  test('is tried again when the service fails', async () => {
+  test('a placeholder whose commit fails stays listed and is committed at the next try', async () => {
     await touch(at('/a'));
     remote.failNext('write', 'offline');
     await drive.clock.advance(5_000);
@@ -207,7 +210,7 @@ describe('an empty file', () => {
     expect(remote.paths).toEqual(['/a']);
   });
 
-  test('gives way to a file that somebody else made there meanwhile', async () => {
+  test('a placeholder gives way to a file made elsewhere at the same path', async () => {
     await touch(at('/a'));
     remote.putFile(at('/a'), 'theirs');
     await drive.clock.advance(5_000);
@@ -216,7 +219,7 @@ describe('an empty file', () => {
     expect(await drive.text(at('/a'))).toBe('theirs');
   });
 
-  test('of which somebody names the revision replaces nothing else', async () => {
+  test('a write under the revision of a placeholder does not replace a file made elsewhere meanwhile', async () => {
     const { entry } = await touch(at('/a'));
     remote.holdFeed();
     remote.putFile(at('/a'), 'theirs');
@@ -226,7 +229,7 @@ describe('an empty file', () => {
     expect(remote.text(at('/a'))).toBe('theirs');
   });
 
-  test('costs no call when it is removed', async () => {
+  test('removing a placeholder makes no call, and it is never committed', async () => {
     await touch(at('/a'));
     const before = remote.questions;
     await drive.files.remove(at('/a'), { recoverable: false });
@@ -236,7 +239,7 @@ describe('an empty file', () => {
     expect(remote.paths).toEqual([]);
   });
 
-  test('does not bring back the folder it was in', async () => {
+  test('a placeholder in a removed folder does not bring the folder back', async () => {
     await drive.files.createFolder(at('/f'));
     await touch(at('/f/a'));
     await drive.files.remove(at('/f'), { recoverable: false });
@@ -245,7 +248,7 @@ describe('an empty file', () => {
     expect(await drive.names(ROOT)).toEqual([]);
   });
 
-  test('has the time its sender gave, also at the service', async () => {
+  test('a placeholder has the modification time its client gave or set later, also after its commit', async () => {
     const modifiedMs = Date.UTC(2020, 0, 1);
     expect(await touch(at('/a'), modifiedMs)).toMatchObject({ entry: { modifiedMs } });
     const laterMs = Date.UTC(2021, 0, 1);
@@ -254,19 +257,19 @@ describe('an empty file', () => {
     expect(remote.entryAt(at('/a'))).toMatchObject({ modifiedMs: laterMs });
   });
 
-  test('whose name the service may refuse is asked for before it is acknowledged', async () => {
+  test('a placeholder with a name the service refuses is refused with bad-name', async () => {
     await expect(touch(at('/back\\slash'))).rejects.toMatchObject({ fault: 'bad-name' });
     await expect(drive.files.keepPlaceholder(at('/blank '), 0)).rejects.toMatchObject({ fault: 'bad-name' });
     expect(await drive.names(ROOT)).toEqual([]);
   });
 
-  test('written twice stays one file', async () => {
+  test('a placeholder written twice, in different letter case, stays one file with its first name', async () => {
     const first = await touch(at('/a'));
     expect(await touch(at('/A'))).toMatchObject({ created: false, entry: { id: first.entry.id, name: 'a' } });
     expect(await drive.names(ROOT)).toEqual(['a']);
   });
 
-  test('in a listing is the same listing until something changes', async () => {
+  test('a listing with a placeholder is the same object until something changes', async () => {
     await touch(at('/a'));
     const listing = await drive.files.list(ROOT);
     expect(await drive.files.list(ROOT)).toBe(listing);
@@ -274,7 +277,7 @@ describe('an empty file', () => {
     expect(await drive.files.list(ROOT)).not.toBe(listing);
   });
 
-  test('committed while somebody looks is never gone', async () => {
+  test('a placeholder is never missing from stat or a listing while it is committed', async () => {
     await touch(at('/a'));
     const gate = remote.holdNext('write', 'end');
     const settling = drive.files.commitPlaceholder(at('/a'));

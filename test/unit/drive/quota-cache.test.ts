@@ -14,7 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-test('free space is asked for once a minute, and our own writes are counted in', async () => {
+test('the free space is fetched once a minute, and writes and removals are counted in between', async () => {
   expect(await drive.files.freeSpace()).toEqual({ usedBytes: 10, availableBytes: 990 });
   await drive.write(at('/b'), '01234');
   await drive.write(at('/a'), '0');
@@ -28,19 +28,19 @@ test('free space is asked for once a minute, and our own writes are counted in',
   expect(remote.count('quota')).toBe(2);
 });
 
-test('never less than nothing is free', async () => {
+test('the free space of an account over its limit is 0', async () => {
   remote.allocatedBytes = 5;
   expect(await drive.files.freeSpace()).toEqual({ usedBytes: 10, availableBytes: 0 });
 });
 
-test('it is unknown where the service names no limit', async () => {
+test('the free space of an account without a limit is unknown, and fetched once', async () => {
   remote.allocatedBytes = undefined;
   expect(await drive.files.freeSpace()).toBeUndefined();
   expect(await drive.files.freeSpace()).toBeUndefined();
   expect(remote.count('quota')).toBe(1);
 });
 
-test('it is unknown while the service cannot be asked, which is said', async () => {
+test('the free space is unknown and a warning is logged while the service cannot be reached', async () => {
   remote.failNext('quota', 'offline');
   expect(await drive.files.freeSpace()).toBeUndefined();
   expect(drive.warnings).toEqual(['cannot ask the storage service for the free space']);
@@ -48,7 +48,7 @@ test('it is unknown while the service cannot be asked, which is said', async () 
   expect(await drive.files.freeSpace()).toEqual({ usedBytes: 10, availableBytes: 990 });
 });
 
-test('who goes away is not waited for, and the next one is told', async () => {
+test('a client that leaves while the free space is fetched gets its error at once, and the next client gets the answer', async () => {
   const gate = remote.holdNext('quota', 'begin');
   const abort = new AbortController();
   const asking = drive.files.freeSpace(abort.signal);

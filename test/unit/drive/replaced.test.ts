@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('a file whose revision somebody else has removed for good, unknown to us yet', () => {
+describe('a cached file that was removed elsewhere', () => {
   const known: Path = at('/a');
 
   beforeEach(async () => {
@@ -24,19 +24,19 @@ describe('a file whose revision somebody else has removed for good, unknown to u
     await remote.remove(known, { permanent: true });
   });
 
-  test('is not called missing when another one is there, which is read next', async () => {
+  test('a read of a file that was replaced by another one fails with busy, and the next read returns the new content', async () => {
     remote.putFile(known, 'two');
     await expect(drive.text(known)).rejects.toMatchObject({ fault: 'busy' });
     expect(await drive.text(known)).toBe('two');
   });
 
-  test('is missing when the service says so', async () => {
+  test('a read of a file that was removed elsewhere fails with not-found, and a stat then finds nothing', async () => {
     await expect(drive.text(known)).rejects.toMatchObject({ fault: 'not-found' });
     expect(await drive.files.stat(known)).toBeUndefined();
   });
 });
 
-test('a folder that goes while a walk is on its way to it does not make the top of the walk missing', async () => {
+test('a folder removed during a walk is left out, and the walk still succeeds', async () => {
   remote.putFile(at('/top/sub/x'));
   remote.putFile(at('/top/y'));
   await drive.files.list(at('/top'));

@@ -35,7 +35,7 @@ async function restart(): Promise<void> {
   await drive.start();
 }
 
-/** Lets `ms` go by, in steps that let each call be made. */
+/** Advances the clock by `ms` in steps of `stepMs`, so that pending calls run in between. */
 async function pass(ms: number, stepMs: number): Promise<void> {
   for (let passedMs = 0; passedMs < ms; passedMs += stepMs) {
     await drive.clock.advance(stepMs);
@@ -52,7 +52,7 @@ test('DELETE of an uncached folder forgets the properties and times of everythin
   expect(await keptIds()).toBe(0);
 });
 
-test('what is deleted elsewhere while davgate follows is forgotten, and costs one call each', async () => {
+test('properties and times of files deleted elsewhere are forgotten after one call for each file', async () => {
   await mark();
   await drive.files.list(at('/Docs'));
   const before = remote.count('locate');
@@ -63,7 +63,7 @@ test('what is deleted elsewhere while davgate follows is forgotten, and costs on
   expect(remote.count('locate') - before).toBe(3);
 });
 
-test('what is moved elsewhere keeps its properties and times', async () => {
+test('files moved elsewhere keep their properties and times', async () => {
   await mark();
   await drive.files.list(at('/Docs'));
   remote.rename(at('/Docs'), at('/Moved'));
@@ -73,7 +73,7 @@ test('what is moved elsewhere keeps its properties and times', async () => {
   expect((await drive.fileAt(at('/Moved/a'))).modifiedMs).toBe(1_000_000);
 });
 
-test('what is moved out of the drive’s root elsewhere keeps its properties and times', async () => {
+test("files moved out of the drive's root keep their properties and times, after one call for each file", async () => {
   await mark();
   await drive.files.list(at('/Docs'));
   remote.moveOut(at('/Docs'));
@@ -84,7 +84,7 @@ test('what is moved out of the drive’s root elsewhere keeps its properties and
   expect(await keptIds()).toBe(6);
 });
 
-test('what was deleted and what was moved while davgate did not run is told apart by the daily sweep', async () => {
+test('the daily sweep forgets files deleted while davgate was stopped and keeps files moved meanwhile', async () => {
   await mark();
   await drive.end();
   remote.rename(at('/Docs/a'), at('/kept'));
@@ -96,7 +96,7 @@ test('what was deleted and what was moved while davgate did not run is told apar
   expect(await drive.names(ROOT)).toEqual(['kept']);
 });
 
-test('nothing is forgotten while the service cannot be asked', async () => {
+test('no properties or times are forgotten while the service cannot be reached', async () => {
   await mark();
   await drive.files.list(at('/Docs'));
   for (let count = 0; count < 3; count++) remote.failNext('locate', 'offline');
@@ -109,7 +109,7 @@ test('nothing is forgotten while the service cannot be asked', async () => {
   expect(await keptIds()).toBe(0);
 });
 
-test('DELETE of a local file, or of the folder that it is in, forgets its properties', async () => {
+test('DELETE of a local file, or of its folder, forgets its properties', async () => {
   for (const path of [at('/Docs/._a'), at('/Docs/.DS_Store')])
     await drive.state.properties.change((await drive.put(path, 'x')).id, [property]);
   await drive.files.remove(at('/Docs/._a'), { recoverable: false });

@@ -17,32 +17,32 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-const goes = {
+const departures = {
   remove: () => drive.files.remove(at('/From'), { recoverable: true }),
   move: () => drive.files.move(at('/From'), at('/To/From'), { overwrite: false }),
 } as const;
 
-const comes = {
+const arrivals = {
   'a short file': () => drive.write(at('/From/new'), 'new'),
   'an empty file': () => drive.files.write(at('/From/new'), bodyOf(''), { mode: { if: 'any' } }),
-  'a held file': () => drive.files.keepPlaceholder(at('/From/new'), 60_000),
+  placeholder: () => drive.files.keepPlaceholder(at('/From/new'), 60_000),
   'a local file': () => drive.write(at('/From/.DS_Store'), 'new'),
   'a folder': () => drive.files.createFolder(at('/From/new')),
   'a copy': () => drive.files.copy(at('/From/file'), at('/From/new'), { overwrite: false, shallow: false }),
 } as const;
 
-describe.each(['remove', 'move'] as const)('while the %s of a folder is on its way', (call) => {
-  test.each(Object.keys(comes) as (keyof typeof comes)[])(
-    '%s that is put into it is refused with parent-missing and brings nothing back',
+describe.each(['remove', 'move'] as const)('a write into a folder during its %s', (call) => {
+  test.each(Object.keys(arrivals) as (keyof typeof arrivals)[])(
+    '%s created in a folder that is being removed or moved is refused and brings nothing back',
     async (what) => {
       const gate = remote.holdNext(call, 'end');
-      const going = goes[call]();
+      const departure = departures[call]();
       await gate.reached;
-      const coming = faultOf(comes[what]());
+      const arrival = faultOf(arrivals[what]());
       await turn(20);
       gate.release();
-      await going;
-      expect(['parent-missing', 'not-found']).toContain(await coming);
+      await departure;
+      expect(['parent-missing', 'not-found']).toContain(await arrival);
       await drive.clock.advance(120_000);
       expect(remote.paths).toEqual(call === 'move' ? ['/To', '/To/From', '/To/From/file'] : ['/To']);
       expect(await drive.files.stat(at('/From'))).toBeUndefined();
@@ -51,11 +51,11 @@ describe.each(['remove', 'move'] as const)('while the %s of a folder is on its w
   );
 });
 
-test('a folder is moved after the commits into it that were on their way, and takes their files along', async () => {
+test('a MOVE of a folder waits for the commits into it and moves their files too', async () => {
   const gate = remote.holdNext('write', 'begin');
   const written = drive.write(at('/From/new'), 'new');
   await gate.reached;
-  const moved = goes.move();
+  const moved = departures.move();
   await turn(20);
   expect(remote.count('move')).toBe(0);
   gate.release();
@@ -63,13 +63,13 @@ test('a folder is moved after the commits into it that were on their way, and ta
   expect(remote.paths).toEqual(['/To', '/To/From', '/To/From/file', '/To/From/new']);
 });
 
-test('a held file that came while its folder waited to be moved moves with it', async () => {
+test('a placeholder created while its folder waits to be moved is moved with it', async () => {
   const upload = remote.holdNext('write', 'begin');
   const written = drive.write(at('/From/other'), 'other');
   await upload.reached;
-  const held = drive.files.keepPlaceholder(at('/From/new'), 60_000);
-  const moved = goes.move();
-  await held;
+  const placeholder = drive.files.keepPlaceholder(at('/From/new'), 60_000);
+  const moved = departures.move();
+  await placeholder;
   upload.release();
   await Promise.all([written, moved]);
   expect(await drive.names(at('/To/From'))).toEqual(['file', 'new', 'other']);
@@ -88,8 +88,8 @@ describe.each([
     (options: object) =>
       drive.files.copy(at('/From/file'), at('/To/file'), { overwrite: true, shallow: false, ...options }),
   ],
-] as const)('a %s', (_, relocate) => {
-  test('of a revision that was replaced a moment ago, unseen yet, is refused as changed', async () => {
+] as const)('conditions of a file %s', (_, relocate) => {
+  test('a MOVE or COPY whose source was replaced elsewhere a moment ago is refused as changed', async () => {
     const { rev } = await drive.fileAt(at('/From/file'));
     remote.holdFeed();
     remote.putFile(at('/From/file'), 'theirs');
@@ -98,7 +98,7 @@ describe.each([
     expect(remote.entryAt(at('/To/file'))).toBeUndefined();
   });
 
-  test('onto a revision that was replaced a moment ago, unseen yet, is refused as changed', async () => {
+  test('a MOVE or COPY whose target was replaced elsewhere a moment ago is refused as changed', async () => {
     const { rev: targetRev } = await drive.put(at('/To/file'), 'old');
     remote.holdFeed();
     remote.putFile(at('/To/file'), 'theirs');
@@ -107,14 +107,14 @@ describe.each([
     expect(remote.trash).toEqual([]);
   });
 
-  test('of the revision that is there, onto the one that is there, is done', async () => {
+  test('a MOVE or COPY under the current revisions of source and target succeeds', async () => {
     const { rev: targetRev } = await drive.put(at('/To/file'), 'old');
     const { rev } = await drive.fileAt(at('/From/file'));
     await relocate({ rev, targetRev });
     expect(remote.text(at('/To/file'))).toBe('text');
   });
 
-  test('waits for the write that is on its way to its source, and is refused as changed', async () => {
+  test('a MOVE or COPY waits for a write to its source and is refused as changed', async () => {
     const { rev } = await drive.fileAt(at('/From/file'));
     const gate = remote.holdNext('write', 'begin');
     const written = drive.write(at('/From/file'), 'newer');

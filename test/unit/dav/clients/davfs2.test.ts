@@ -29,7 +29,7 @@ async function create(target: string): Promise<{ readonly token: string; readonl
   const locked = await send('LOCK', target, { body: LOCK, headers });
   expect(locked.status).toBe(201);
   const token = String(locked.headers['lock-token']);
-  // neon takes a lock for failed when the body does not have the header's token.
+  // neon considers the lock failed when the body lacks the token of the header.
   expect(locked.text).toContain(`<D:href>${token.slice(1, -1)}</D:href>`);
   const { etag = '' } = (await send('HEAD', target)).headers;
   return { token, etag };
@@ -49,7 +49,7 @@ describe('davfs2', () => {
     expect(dav.files.calls.filter(({ what }) => what === 'write')).toHaveLength(1);
   });
 
-  test('davfs2 learns that another client created the file first', async () => {
+  test('davfs2 gets 412 for a LOCK that creates when another client created the file first', async () => {
     await dav.file('/new.txt', 'theirs');
     const locked = await send('LOCK', '/new.txt', {
       body: LOCK,

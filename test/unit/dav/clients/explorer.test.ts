@@ -57,7 +57,7 @@ describe('Explorer', () => {
 
     expect((await send('PUT', '/docs/a.txt', { body: 'the content', headers: { If } })).status).toBe(204);
     expect((await send('PROPPATCH', '/docs/a.txt', { body: TIMES, headers: { If } })).status).toBe(207);
-    // Older builds leave the brackets out.
+    // Older builds omit the angle brackets.
     const headers = { 'Lock-Token': token.replace(/[<>]/g, '') };
     expect((await send('UNLOCK', '/docs/a.txt', { headers })).status).toBe(204);
 

@@ -35,7 +35,7 @@ async function lock(target: string): Promise<string> {
 }
 
 describe('Finder', () => {
-  test('Finder mounts the drive for writing', async () => {
+  test('Finder finds class 2 support and a collection at the root, and mounts the drive for writing', async () => {
     const probe = await dav.send('OPTIONS', '/', { agent: 'WebDAVLib/1.3' });
     expect(probe.status).toBe(200);
     expect(String(probe.headers['dav']).split(', ')).toContain('2');
@@ -56,7 +56,7 @@ describe('Finder', () => {
     expect((await send('GET', '/note.txt')).headers['content-length']).toBe('0');
     const put = await send('PUT', '/note.txt', { body: 'dear diary', headers: { If: `(<${token}>)` } });
     expect(put.status).toBe(204);
-    // Without these it would ask again.
+    // Without these headers Finder sends another request.
     expect(put.headers.etag).toBeDefined();
     expect(put.headers['last-modified']).toBeDefined();
     const headers = { 'Lock-Token': `<${token}>` };
@@ -80,7 +80,7 @@ describe('Finder', () => {
     expect((await dav.send('PUT', '/note.txt', { body: 'mine', user: 'ben' })).status).toBe(423);
   });
 
-  test('Finder copies a large file in chunks and announces its length', async () => {
+  test('Finder copies a large file in chunks and announces its length with X-Expected-Entity-Length', async () => {
     await send('PUT', '/film.mov', { body: '' });
     const token = await lock('/film.mov');
     const body = Readable.from([Buffer.alloc(70_000, 'a'), Buffer.alloc(50_000, 'b')]);
@@ -89,7 +89,7 @@ describe('Finder', () => {
     expect(dav.files.contentAt(path('/film.mov'))).toHaveLength(120_000);
   });
 
-  test('Finder gives up a copy halfway, and the file stays empty', async () => {
+  test('Finder aborts a copy half-way, and the file stays empty', async () => {
     await send('PUT', '/film.mov', { body: '' });
     const token = await lock('/film.mov');
     const socket = dav.socket();
@@ -123,7 +123,7 @@ describe('Finder', () => {
     expect(dav.content('/Letter.txt')).toBe('new');
   });
 
-  test('Finder resumes a read with a date in If-Range', async () => {
+  test('Finder resumes a read with a date in If-Range and gets 206', async () => {
     await dav.file('/film.mov', '0123456789');
     const { 'last-modified': date = '' } = (await send('GET', '/film.mov')).headers;
     const rest = await send('GET', '/film.mov', { headers: { Range: 'bytes=4-', 'If-Range': date } });
@@ -131,7 +131,7 @@ describe('Finder', () => {
     expect((await send('GET', '/film.mov', { headers: { 'If-Modified-Since': date } })).status).toBe(304);
   });
 
-  test('Finder keeps a file in its cache while the service is busy', async () => {
+  test('Finder gets 423 for PROPFIND, GET and DELETE while the service is busy, and an empty folder lists only itself', async () => {
     await dav.file('/note.txt', 'old');
     for (const [method, call] of [
       ['PROPFIND', 'stat'],
@@ -141,7 +141,7 @@ describe('Finder', () => {
       dav.files.failNext(call, new FileError('busy', 'the service is busy'));
       expect((await send(method, '/note.txt', { headers: { Depth: '0' } })).status).toBe(423);
     }
-    // It empties a folder before it removes it: one more response than the folder's own means "not empty".
+    // Finder takes a folder with more than one response for not empty, and does not remove it.
     await dav.folder('/empty');
     expect((await stat('/empty/', '1')).text.match(/<D:response>/g)).toHaveLength(1);
   });

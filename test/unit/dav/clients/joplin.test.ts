@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type DavServer, startDav } from '../../../support/dav.ts';
 
-/** Joplin (`packages/lib/WebDavApi.js`): a tag that is none on all but GET and HEAD, against caches of iOS. */
+/** Joplin (`packages/lib/WebDavApi.js`): a malformed entity tag in all requests but GET and HEAD, because of iOS caches. */
 const AGENT = 'Joplin/1.0';
 const JUNK = { 'If-None-Match': 'JoplinIgnore-1637493021', 'Cache-Control': 'no-store' };
 const PROPFIND =
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => dav.close());
 
-test('Joplin synchronises with an unreadable entity tag in every request', async () => {
+test('Joplin synchronises with a malformed entity tag in every request', async () => {
   const send = (method: string, target: string, body?: string, headers: Record<string, string> = {}) =>
     dav.send(method, target, {
       agent: AGENT,

@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => dav.close());
 
-test('LibreOffice edits a document for longer than one lock lasts', async () => {
+test('LibreOffice edits a document for longer than its lock timeout by refreshing the lock', async () => {
   const send = (method: string, headers: Record<string, string> = {}, body?: string) =>
     dav.send(method, '/Brief.odt', { agent: AGENT, headers, ...(body !== undefined && { body }) });
   expect((await send('OPTIONS')).headers['dav']).toContain('2');
@@ -30,7 +30,7 @@ test('LibreOffice edits a document for longer than one lock lasts', async () => 
   expect(locked.status).toBe(200);
   const token = String(locked.headers['lock-token']);
   expect(locked.text).toContain('LibreOffice - http://www.libreoffice.org/');
-  // It refreshes when half a minute is left, and each second when it never gets more.
+  // LibreOffice refreshes when half a minute is left, and every second if the timeout is shorter than it asked for.
   for (let saves = 0; saves < 4; saves++) {
     await dav.clock.advance(150_000);
     const refreshed = await send('LOCK', { If: `(${token})`, Timeout: 'Second-180' });
@@ -43,7 +43,7 @@ test('LibreOffice edits a document for longer than one lock lasts', async () => 
   expect(dav.content('/Brief.odt')).toBe('second draft');
 });
 
-test('LibreOffice saves under a new name, with a file created by LOCK', async () => {
+test('LibreOffice saves under a new name: LOCK that creates the file, PUT, UNLOCK', async () => {
   const send = (method: string, headers: Record<string, string>, body?: string) =>
     dav.send(method, '/New.odt', { agent: AGENT, headers, ...(body !== undefined && { body }) });
   expect((await send('PROPFIND', { Depth: '0' }, PROPFIND)).status).toBe(404);

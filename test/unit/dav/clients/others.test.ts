@@ -32,7 +32,7 @@ test('an older gvfs creates a file with a PUT without a length', async () => {
   expect(dav.content('/docs/b.txt')).toBe('');
 });
 
-test('kio sends a Content-Type with every request and accepts only 201 and 204', async () => {
+test('kio sends a Content-Type with every request and gets the 201 and 204 that it expects', async () => {
   const headers = { 'Content-Type': 'text/xml' };
   expect((await dav.send('MKCOL', '/docs/new', { headers })).status).toBe(201);
   const move = { ...headers, Destination: `${dav.url}/docs/moved`, Overwrite: 'F', Depth: 'infinity' };
@@ -43,7 +43,7 @@ test('kio sends a Content-Type with every request and accepts only 201 and 204',
   expect((await dav.send('DELETE', '/docs/moved', { headers })).status).toBe(204);
 });
 
-test('Kodi seeks with open ranges, and every answer has a length', async () => {
+test('Kodi seeks with open ranges, and every answer has a Content-Length', async () => {
   for (const start of [0, 7, 3]) {
     const answer = await dav.send('GET', '/docs/a.txt', { headers: { Range: `bytes=${start}-` } });
     expect(answer.status).toBe(206);
@@ -56,7 +56,7 @@ test('Kodi seeks with open ranges, and every answer has a length', async () => {
   }
 });
 
-test('a document scanner opens a folder with GET and uploads in chunks', async () => {
+test('a document scanner opens a folder with GET and uploads a file in chunks', async () => {
   expect((await dav.send('GET', '/docs')).status).toBe(200);
   expect((await dav.send('HEAD', '/docs/scan.pdf')).status).toBe(404);
   const body = Readable.from([Buffer.from('%PDF-'), Buffer.from('1.7')]);
@@ -64,7 +64,7 @@ test('a document scanner opens a folder with GET and uploads in chunks', async (
   expect(dav.content('/docs/scan.pdf')).toBe('%PDF-1.7');
 });
 
-test('OmniPresence sends a path as Destination and replaces a folder', async () => {
+test('OmniPresence sends a path as Destination and replaces a folder with MOVE', async () => {
   await dav.file('/docs/tmp/new', 'x');
   await dav.file('/docs/plan/old', 'x');
   const headers = { Destination: '/docs/plan/', Overwrite: 'T' };
@@ -72,7 +72,7 @@ test('OmniPresence sends a path as Destination and replaces a folder', async () 
   expect(dav.files.paths()).toEqual(['/docs/', '/docs/a.txt', '/docs/plan/', '/docs/plan/new']);
 });
 
-test('curl resumes a download, and waits for 100 Continue before a large upload', async () => {
+test('curl resumes a download, and uploads with Expect: 100-continue', async () => {
   const rest = await dav.send('GET', '/docs/a.txt', { headers: { Range: 'bytes=8-' } });
   expect([rest.status, rest.text]).toEqual([206, '89']);
   const headers = { Expect: '100-continue', 'Content-Length': 4 };

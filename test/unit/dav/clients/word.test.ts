@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type DavRequest, type DavServer, startDav } from '../../../support/dav.ts';
 
-/** Word 2016 opening a document by its address (sabre-io/dav#961), and saving it. */
+/** Word 2016 opening a document by its URL (sabre-io/dav#961) and saving it. */
 const AGENT = 'Microsoft Office Word 2014 (16.0.5083) Windows NT 10.0';
 const LOCK =
   '<?xml version="1.0" encoding="utf-8" ?><D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope>' +
@@ -28,7 +28,7 @@ const send = (method: string, target: string, options: DavRequest = {}) =>
 describe('Word', () => {
   test('Word opens a document for editing and saves under its lock', async () => {
     const options = await send('OPTIONS', '/');
-    // Without these it opens read-only.
+    // Without these headers Word opens the document read-only.
     expect(options.headers).toMatchObject({ dav: '1, 2, 3', 'ms-author-via': 'DAV' });
     expect(options.headers.allow).toContain('LOCK');
     expect((await send('HEAD', '/Plan.docx')).headers['content-type']).toMatch(/wordprocessingml/);
@@ -55,14 +55,14 @@ describe('Word', () => {
 
     const saved = await send('PUT', '/Plan.docx', { body: 'second draft', headers: { If: `(${token})` } });
     expect(saved.status).toBe(204);
-    // It sends this without the token of the lock that it holds.
+    // Word sends this without the token of its own lock.
     expect((await send('PROPPATCH', '/Plan.docx', { body: TIMES })).status).toBe(207);
     const headers = { 'Lock-Token': token };
     expect((await send('UNLOCK', '/Plan.docx', { headers })).status).toBe(204);
     expect(dav.content('/Plan.docx')).toBe('second draft');
   });
 
-  test('Word shows who else is editing the document', async () => {
+  test('Word is told who else is editing the document', async () => {
     await send('LOCK', '/Plan.docx', { body: LOCK, headers: { Depth: '0' } });
     const found = await send('PROPFIND', '/Plan.docx', {
       body: PROPFIND,
@@ -75,7 +75,7 @@ describe('Word', () => {
     expect(second.text).toContain('<D:no-conflicting-lock>');
   });
 
-  test('Word saves on a mapped drive by renaming the original and then the temporary file', async () => {
+  test('Word saves on a mapped drive by renaming the original aside and then the temporary file into place', async () => {
     const MOVE = async (from: string, to: string) => {
       const headers = { Destination: `${dav.url}${to}`, Overwrite: 'F' };
       return (await send('MOVE', from, { headers })).status;

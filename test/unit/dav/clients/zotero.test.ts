@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => dav.close());
 
-test('Zotero accepts the server and syncs a file', async () => {
+test('Zotero accepts the server in its test and syncs a file', async () => {
   const send = (method: string, target: string, body?: string, headers: Record<string, string> = {}) =>
     dav.send(method, target, { agent: AGENT, headers, ...(body !== undefined && { body }) });
   const options = await send('OPTIONS', '/zotero/');

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type IfHeader, parseIfHeader, tokensIn } from '../../../../src/dav/conditions/if-header.ts';
 import { DavError } from '../../../../src/dav/errors.ts';
 
-/** One list a line: `resource: not token <t>, tag "e"`. */
+/** Renders one line for each list: `resource: not token <t>, tag "e"`. */
 function shown(header: IfHeader): string[] {
   return header.map(({ resource, conditions }) => {
     const parts = conditions.map(({ not, kind, value }) => `${not ? 'not ' : ''}${kind} ${value}`);
@@ -25,7 +25,7 @@ describe('the If header', () => {
     ['([*])', ['here: tag ']],
     ['</a> (<urn:1>) (<urn:2>)', ['/a: token urn:1', '/a: token urn:2']],
     ['<http://x/a>(<urn:1>)<http://x/b>(["e"])', ['http://x/a: token urn:1', 'http://x/b: tag "e"']],
-    // Two lines, as Finder sends them with two locks.
+    // Two header lines, as Finder sends them with two locks.
     ['(<urn:1>), (<urn:2>)', ['here: token urn:1', 'here: token urn:2']],
     ['(<urn:1>), </b> (<urn:2>)', ['here: token urn:1', '/b: token urn:2']],
     ['</a>, (<urn:1>)', ['/a: token urn:1']],

@@ -31,7 +31,7 @@ const lock = (target: string, { scope, user, headers }: LockOptions = {}) =>
     ...(headers && { headers }),
   });
 
-/** Without its angle brackets. */
+/** Returns the lock token without its angle brackets. */
 const tokenOf = (answer: DavAnswer) => String(answer.headers['lock-token']).replace(/[<>]/g, '');
 const holding = (...tokens: string[]) => ({ If: tokens.map((token) => `(<${token}>)`).join(' ') });
 const unlock = (target: string, token: string, user = 'ann') =>
@@ -143,7 +143,7 @@ describe('LOCK', () => {
     expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
   });
 
-  test('a lock expires', async () => {
+  test('a lock expires after its timeout', async () => {
     await lock('/a', { headers: { Timeout: 'Second-60' } });
     expect((await dav.send('PUT', '/a', { body: 'new' })).status).toBe(423);
     await dav.clock.advance(60_000);
@@ -181,14 +181,14 @@ describe('a refresh', () => {
     expect(dav.files.calls.filter(({ what }) => what === 'keepPlaceholder')).toEqual([]);
   });
 
-  test('a folder’s lock can be refreshed through the URL of a member', async () => {
+  test("a folder's lock can be refreshed through the URL of a member", async () => {
     const token = tokenOf(await lock('/f'));
     const answer = await refresh('/f/x', holding(token));
     expect(answer.status).toBe(200);
     expect(answer.text).toContain('<D:lockroot><D:href>/f/</D:href></D:lockroot>');
   });
 
-  test('a refresh needs the token of the user’s own unexpired lock', async () => {
+  test("a refresh needs the token of the user's own unexpired lock", async () => {
     const token = tokenOf(await lock('/a', { headers: { Timeout: 'Second-60' } }));
     expect((await refresh('/a', {})).status).toBe(400);
     expect((await refresh('/a', holding('urn:uuid:none'))).status).toBe(412);
@@ -250,7 +250,7 @@ describe('locked resources', () => {
     ['/f', 'MOVE', '/f/x', { Destination: '/x' }],
     ['/f', 'COPY', '/a', { Destination: '/f/sub/a' }],
     ['/f', 'DELETE', '/f', {}],
-    // Locks further down hold the whole tree.
+    // Locks further down protect the whole tree above them.
     ['/f/sub/y', 'DELETE', '/f', {}],
     ['/f/sub/y', 'MOVE', '/f', { Destination: '/moved' }],
     ['/f/sub/y', 'COPY', '/g', { Destination: '/f' }],
@@ -345,7 +345,7 @@ describe('If header', () => {
     ['(<DAV:no-lock>)', 412],
     ['(<T>) nonsense', 400],
     ['(<T> ["other"]) (Not <DAV:no-lock> ["other"])', 412],
-    // True, and names no lock that is there: that one is still in the way.
+    // The condition is true but names no existing lock, so the lock still refuses the request.
     ['(<urn:other>) (Not <DAV:no-lock>)', 423],
     ['(["E"])', 423],
     ['</f/x> (Not <T>)', 204],

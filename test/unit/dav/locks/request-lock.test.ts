@@ -6,7 +6,7 @@ import { eventually } from '../../../support/eventually.ts';
 import { Gate } from '../../../support/gate.ts';
 
 let dav: DavServer;
-/** The drive's methods that wait until the test lets them. */
+/** Gates that hold calls of the drive's methods, by name. */
 let gates: Map<string | symbol, Gate>;
 
 beforeEach(async () => {
@@ -39,13 +39,13 @@ const LOCK_INFO =
 const SHARE_LINK =
   '<D:propertyupdate xmlns:D="DAV:"><D:set><D:prop><shared-link xmlns="https://davgate.dev/ns"/></D:prop></D:set></D:propertyupdate>';
 
-/** Of depth infinity unless the headers say otherwise. */
+/** Sends a LOCK, with depth infinity unless the headers say otherwise. */
 const lock = (target: string, headers: Record<string, string> = {}, user = 'ben') =>
   dav.send('LOCK', target, { body: LOCK_INFO, user, headers });
 
 const tokenOf = (answer: DavAnswer) => String(answer.headers['lock-token']).replace(/[<>]/g, '');
 
-/** Ann's PUT, whose locks have been checked and whose body is half sent. */
+/** Starts a PUT by ann, and returns when its locks are checked and half of its body is sent. */
 async function halfSentPut(target: string, headers = ''): Promise<Socket> {
   const socket = dav.socket();
   socket.write(
@@ -63,8 +63,8 @@ async function finish(socket: Socket): Promise<string> {
   return String(answer).slice(9, 12);
 }
 
-/** Lets a LOCK that waits for a request wait for as long as it may. */
-async function patience(): Promise<void> {
+/** Advances the clock past the time that a LOCK waits for a running request. */
+async function passLockWait(): Promise<void> {
   await dav.clock.untilSleeping();
   await dav.clock.advance(2_000);
 }
@@ -86,7 +86,7 @@ describe('a running request and a new lock', () => {
       for (const place of places) {
         const Depth = place === '/f' && method === 'MKCOL' ? '0' : 'infinity';
         const refused = lock(place, { Depth });
-        await patience();
+        await passLockWait();
         expect([423, 207], place).toContain((await refused).status);
       }
       expect(await dav.state.locks.all(dav.clock.now())).toEqual([]);
@@ -99,7 +99,7 @@ describe('a running request and a new lock', () => {
   test('LOCK during a PUT answers 423 and says why, and is granted once the file is stored', async () => {
     const running = await halfSentPut('/a');
     const refused = lock('/A', { Depth: '0' });
-    await patience();
+    await passLockWait();
     const { status, text } = await refused;
     expect(status).toBe(423);
     expect(text).toContain('<D:no-conflicting-lock><D:href>/a</D:href></D:no-conflicting-lock>');
@@ -115,7 +115,7 @@ describe('a running request and a new lock', () => {
     expect(await finish(replacing)).toBe('204');
     const making = await halfSentPut('/g/new');
     const refused = lock('/g', { Depth: '0' });
-    await patience();
+    await passLockWait();
     expect((await refused).status).toBe(423);
     expect(await finish(making)).toBe('201');
   });
@@ -123,7 +123,7 @@ describe('a running request and a new lock', () => {
   test('LOCK of a tree in which a PUT runs answers 207 and names the file (RFC 4918 §9.10.9)', async () => {
     const running = await halfSentPut('/f/x');
     const refused = lock('/f');
-    await patience();
+    await passLockWait();
     const { status, text } = await refused;
     expect(status).toBe(207);
     expect(text).toContain('<D:href>/f/x</D:href><D:status>HTTP/1.1 423 Locked</D:status>');
@@ -139,7 +139,7 @@ describe('a running request and a new lock', () => {
     await gate.reached;
     await dav.clock.advance(60_000);
     const refused = lock('/new', {}, 'ann');
-    await patience();
+    await passLockWait();
     expect((await refused).status).toBe(423);
     gate.open();
     expect((await running).status).toBe(204);
@@ -151,7 +151,7 @@ describe('a running request and a new lock', () => {
     const running = lock('/g/new', {}, 'ann');
     await gate.reached;
     const refused = lock('/g', { Depth: '0' });
-    await patience();
+    await passLockWait();
     expect((await refused).status).toBe(423);
     gate.open();
     expect((await running).status).toBe(201);
@@ -214,7 +214,7 @@ describe('a PUT that began under its own lock', () => {
     const { running } = await putUnderLock();
     await dav.clock.advance(60_000);
     const refused = lock('/a');
-    await patience();
+    await passLockWait();
     expect((await refused).status).toBe(423);
     expect(await finish(running)).toBe('204');
   });
@@ -223,13 +223,13 @@ describe('a PUT that began under its own lock', () => {
     const { token, running } = await putUnderLock();
     expect((await dav.send('UNLOCK', '/a', { headers: { 'Lock-Token': `<${token}>` } })).status).toBe(204);
     const refused = lock('/a');
-    await patience();
+    await passLockWait();
     expect((await refused).status).toBe(423);
     expect(await finish(running)).toBe('204');
   });
 });
 
-test('three PUTs of one file may run at the same time', async () => {
+test('three PUTs of one file can run at the same time', async () => {
   const [one, other] = [await halfSentPut('/a'), await halfSentPut('/a')];
   expect((await dav.send('PUT', '/a', { body: 'third' })).status).toBe(204);
   expect(await finish(one)).toBe('204');

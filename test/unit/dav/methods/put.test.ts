@@ -59,7 +59,7 @@ describe('PUT', () => {
   });
 
   test.each(['yesterday', '0x5f5e1000', '', '1e9', '9'.repeat(12)])(
-    'does not promise to keep the time %j',
+    'PUT with the invalid X-OC-Mtime %j stores the current time and does not answer accepted',
     async (time) => {
       const answer = await dav.send('PUT', '/a', { body: 'x', headers: { 'X-OC-Mtime': time } });
       expect(answer.status).toBe(201);
@@ -237,7 +237,7 @@ describe('Expect: 100-continue', () => {
   const ask = (target: string, more = '') =>
     `PUT ${target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n${more}\r\n`;
 
-  test('PUT with Expect: 100-continue gets 100 only after all other checks', async () => {
+  test('PUT with Expect: 100-continue gets 100, sends its body and creates the file', async () => {
     const socket = dav.socket();
     const pieces: string[] = [];
     const next = () =>
@@ -278,7 +278,7 @@ describe('a PUT that is refused before its body was read', () => {
     expect(await dav.raw(refused + next)).toMatch(/^HTTP\/1.1 409 [\s\S]*HTTP\/1.1 200 OK/);
   });
 
-  test('a PUT is answered when the drive fails in the middle of the body', async () => {
+  test('a PUT is answered with 507 when the drive fails in the middle of the body', async () => {
     dav.files.failNext('write', new FileError('no-space', 'the drive is full'));
     const answer = await dav.send('PUT', '/a', { body: Buffer.alloc(SIZE_BYTES) });
     expect(answer.status).toBe(507);
@@ -286,13 +286,13 @@ describe('a PUT that is refused before its body was read', () => {
   });
 });
 
-/** A body is being read that was not when this was called. */
+/** Waits until a write begins that had not begun when this was called. */
 async function untilWriting({ files }: DavServer): Promise<void> {
   const before = files.calls.length;
   while (!files.calls.slice(before).some(({ what }) => what === 'write')) await tick();
 }
 
-/** The write that was under way has ended. */
+/** Waits until no write is running. */
 async function untilFailed({ files }: DavServer): Promise<void> {
   while (files.writing > 0) await tick();
 }

@@ -37,7 +37,7 @@ const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
   }),
 }));
 
-/** Written with declarations everywhere, so that what a prefix means changes from element to element. */
+/** Renders `tree` with a namespace declaration on every element, so that prefixes change their meaning. */
 function write({ namespace: space, prefix: wanted, name: local, attributes: all, content }: Tree): string {
   const used = space === '' ? '' : wanted;
   const tag = used === '' ? local : `${used}:${local}`;
@@ -55,7 +55,7 @@ function escaped(value: string): string {
   return value.replace(/[<>&"\t\n\r]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** What RFC 4918 §4.3 says must be kept, in one form for what was sent and for what came back. */
+/** The parts of an element that RFC 4918 §4.3 preserves, in one form for stored and shown elements. */
 type Kept = readonly [string, string, readonly string[], readonly (Kept | string)[]];
 
 function keptOf(element: Tree | XmlElement): Kept {

@@ -93,7 +93,7 @@ test('the password of a shared-link is stored nowhere', async () => {
   expect(text).not.toContain('s3cret');
 });
 
-describe('in a folder', () => {
+describe('shared-link in a PROPFIND of several resources', () => {
   test('PROPFIND of a folder shows the shared-link of each entry', async () => {
     const server = await withFile();
     await server.file('/b.txt');

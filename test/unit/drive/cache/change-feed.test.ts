@@ -21,7 +21,7 @@ async function feedFails(): Promise<void> {
   while (drive.files.status().isFeedAlive) await turn();
 }
 
-/** Lets time pass in steps, so that calls have their turn in between. */
+/** Advances the clock in steps of one second, so that pending calls run in between. */
 async function pass(ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 1_000) {
     await drive.clock.advance(Math.min(1_000, ms - passed));
@@ -30,7 +30,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 describe('the change feed', () => {
-  test('while it is down, what is known is believed for a while, and asked for after that', async () => {
+  test('while the change feed is down, cached listings are served for 10 seconds and fetched after that', async () => {
     await feedFails();
     remote.putFile(at('/b.txt'), 'b');
     await drive.clock.advance(9_999);
@@ -42,7 +42,7 @@ describe('the change feed', () => {
     expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt', 'c.txt']);
   });
 
-  test('when it is back it tells what was missed, and is believed again', async () => {
+  test('the change feed reports missed changes when it is back, and listings are served from the cache again', async () => {
     await feedFails();
     const theirs = remote.putFile(at('/a.txt'), 'changed');
     remote.isReachable = true;
@@ -55,11 +55,11 @@ describe('the change feed', () => {
     expect(remote.questions).toBe(before);
   });
 
-  test('what it missed may be older than our own writes: it is asked for, not believed', async () => {
+  test('an older state reported by the change feed after an outage does not replace a write of ours', async () => {
     await feedFails();
     remote.putFile(at('/a.txt'), 'theirs');
     const { entry } = await drive.write(at('/a.txt'), 'ours');
-    // Much later, when nobody remembers our write.
+    // Long enough for the record of our own write to expire.
     await drive.clock.advance(500);
     remote.pageEntries = 1;
     remote.isReachable = true;
@@ -71,7 +71,7 @@ describe('the change feed', () => {
     await alive;
   });
 
-  test('its end is told once, its retries are spaced out', async () => {
+  test('an outage of the change feed is logged once, and its retries back off', async () => {
     await feedFails();
     const before = remote.count('changesSince', 'awaitChange', 'latestCursor');
     await pass(600_000);
@@ -80,7 +80,7 @@ describe('the change feed', () => {
     expect(remote.count('changesSince', 'awaitChange', 'latestCursor') - before).toBeGreaterThan(5);
   });
 
-  test('a cursor that is of no more use: everything is forgotten and a new one begun', async () => {
+  test('a reset cursor empties the cache and starts a new cursor', async () => {
     remote.failNext('changesSince', new ApiError('reset', 'the cursor is too old'));
     remote.holdFeed();
     remote.putFile(at('/b.txt'), 'b');
@@ -95,7 +95,7 @@ describe('the change feed', () => {
     expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt', 'c.txt']);
   });
 
-  test('a drive opens while the service cannot be reached, and follows once it can', async () => {
+  test('a drive opens while the service cannot be reached, and follows changes once it can', async () => {
     await drive.close();
     remote = new MemoryRemote();
     remote.breakFeed();
@@ -109,7 +109,7 @@ describe('the change feed', () => {
     expect(await drive.names(ROOT)).toEqual(['a.txt', 'b.txt']);
   });
 
-  test('many changes at a time, ours among them, are asked for together', async () => {
+  test('twenty changes of ours and one from elsewhere within 600 ms cost one call of the change feed', async () => {
     await drive.close();
     remote = new MemoryRemote();
     drive = await MemoryDrive.open(remote, { feedEveryMs: 600 });
@@ -127,14 +127,14 @@ describe('the change feed', () => {
     await turn(5);
     expect(asked).toHaveBeenCalledTimes(1);
     expect(await drive.names(ROOT)).toContain('theirs.txt');
-    // After a rest, what happens is seen at once.
+    // After a quiet interval a change is fetched at once.
     await drive.clock.advance(600);
     remote.putFile(at('/later.txt'), 'theirs');
     await turn(5);
     expect(await drive.names(ROOT)).toContain('later.txt');
   });
 
-  test('an answer on its way when the feed begins may be older than its cursor, and is not kept', async () => {
+  test('a listing that was in flight when the change feed restarted is not cached', async () => {
     await feedFails();
     await drive.clock.advance(10_000);
     const gate = remote.holdNext('list', 'end');

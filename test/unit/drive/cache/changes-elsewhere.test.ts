@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => drive.close());
 
 describe('changes made elsewhere', () => {
-  test('are seen without a question', async () => {
+  test('changes made elsewhere are visible without a call to the service', async () => {
     await drive.files.list(ROOT);
     await drive.files.list(at('/Docs'));
     const theirs = remote.putFile(at('/docs/c.txt'), 'c');
@@ -30,7 +30,7 @@ describe('changes made elsewhere', () => {
     expect(await drive.questionsOf(look)).toEqual([]);
   });
 
-  test('a folder that was moved is found at its new place only', async () => {
+  test('a folder moved elsewhere is found at its new path only', async () => {
     await drive.files.list(ROOT);
     await drive.files.list(at('/Docs'));
     remote.rename(at('/Docs'), at('/Texts'));
@@ -40,7 +40,7 @@ describe('changes made elsewhere', () => {
     expect(await drive.names(at('/Texts'))).toEqual(['a.txt', 'b.txt']);
   });
 
-  test('a listing that shows a folder no more, before the feed does: nothing is in it', async () => {
+  test('a file below a folder that a newer listing lacks is not found, even before the change feed reports it', async () => {
     await drive.files.stat(at('/Docs/a.txt'));
     remote.holdFeed();
     remote.delete(at('/Docs'));
@@ -48,7 +48,7 @@ describe('changes made elsewhere', () => {
     expect(await drive.files.stat(at('/Docs/a.txt'))).toBeUndefined();
   });
 
-  test('a folder shows when a name came or went', async () => {
+  test('the modification time of a folder changes when a file is created in it', async () => {
     await drive.files.list(ROOT);
     await drive.files.list(at('/Docs'));
     await drive.clock.advance(1_000);

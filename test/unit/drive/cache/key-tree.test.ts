@@ -5,7 +5,7 @@ import { isKeyWithin } from '../../../../src/util/path.ts';
 
 const key = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 4 }).map((names) => `/${names.join('/')}`);
 
-test('what lies at or below a key is found, whatever was added and deleted before', () => {
+test('KeyTree finds all keys at or below a key after any sequence of additions and deletions', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), key)), key, (steps, top) => {
       const tree = new KeyTree();
@@ -24,7 +24,7 @@ test('what lies at or below a key is found, whatever was added and deleted befor
   );
 });
 
-test('all of half a million keys directly below one are found', () => {
+test('KeyTree.within finds half a million keys directly below one key', () => {
   const tree = new KeyTree();
   for (let index = 0; index < 500_000; index++) tree.add(`/${index}`);
   expect(tree.within('/')).toHaveLength(500_000);

@@ -14,8 +14,8 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('nothing older than our own change is believed', () => {
-  test('a listing that began before a write does not hide it, from whoever asks', async () => {
+describe('answers older than our own changes', () => {
+  test('a listing that began before a write does not hide the file, from the client that asked or the next one', async () => {
     const gate = remote.holdNext('list', 'end');
     const early = drive.files.list(at('/Docs'));
     await gate.reached;
@@ -27,7 +27,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.names(at('/Docs'))).toEqual(['a.txt', 'b.txt', 'c.txt']);
   });
 
-  test('nor show what was removed, or what a folder held that was removed and made again', async () => {
+  test('a listing that began before a folder was removed and made again shows none of its old children', async () => {
     const gate = remote.holdNext('list', 'end');
     const early = drive.files.list(at('/Docs'));
     await gate.reached;
@@ -41,7 +41,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.names(at('/Docs'))).toEqual([]);
   });
 
-  test('nor does an entry that was asked for before it was written', async () => {
+  test('a stat that began before a file was written does not hide the file', async () => {
     await drive.files.stat(at('/Docs'));
     const gate = remote.holdNext('stat', 'end');
     const early = drive.files.stat(at('/Docs/c.txt'));
@@ -53,7 +53,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.files.stat(at('/Docs/c.txt'))).toEqual(entry);
   });
 
-  test('an answer that comes after a newer change from elsewhere does not hide it', async () => {
+  test('a stat answer that arrives after a newer change from elsewhere does not hide the change', async () => {
     await drive.files.stat(at('/Docs/none'));
     const gate = remote.holdNext('stat', 'end');
     const early = drive.files.stat(at('/Docs/a.txt'));
@@ -65,7 +65,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.files.stat(at('/Docs/a.txt'))).toEqual(newer);
   });
 
-  test('a listing that is late does not hide what the feed told and we knew already', async () => {
+  test('a late listing does not hide a folder that the change feed has confirmed meanwhile', async () => {
     const gate = remote.holdNext('list', 'end');
     const early = drive.files.list(ROOT);
     await gate.reached;
@@ -78,7 +78,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.names(ROOT)).toEqual(['Docs', 'New']);
   });
 
-  test('the feed tells of a state before our write', async () => {
+  test('the change feed reporting a state before our write does not hide the write', async () => {
     await drive.files.list(at('/Docs'));
     remote.holdFeed();
     remote.putFile(at('/Docs/a.txt'), 'from elsewhere');
@@ -91,7 +91,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.text(at('/Docs/a.txt'))).toBe('ours');
   });
 
-  test('the feed tells of our own writes, one after the other, and no question is needed', async () => {
+  test('the change feed reporting our own writes one after the other causes no metadata call and hides none of them', async () => {
     await drive.files.list(at('/Docs'));
     remote.holdFeed();
     for (const text of ['1', '2', '3']) await drive.write(at('/Docs/a.txt'), text);
@@ -107,7 +107,7 @@ describe('nothing older than our own change is believed', () => {
     );
   });
 
-  test('the feed tells of what was before we removed, and before we made again', async () => {
+  test('the change feed reporting states before our removals does not bring the files back or hide a new one', async () => {
     await drive.files.list(at('/Docs'));
     remote.holdFeed();
     remote.putFile(at('/Docs/a.txt'), 'from elsewhere');
@@ -122,7 +122,7 @@ describe('nothing older than our own change is believed', () => {
     }
   });
 
-  test('the feed tells of what was in a folder before we removed it and made it again', async () => {
+  test('the change feed reporting a file in a folder we have removed and made again does not show the file', async () => {
     await drive.files.list(at('/Docs'));
     remote.holdFeed();
     remote.putFile(at('/Docs/new'), 'from elsewhere');
@@ -135,7 +135,7 @@ describe('nothing older than our own change is believed', () => {
     }
   });
 
-  test('the feed tells that a folder was removed, before we wrote into it', async () => {
+  test('the change feed reporting the removal of a folder does not hide a file we wrote into it afterwards', async () => {
     await drive.files.list(at('/Docs'));
     remote.holdFeed();
     remote.delete(at('/Docs'));
@@ -148,7 +148,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.names(at('/Docs'))).toEqual(['c.txt']);
   });
 
-  test('a write that comes while another one of the same file waits for its answer is the later one', async () => {
+  test('of two concurrent writes of a file, the one that came second is the final content', async () => {
     await drive.files.list(at('/Docs'));
     remote.holdFeed();
     const gate = remote.holdNext('write', 'end');
@@ -162,7 +162,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.text(at('/Docs/a.txt'))).toBe('second');
   });
 
-  test('a write from elsewhere between our commit and its answer', async () => {
+  test('a write from elsewhere between our commit and its answer is what a stat shows', async () => {
     await drive.files.list(at('/Docs'));
     const gate = remote.holdNext('write', 'end');
     const ours = drive.write(at('/Docs/a.txt'), 'ours');
@@ -174,7 +174,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.files.stat(at('/Docs/a.txt'))).toEqual(theirs);
   });
 
-  test('a time that is being set for a revision while another one is written', async () => {
+  test('a modification time set for an old revision does not change a newer one that is written meanwhile', async () => {
     await drive.files.list(at('/Docs'));
     const { times } = drive.state;
     const set = times.set.bind(times);
@@ -195,7 +195,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.files.stat(at('/Docs/a.txt'))).toEqual(entry);
   });
 
-  test('a time that is set while a listing is on its way is in it', async () => {
+  test('a modification time set while a listing is in flight is shown by the next listing', async () => {
     const gate = remote.holdNext('list', 'end');
     const listing = drive.files.list(at('/Docs'));
     await gate.reached;
@@ -205,7 +205,7 @@ describe('nothing older than our own change is believed', () => {
     expect((await drive.files.list(at('/Docs'))).children[0]).toMatchObject({ modifiedMs: 1_000 });
   });
 
-  test('a file written into a folder while the folder is being removed is refused and does not bring it back', async () => {
+  test('a file written into a folder that is being removed is refused with parent-missing and does not bring the folder back', async () => {
     await drive.files.list(at('/Docs'));
     const gate = remote.holdNext('remove', 'end');
     const removing = drive.files.remove(at('/Docs'), { recoverable: true });
@@ -219,7 +219,7 @@ describe('nothing older than our own change is believed', () => {
     expect(await drive.files.stat(at('/Docs'))).toBeUndefined();
   });
 
-  test('what became of a write whose answer was lost is asked for', async () => {
+  test('a read after a write whose answer was lost returns the written content', async () => {
     await drive.files.list(at('/Docs'));
     remote.failNext('write', 'offline', { late: true });
     await expect(drive.write(at('/Docs/a.txt'), 'sent')).rejects.toMatchObject({ fault: 'offline' });

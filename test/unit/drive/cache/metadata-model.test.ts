@@ -36,7 +36,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** What a refusal is: anything but a refusal in a file system's words is a defect. */
+/** Returns true for a `FileError`. A `broken` fault, or any other error, is a defect and is thrown. */
 async function refused(work: Promise<unknown>): Promise<boolean> {
   try {
     await work;
@@ -47,11 +47,11 @@ async function refused(work: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** One run: what others do goes on at the service itself, what we do through the drive. */
+/** One run: changes made elsewhere go directly to the service, our own through the drive. */
 class Run {
   readonly #gates: Gate[] = [];
   readonly #reads: Promise<unknown>[] = [];
-  /** Where we changed something, and nobody else since. */
+  /** Paths that we have changed and no other client has changed since. */
   readonly #ours = new Set<Path>();
   #count = 0;
 
@@ -62,7 +62,7 @@ class Run {
     await this.#besideReads(this.#checkOurs());
   }
 
-  /** What we changed, and nobody else since, is as we left it, whatever the feed tells of before. */
+  /** Expects every path in `#ours` to be as we left it, whatever older states the feed reports. */
   async #checkOurs(): Promise<void> {
     for (const path of this.#ours) await this.#expectNow(path);
   }
@@ -97,12 +97,12 @@ class Run {
     await Promise.all(this.#reads.splice(0));
   }
 
-  /** Nothing waits, the feed has told all: what the drive shows is what there is. */
+  /** Releases all pending answers and lets the feed report every change. */
   async settle(): Promise<void> {
     await this.release();
     this.drive.remote.releaseFeed();
     await turn(50);
-    // The feed pauses after a call that told nothing.
+    // The feed pauses after a call without changes.
     await this.drive.clock.advance(1_000);
     await turn(400);
   }
@@ -117,7 +117,7 @@ class Run {
     if (next.do === 'list') this.#reads.push(refused(files.list(next.path)));
   }
 
-  /** Reads under way stay so, unless the change itself waits for one of them. */
+  /** Runs a change while reads are in flight, and releases them only if the change waits for one of them. */
   async #besideReads(change: Promise<void>): Promise<void> {
     let isDone = false;
     const done = change.finally(() => {
@@ -131,7 +131,7 @@ class Run {
     await done;
   }
 
-  /** A change of ours, and at once a look at what it made: never anything older. */
+  /** Makes one of our changes and expects its result to be visible at once. */
   async #change(next: Step): Promise<void> {
     const { drive } = this;
     this.#count++;
@@ -164,7 +164,7 @@ class Run {
       if (next.do === 'folder') remote.putFolder(next.path);
       if (next.do === 'move') remote.rename(next.path, next.to);
     } catch (error) {
-      // What they cannot do they do not do.
+      // Other clients skip what the service refuses.
       if (!(error instanceof ApiError)) throw error;
     }
   }
@@ -176,11 +176,11 @@ function essence(entry: Entry | undefined) {
   );
 }
 
-test('whatever is done here and elsewhere, in whatever order answers come, the drive shows what there is', async () => {
+test("the drive shows the service's exact tree after any mix of local changes, changes elsewhere and delayed answers", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
       const drive = await MemoryDrive.open();
-      // The feed tells one thing at a time: in between is where mistakes show.
+      // One change per page makes the states in between visible.
       drive.remote.pageEntries = 1;
       const run = new Run(drive);
       for (const next of steps) await run.take(next);

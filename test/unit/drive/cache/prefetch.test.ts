@@ -15,6 +15,7 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
+/** Walks the whole tree and returns the paths of its folders and files. */
 async function walked(): Promise<string[]> {
   const seen: string[] = [];
   for await (const { folder, children } of drive.files.walk(ROOT))
@@ -32,15 +33,15 @@ const EXPECTED = [
   ]).flat(),
 ];
 
-describe('a walk through the whole tree', () => {
-  test('costs one recursive listing and not one a folder; nothing when it is known', async () => {
+describe('a walk of the whole tree', () => {
+  test('a first walk costs one recursive listing, and a second walk makes no call', async () => {
     expect((await walked()).sort()).toEqual([...EXPECTED].sort());
     expect(remote.count('list')).toBe(3);
     expect(await walked()).toEqual(EXPECTED);
     expect(remote.count('list')).toBe(3);
   });
 
-  test('begins before all is read', async () => {
+  test('a walk yields its first folder after one listing', async () => {
     const walk = drive.files.walk(ROOT)[Symbol.asyncIterator]();
     await walk.next();
     expect(remote.count('list')).toBe(1);
@@ -48,7 +49,7 @@ describe('a walk through the whole tree', () => {
     expect(remote.count('list')).toBe(1);
   });
 
-  test('shows what we do meanwhile, and not what we removed', async () => {
+  test('a walk shows a file written meanwhile and nothing removed meanwhile', async () => {
     await drive.files.list(at('/Tree'));
     const gate = remote.holdNext('list', 'end');
     const walking = walked();
@@ -65,13 +66,13 @@ describe('a walk through the whole tree', () => {
     expect((await walked()).sort()).toEqual(remote.paths.concat('/').sort());
   });
 
-  test('goes on folder by folder when the service breaks the recursive listing off', async () => {
+  test('a walk continues folder by folder when the service aborts the recursive listing', async () => {
     await drive.files.list(at('/Tree'));
     remote.failNext('list', 'reset');
     expect((await walked()).sort()).toEqual([...EXPECTED].sort());
   });
 
-  test('passes over a folder that went away meanwhile', async () => {
+  test('a walk skips a folder removed meanwhile, and a walk of a removed folder fails with not-found', async () => {
     await walked();
     const walk = drive.files.walk(at('/Tree'))[Symbol.asyncIterator]();
     await walk.next();
@@ -86,7 +87,7 @@ describe('a walk through the whole tree', () => {
     });
   });
 
-  test('of a tree too large for one listing goes folder by folder, and finds all', async () => {
+  test('a walk of a tree too large for one listing goes folder by folder and finds all files', async () => {
     for (const folder of ['a', 'b'])
       for (let index = 0; index < 25_001; index++) remote.putFile(at(`/big/${folder}/${index}`), '');
     let files = 0;
@@ -94,19 +95,19 @@ describe('a walk through the whole tree', () => {
     for await (const { children } of drive.files.walk(at('/big')))
       files += children.filter(({ kind }) => kind === 'file').length;
     expect(files).toBe(50_002);
-    // Of /big, of all below it given up half-way, and of each of the two.
+    // One listing of /big, one recursive listing that is given up, and one for each of the two folders.
     expect(remote.count('list') - before).toBe(4);
   });
 
-  test('fails when the service does', async () => {
+  test('a walk fails with offline when the service cannot be reached', async () => {
     remote.failNext('list', 'offline');
     await expect(walked()).rejects.toMatchObject({ fault: 'offline' });
   });
 });
 
-describe('a client that lists folder after folder', () => {
-  /** Lists as many folders as make it a walk, whose recursive listing is on its way and held. */
-  async function walkBegun(): Promise<Gate> {
+describe('prefetch for a client that lists folder after folder', () => {
+  /** Lists enough folders to start a prefetch, and holds its recursive listing. */
+  async function startPrefetch(): Promise<Gate> {
     await drive.files.list(at('/Tree'));
     await drive.files.list(at('/Tree/f0'));
     const gate = remote.holdNext('list', 'end');
@@ -115,11 +116,11 @@ describe('a client that lists folder after folder', () => {
     return gate;
   }
 
-  test('finds the rest known', async () => {
+  test('after two folder listings the rest of the tree is prefetched, and later listings make no call', async () => {
     await drive.files.list(at('/Tree'));
     for (let index = 0; index < 2; index++) await drive.files.list(at(`/Tree/f${index}`));
     await turn(20);
-    // Of /Tree, of each of the two, and of all.
+    // One listing of /Tree, one for each of the two folders, and the recursive one.
     expect(remote.count('list')).toBe(4);
     const before = remote.questions;
     for (let index = 0; index < 10; index++)
@@ -128,20 +129,23 @@ describe('a client that lists folder after folder', () => {
   });
 
   test.each([
-    ['what is on its way', ['f3', 'f4', 'f5'], ['deep']],
-    ['what is in a folder of which nothing is known yet', ['f5/deep'], ['x']],
-  ])('waits for %s and does not ask for it too', async (_, folders, names) => {
-    const gate = await walkBegun();
-    const before = remote.count('list');
-    const waiting = Promise.all(folders.map((folder) => drive.names(at(`/Tree/${folder}`))));
-    await turn(20);
-    gate.release();
-    expect(await waiting).toEqual(folders.map(() => names));
-    expect(remote.count('list')).toBe(before);
-  });
+    ['a folder', ['f3', 'f4', 'f5'], ['deep']],
+    ['an uncached subfolder', ['f5/deep'], ['x']],
+  ])(
+    'a listing of %s that a prefetch covers waits for the prefetch and makes no call',
+    async (_, folders, names) => {
+      const gate = await startPrefetch();
+      const before = remote.count('list');
+      const waiting = Promise.all(folders.map((folder) => drive.names(at(`/Tree/${folder}`))));
+      await turn(20);
+      gate.release();
+      expect(await waiting).toEqual(folders.map(() => names));
+      expect(remote.count('list')).toBe(before);
+    },
+  );
 
-  test('asks by itself when that takes long', async () => {
-    const gate = await walkBegun();
+  test('a listing that has waited one second for a slow prefetch makes its own call', async () => {
+    const gate = await startPrefetch();
     const waiting = drive.names(at('/Tree/f3'));
     await turn(20);
     await drive.clock.advance(1_000);
@@ -150,8 +154,8 @@ describe('a client that lists folder after folder', () => {
     gate.release();
   });
 
-  test('leaves when its client does', async () => {
-    const gate = await walkBegun();
+  test('a listing that waits for a prefetch ends when its client leaves', async () => {
+    const gate = await startPrefetch();
     const client = new AbortController();
     const waiting = drive.files.list(at('/Tree/f3'), client.signal);
     await turn(20);
@@ -160,7 +164,7 @@ describe('a client that lists folder after folder', () => {
     gate.release();
   });
 
-  test('as slowly as a person is taken for a walk at the third', async () => {
+  test('a client that lists a folder every two seconds triggers a prefetch at the third', async () => {
     await drive.files.list(at('/Tree'));
     const counts: number[] = [];
     for (let index = 0; index < 4; index++) {
@@ -172,7 +176,7 @@ describe('a client that lists folder after folder', () => {
     expect(counts).toEqual([2, 3, 5, 5]);
   });
 
-  test('now and then is not taken for a walk', async () => {
+  test('a client that lists a folder every ten seconds triggers no prefetch', async () => {
     await drive.files.list(at('/Tree'));
     for (let index = 0; index < 5; index++) {
       await drive.files.list(at(`/Tree/f${index}`));

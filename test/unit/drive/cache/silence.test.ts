@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-test('after a machine has slept, what changed meanwhile is asked for, though the long poll still hangs', async () => {
+test('a read after the machine slept returns changes made meanwhile, although the long poll still hangs', async () => {
   remote.putFile(at('/a'), 'one');
   await drive.untilAlive();
   expect(await drive.text(at('/a'))).toBe('one');
@@ -32,7 +32,7 @@ test('after a machine has slept, what changed meanwhile is asked for, though the
   expect(await drive.names(at('/'))).toEqual(['a', 'b']);
 });
 
-test('a feed that goes on saying that nothing has changed is believed for ever', async () => {
+test('the cache stays fresh for an hour while every long poll reports no change', async () => {
   const clock = new ManualClock();
   const freshness = new Freshness(clock, 10_000);
   const feed = new ChangeFeed({
@@ -59,7 +59,7 @@ test('a feed that goes on saying that nothing has changed is believed for ever',
   await feed.close();
 });
 
-test('a service whose long polls end at once is asked again only every few seconds', async () => {
+test('a service whose long polls end at once is not polled again within the first second', async () => {
   const clock = new ManualClock();
   let polls = 0;
   const freshness = new Freshness(clock, 10_000);
@@ -87,7 +87,7 @@ test('a service whose long polls end at once is asked again only every few secon
   await feed.close();
 });
 
-test('a feed that tells changes without end is down, and asked again later', async () => {
+test('a change feed that never runs out of pages is declared down', async () => {
   const clock = new ManualClock();
   const warnings: string[] = [];
   let pages = 0;
@@ -97,7 +97,7 @@ test('a feed that tells changes without end is down, and asked again later', asy
     remote: {
       availability: new CallAvailability(clock),
       latestCursor: async () => 'c',
-      // A feed that reads on all the same has them all in the end, and the test fails instead of hanging.
+      // A feed that keeps reading reaches the last page, so the test fails instead of hanging.
       changesSince: async () => ({ changes: [], cursor: `c${pages++}`, hasMore: pages < 1_000 }),
       awaitChange() {
         isPolled = true;

@@ -15,8 +15,8 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('what is known is not asked for', () => {
-  test('a listing answers for all names in it, there or not', async () => {
+describe('the tree cache', () => {
+  test('a cached listing answers stats of its files and of missing names without a call', async () => {
     expect(await drive.questionsOf(() => drive.files.list(at('/docs')))).toEqual([
       'stat /docs',
       'list /docs',
@@ -31,7 +31,7 @@ describe('what is known is not asked for', () => {
     expect(await drive.questionsOf(warm)).toEqual([]);
   });
 
-  test('a name that was asked for in vain is not asked for again', async () => {
+  test('a name that was found missing is not asked for again, in any letter case', async () => {
     expect(await drive.questionsOf(() => drive.files.stat(at('/Docs/none')))).toEqual([
       'stat /Docs',
       'stat /Docs/none',
@@ -39,7 +39,7 @@ describe('what is known is not asked for', () => {
     expect(await drive.questionsOf(() => drive.files.stat(at('/docs/NONE')))).toEqual([]);
   });
 
-  test('of a folder whose names are asked for one by one everything is learnt at once', async () => {
+  test('the third stat in a folder also lists the folder, and a fourth makes no call', async () => {
     await drive.files.stat(at('/Docs/one'));
     await drive.files.stat(at('/Docs/two'));
     const third = await drive.questionsOf(() => drive.files.stat(at('/Docs/three')));
@@ -48,17 +48,17 @@ describe('what is known is not asked for', () => {
     expect(await drive.questionsOf(() => drive.files.stat(at('/Docs/four')))).toEqual([]);
   });
 
-  test('who asks for the same at the same time shares one answer', async () => {
+  test('concurrent listings of one folder share one call', async () => {
     const both = () => Promise.all([drive.files.list(ROOT), drive.files.list(ROOT), drive.files.list(ROOT)]);
     expect(await drive.questionsOf(both)).toEqual(['list /']);
   });
 
-  test('the root is not asked for', async () => {
+  test('a stat of the root makes no call', async () => {
     expect(await drive.questionsOf(() => drive.files.stat(ROOT))).toEqual([]);
     expect((await drive.files.list(ROOT)).folder).toMatchObject({ kind: 'folder', path: '/', name: '' });
   });
 
-  test('a listing is the same object until something changes, and another one then', async () => {
+  test('a listing is the same object until its folder changes', async () => {
     const before = await drive.files.list(at('/Docs'));
     const root = await drive.files.list(ROOT);
     expect(await drive.files.list(at('/Docs'))).toBe(before);
@@ -70,7 +70,7 @@ describe('what is known is not asked for', () => {
     expect(await drive.files.list(ROOT)).toBe(root);
   });
 
-  test('many changes of a large folder build no list of its children until one is asked for', async () => {
+  test('fifty writes into a listed folder build its list of children once, at the next listing', async () => {
     await drive.files.list(at('/Docs'));
     const built = vi.spyOn(CachedFolder.prototype, 'entries');
     for (let index = 0; index < 50; index++) await drive.write(at(`/Docs/new ${index}`), `${index}`);
@@ -80,7 +80,7 @@ describe('what is known is not asked for', () => {
     built.mockRestore();
   });
 
-  test('what is remembered stays within its bounds, and what was forgotten is asked for', async () => {
+  test('the tree cache stays within its limit and fetches dropped folders again', async () => {
     await drive.close();
     drive = await MemoryDrive.open(remote, { metadataBytesMax: 20_000 });
     for (let index = 0; index < 100; index++) remote.putFile(at(`/f${index}/x`), 'x');

@@ -13,8 +13,8 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('a folder of which nothing is known', () => {
-  test('is asked for at the same time as what is in it', async () => {
+describe('a listing of an uncached folder', () => {
+  test('a listing of an uncached folder sends its stat and its list call at the same time', async () => {
     const gate = remote.holdNext('stat', 'end');
     const listing = drive.files.list(at('/docs'));
     await gate.reached;
@@ -26,23 +26,26 @@ describe('a folder of which nothing is known', () => {
     expect(await drive.questionsOf(() => drive.files.list(at('/Docs')))).toEqual([]);
   });
 
-  test.each(['stat', 'list'] as const)('and is none, with %s answered last', async (late) => {
-    for (const [path, fault] of [
-      ['/none', 'not-found'],
-      ['/Docs/a.txt', 'not-a-folder'],
-    ] as const) {
-      const gate = remote.holdNext(late, 'begin');
-      const listing = drive.files.list(at(path)).catch((error: unknown) => error);
-      await gate.reached;
-      await turn(20);
-      gate.release();
-      expect(await listing).toMatchObject({ fault });
-      await turn(20);
-      expect(await drive.questionsOf(() => drive.files.stat(at(path)))).toEqual([]);
-    }
-  });
+  test.each(['stat', 'list'] as const)(
+    'a listing of a missing folder or of a file fails with the right fault when %s answers last, and is cached',
+    async (late) => {
+      for (const [path, fault] of [
+        ['/none', 'not-found'],
+        ['/Docs/a.txt', 'not-a-folder'],
+      ] as const) {
+        const gate = remote.holdNext(late, 'begin');
+        const listing = drive.files.list(at(path)).catch((error: unknown) => error);
+        await gate.reached;
+        await turn(20);
+        gate.release();
+        expect(await listing).toMatchObject({ fault });
+        await turn(20);
+        expect(await drive.questionsOf(() => drive.files.stat(at(path)))).toEqual([]);
+      }
+    },
+  );
 
-  test('is known afterwards, also when the feed lost its place meanwhile', async () => {
+  test('a listing during which the change feed resets succeeds, and the folder is cached', async () => {
     const gate = remote.holdNext('stat', 'end');
     const listing = drive.names(at('/docs'));
     await gate.reached;
@@ -54,7 +57,7 @@ describe('a folder of which nothing is known', () => {
     expect(await drive.questionsOf(() => drive.files.stat(at('/docs')))).toEqual([]);
   });
 
-  test('is listed again when that failed before it was known to be one', async () => {
+  test('a listing whose list call failed before the stat answered is fetched again', async () => {
     remote.failNext('list', 'offline');
     const gate = remote.holdNext('stat', 'end');
     const listing = drive.files.list(at('/docs'));
@@ -65,7 +68,7 @@ describe('a folder of which nothing is known', () => {
     expect(remote.count('list')).toBe(2);
   });
 
-  test('shows what we write into it meanwhile, and not what we remove', async () => {
+  test('a listing in flight shows files we write meanwhile and none that we remove', async () => {
     const gate = remote.holdNext('list', 'end');
     const listing = drive.names(at('/docs'));
     await gate.reached;
@@ -76,7 +79,7 @@ describe('a folder of which nothing is known', () => {
     expect((await drive.names(at('/docs'))).sort()).toEqual(['b.txt', 'c.txt']);
   });
 
-  test('removed meanwhile and made again is told as it is now', async () => {
+  test('a folder removed and made again during its first listing is then listed as empty', async () => {
     const gate = remote.holdNext('list', 'end');
     const listing = drive.names(at('/docs')).catch((error: unknown) => error);
     await gate.reached;

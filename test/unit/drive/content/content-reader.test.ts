@@ -293,7 +293,7 @@ describe('read-ahead', () => {
 describe('the cost of access patterns', () => {
   const STEP_BYTES = 64 * 1024;
 
-  /** Reads the ranges one after the other; what that cost. */
+  /** Reads ranges of `stepBytes` one after the other and returns the calls and bytes that they cost. */
   async function cost(sizeBytes: number, starts: readonly number[], stepBytes = STEP_BYTES) {
     const { bytes, entry } = setUp.file(sizeBytes);
     const calls = setUp.asked().length;
@@ -327,7 +327,7 @@ describe('the cost of access patterns', () => {
     expect(bytes).toBeLessThanOrEqual(5 * BLOCK_BYTES);
   });
 
-  test('random reads of 64 KiB cost at most 64 bytes a byte used, one call a read, and no more than the file', async () => {
+  test('random reads of 64 KiB download at most 64 times the bytes read, with at most one call for each read', async () => {
     let state = 7;
     const random = () => {
       state = (state * 48_271) % 2_147_483_647;

@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => setUp.close());
 
-/** Reads the file range by range, the first one damaged on its way. */
+/** Reads the file range by range; the first range is damaged in transit. */
 async function readDamaged(): Promise<void> {
   setUp.remote.faults = [{ flipAt: 1_000 }];
   for (let index = 0; index < BLOCKS; index++) await setUp.read(entry, rangeOf(index));

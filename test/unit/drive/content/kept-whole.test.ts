@@ -6,7 +6,7 @@ import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { type ReaderSetUp, setUpReader } from '../../../support/readers.ts';
 
-/** More blocks than are kept of any other read. */
+/** More blocks than the cache keeps of any other read. */
 const BLOCKS = 20;
 const BYTES = pseudoRandomBytes(BLOCKS * BLOCK_BYTES, 1);
 
@@ -16,7 +16,7 @@ afterEach(async () => {
   await setUp.close();
 });
 
-/** A file of which the service sends no more than the disk takes, as one that is far away. */
+/** Puts a file that the service sends no faster than the disk stores it. */
 async function open(roomBytes: number): Promise<FileEntry> {
   setUp = await setUpReader({ sizeBytesMax: roomBytes });
   const { remote, blocksOnDisk } = setUp;
@@ -44,7 +44,7 @@ describe('whole reads of long files', () => {
     expect(setUp.remote.calls).toHaveLength(1);
   });
 
-  test('a long file is cached only up to the block at which the disk falls behind', async () => {
+  test('a long file is not cached beyond the block at which the disk falls behind', async () => {
     const entry = await open(4 * BYTES.length);
     const keep = setUp.cache.keep.bind(setUp.cache);
     vi.spyOn(setUp.cache, 'keep').mockImplementation(

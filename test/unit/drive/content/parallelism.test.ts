@@ -5,7 +5,7 @@ import { pseudoRandomBytes } from '../../../support/bytes.ts';
 import { type ReaderSetUp, settle, setUpReader } from '../../../support/readers.ts';
 
 const PATH = pathOf(['film.bin']);
-/** Enough for the number of connections to be tried and settled in the first half. */
+/** Enough blocks for the number of connections to settle in the first half. */
 const BLOCKS = 24;
 const bytes = pseudoRandomBytes(BLOCKS * BLOCK_BYTES, 3);
 const contentHash = contentHashOf(bytes);
@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => setUp.close());
 
-/** Limits the speed of each connection, or of all together. */
+/** Limits the speed of each connection, or of all connections together, and records how many are open. */
 function limit(bytesPerMs: number, of: 'each' | 'all'): { most: number } {
   const { remote, clock } = setUp;
   const seen = { most: 0 };
@@ -49,11 +49,11 @@ describe.each(ranges)('$what', ({ what, range }) => {
     const seen = limit(4000, 'each');
     await read(range);
     expect(seen.most).toBe(4);
-    // What the first connection had under way when the others took over.
+    // Only the chunk in flight on the first connection may have been downloaded twice.
     expect(setUp.remote.downloadedBytes - bytes.length).toBeLessThanOrEqual(setUp.remote.chunkBytes);
   });
 
-  test(`${what} is downloaded over one connection, but for a trial, when all of them share a full line`, async () => {
+  test(`${what} is read in at most 7 downloads, one of them over half the file, when all connections share a full line`, async () => {
     limit(4000, 'all');
     await read(range);
     const calls = setUp.remote.calls.flatMap((call) => (call.what === 'download' ? [call.range] : []));

@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => drive.close());
 
 describe('conflicts with changes made elsewhere', () => {
-  /** A write that waits while `meanwhile` happens at the service. */
+  /** Writes `text` and runs `meanwhile` at the service before the write is sent. */
   async function conflict(path: Path, text: string, meanwhile: () => void): Promise<void> {
     const gate = remote.holdNext('write', 'begin');
     await drive.put(path, text);
@@ -69,12 +69,12 @@ describe('conflicts with changes made elsewhere', () => {
   });
 
   describe('changes to the folder of a pending write', () => {
-    /** `/f` with an old file, and two writes in it that wait for the service. */
+    /** Prepares `/f` with an old file, and two pending writes in it. */
     beforeEach(async () => {
       remote.putFolder(at('/f'));
       remote.putFile(at('/f/old'), 'v1');
       await drive.feedTold();
-      // Not as while the service is away: its answers to others would end that.
+      // An outage would not do: it ends with the next answered call.
       remote.failNext('write', 'insufficient-space');
       await drive.put(at('/first'), 'x');
       while (drive.warnings.length === 0) await turn();
@@ -132,7 +132,7 @@ describe('conflicts with changes made elsewhere', () => {
       await landed();
       const landedAs = (await drive.fileAt(at('/f/old'))).id;
       expect(landedAs).not.toBe(shownAs);
-      // The file outside may come back, and has them too.
+      // The file outside the root keeps its properties, because it may be moved back.
       const kept = await drive.state.properties.of([shownAs, landedAs]);
       expect([kept.get(shownAs), kept.get(landedAs)]).toEqual([[property], [property]]);
     });

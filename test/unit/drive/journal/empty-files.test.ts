@@ -32,9 +32,9 @@ describe('empty files', () => {
 
   test('an empty file waits for as long as it is locked', async () => {
     const { clock } = drive;
-    const held = await drive.files.keepPlaceholder(at('/a'), 60_000);
-    expect(held.created).toBe(true);
-    expect(await drive.files.keepPlaceholder(at('/a'), 120_000)).toEqual({ ...held, created: false });
+    const placeholder = await drive.files.keepPlaceholder(at('/a'), 60_000);
+    expect(placeholder.created).toBe(true);
+    expect(await drive.files.keepPlaceholder(at('/a'), 120_000)).toEqual({ ...placeholder, created: false });
     await clock.advance(110_000);
     expect(remote.paths).toEqual([]);
     await drive.files.commitPlaceholder(at('/a'));

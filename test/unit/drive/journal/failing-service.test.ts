@@ -52,14 +52,14 @@ describe('a service that fails', () => {
       await drive.clock.during(drive.untilLanded());
       expect(remote.text(at('/a'))).toBe('precious');
       expect(drive.files.depth()).toEqual({ files: 0, bytes: 0, lostFiles: 0 });
-      // Half an hour of tries, and a line every ten minutes.
-      const told = drive.warnings.filter((event) => event.includes('takes no writes'));
-      expect(told.length).toBeLessThan(5);
+      // Half an hour of tries, and one line every ten minutes.
+      const lines = drive.warnings.filter((event) => event.includes('takes no writes'));
+      expect(lines.length).toBeLessThan(5);
     },
   );
 
   test('a single write that a proxy blocks does not hold up the others', async () => {
-    // Each try is two calls: what a shared call may have spoilt is sent once more alone.
+    // Each try is two calls: after a failed batch the write is sent once more alone.
     for (let count = 0; count < 8; count++) remote.failNext('write', 'foreign');
     await drive.put(at('/blocked'), 'x');
     while (drive.warnings.length === 0) await turn();

@@ -17,11 +17,11 @@ import { unhurried } from '../../../support/unhurried.ts';
 let directory: string;
 let journals: Journals;
 let files: OpenDrive;
-/** The step of the journal for which the disk has no room. */
+/** The step of the journal that fails because the disk is full. */
 let failing: 'stage' | 'accept' | undefined;
 let discarded: number;
 
-/** `journal` on a disk that can be full. */
+/** Returns `journal` with `stage` and `accept` failing where `failing` says so. */
 function onFullDisk(journal: Journal): Journal {
   const fail = async (step: typeof failing): Promise<void> => {
     if (failing === step) throw new JournalFull('the disk is full');
@@ -83,7 +83,7 @@ test.each([
   ['an empty file', () => write('')],
   ['an empty file that waits for its body', () => files.keepPlaceholder(at('/a'), 60_000)],
 ] as const)(
-  '%s for which the journal has no room is refused with no-space and leaves nothing behind',
+  "%s for which the journal's disk has no room is refused with no-space and leaves nothing behind",
   async (_, make) => {
     for (const step of ['stage', 'accept'] as const) {
       failing = step;

@@ -75,7 +75,7 @@ describe('a journal that is full', () => {
       await begun;
     });
 
-    test('while a large body comes slowly, other writes are acknowledged, and the last body that was whole stays', async () => {
+    test('while a large body is received slowly, other writes are acknowledged, and the body that was complete last stays', async () => {
       await drive.put(at('/f/sibling'), 's');
       await drive.put(at('/f/large'), 'small');
       expect(await drive.text(at('/f/large'))).toBe('small');
@@ -87,7 +87,7 @@ describe('a journal that is full', () => {
       expect(remote.paths.filter((path) => path.includes('conflicted copy'))).toEqual([]);
     });
 
-    test('while a large body comes slowly, its folder can be moved, and the write is refused', async () => {
+    test('while a large body is received slowly, its folder can be moved, and the write is refused', async () => {
       await drive.files.move(at('/f'), at('/g'), { overwrite: false });
       finish();
       expect(await faultOf(large)).toBe('parent-missing');

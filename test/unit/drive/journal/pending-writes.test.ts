@@ -106,7 +106,7 @@ describe('several writes of one file', () => {
     gate.release();
     await drive.untilLanded();
     expect(remote.text(at('/a'))).toBe('version 5');
-    // The first may be on its way before there is another.
+    // The first write may have been sent before the second arrived.
     const uploads = remote.calls.filter(({ call, path }) => call === 'write' && path === '/a');
     expect(uploads.length).toBeLessThanOrEqual(2);
   });

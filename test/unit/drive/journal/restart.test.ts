@@ -53,7 +53,7 @@ describe('a kill', () => {
     },
   );
 
-  test('SIGTERM sends the pending writes', async () => {
+  test('a drive that closes sends its pending writes', async () => {
     await drive.put(at('/a'), '');
     await drive.put(at('/b'), 'text');
     await drive.end();
@@ -61,7 +61,7 @@ describe('a kill', () => {
     await drive.start();
   });
 
-  test('SIGTERM while the service is away leaves the pending writes for the next start', async () => {
+  test('a drive that closes while the service is away keeps the pending writes for the next start', async () => {
     for (let count = 0; count < 3; count++) remote.failNext('write', 'offline');
     await drive.put(at('/a'), 'text');
     while (drive.warnings.length === 0) await turn();
@@ -73,7 +73,7 @@ describe('a kill', () => {
     expect(remote.text(at('/a'))).toBe('text');
   });
 
-  test('SIGTERM does not wait for a service that hangs', async () => {
+  test('a drive that closes does not wait for a service that hangs', async () => {
     const gate = remote.holdNext('write', 'begin');
     await drive.put(at('/a'), 'text');
     await gate.reached;

@@ -14,7 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-/** Commits `text`, whose answer is lost; then the service is away for `failures` tries. */
+/** Commits `text` without an answer, then fails the next `failures` tries. */
 async function saveWithLostAnswer(text: string, failures = 3): Promise<void> {
   remote.failNext('write', 'offline', { late: true });
   for (let count = 0; count < failures; count++) remote.failNext('write', 'offline');

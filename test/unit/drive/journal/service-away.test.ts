@@ -7,7 +7,7 @@ import { at, MemoryRemote } from '../../../support/memory-remote.ts';
 let drive: MemoryDrive;
 let remote: MemoryRemote;
 
-/** What was learnt is not believed for so long without the feed. */
+/** Longer than a cached answer is served without the change feed. */
 const LONG_MS = 60_000;
 
 async function open(writeBack: boolean): Promise<void> {

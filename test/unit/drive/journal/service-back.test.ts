@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MemoryDrive, turn } from '../../../support/memory-drive.ts';
 import { at, type MemoryRemote } from '../../../support/memory-remote.ts';
 
-/** What waits when an outage ends has nothing to do by itself for so long. */
+/** Minimum time until the next scheduled try of a pending write, in ms. */
 const NEXT_TRY_MS_MIN = 5_000;
 
-/** Longer than any pause between two tries. */
+/** Longer than any pause between two tries, in ms. */
 const LONG_OUTAGE_MS = 600_000;
 
 let drive: MemoryDrive;
@@ -21,7 +21,7 @@ afterEach(() => drive.close());
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `/${index}`);
 
-/** Writes that have waited for so long that tries have become rare: drain and feed sleep, and the next try is far away. */
+/** Makes `count` pending writes and waits until journal and change feed sleep at their longest retry interval. */
 async function writesWait(count: number): Promise<void> {
   remote.goAway('offline');
   while (drive.files.status().isFeedAlive) await turn();
@@ -35,7 +35,7 @@ async function writesWait(count: number): Promise<void> {
   }
 }
 
-/** How long `work` takes by the drive's clock, in ms, once a call of somebody else was answered. */
+/** Returns how long `work` takes by the drive's clock, in ms, after another call was answered. */
 async function msAfterAnAnswer(work: () => Promise<void>): Promise<number> {
   const start = drive.clock.now();
   await remote.quota();

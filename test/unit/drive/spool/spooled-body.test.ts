@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-/** A sender of `bytes`, and how much was taken of it. */
+/** Returns a body of `bytes` and how many of them were taken. */
 function senderOf(bytes: Uint8Array, failure?: Error) {
   const sender = { takenBytes: 0, isLeft: false, body: pieces() };
   async function* pieces() {
@@ -45,7 +45,7 @@ function senderOf(bytes: Uint8Array, failure?: Error) {
   return sender;
 }
 
-/** Lets seconds pass, and then what they set in motion, which waits for a disk. */
+/** Advances the clock, then turns the event loop until `isDone` or, without it, long enough for disk writes. */
 async function pass(seconds: number, isDone?: () => boolean): Promise<void> {
   await clock.untilSleeping();
   await clock.advance(seconds * 1000);
@@ -69,13 +69,13 @@ async function begun(spool: Spool, bytes: Uint8Array, failure?: Error) {
 }
 
 describe('spooling', () => {
-  test('a body that nobody reads is spooled slowly, and read back whole and in order', async () => {
+  test('a body that nobody reads is spooled 4 MiB at a time, and read back whole and in order', async () => {
     const bytes = pseudoRandomBytes(20 * MIB + 5, 1);
     const { sender, body, all } = await begun(await open(), bytes);
     let before = sender.takenBytes;
     for (let look = 1; look <= 4; look += 1) {
       const wanted = before + 4 * MIB;
-      // The first look finds that something was read since the last.
+      // The first check finds the read of the first piece, so it spools nothing.
       await pass(look === 1 ? 10 : 5, () => sender.takenBytes >= wanted);
       expect(sender.takenBytes).toBe(wanted);
       before = sender.takenBytes;
@@ -86,7 +86,7 @@ describe('spooling', () => {
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  test('a body is spooled from its start when nothing of it was read yet', async () => {
+  test('a body of which nothing was read is spooled from its start', async () => {
     const sender = senderOf(pseudoRandomBytes(MIB, 2));
     const body = (await open()).attach(sender.body);
     await pass(5, () => sender.takenBytes === MIB);
@@ -140,7 +140,7 @@ describe('no room', () => {
   test('a sender waits when the spool is full, and no byte is lost', async () => {
     const bytes = pseudoRandomBytes(20 * MIB, 6);
     const { body, sender, all } = await begun(await open(2 * MIB), bytes);
-    // One piece more than there was room for is in memory.
+    // One piece more than the spool has room for is held in memory.
     const wanted = 2 * MIB + 2 * PIECE_BYTES;
     await pass(10, () => sender.takenBytes >= wanted);
     for (let look = 0; look < 3; look += 1) await pass(10);
@@ -158,7 +158,7 @@ describe('no room', () => {
     await pass(10);
     expect(two.sender.takenBytes).toBe(2 * PIECE_BYTES);
     await one.body.close();
-    // What is kept in memory has to be read first.
+    // The piece in memory has to be read before spooling continues.
     await two.body.next();
     await pass(10, () => two.sender.takenBytes > MIB);
     expect(two.sender.takenBytes).toBeGreaterThan(MIB);

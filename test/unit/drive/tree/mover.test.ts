@@ -19,25 +19,25 @@ afterEach(() => drive.close());
 const moveOver = () => drive.files.move(at('/new'), at('/old'), { overwrite: true });
 const copyOver = () => drive.files.copy(at('/new'), at('/old'), { overwrite: true, shallow: false });
 
-async function noted(): Promise<number> {
+async function replacementCount(): Promise<number> {
   return (await drive.state.replacements.all()).length;
 }
 
 describe.each([
   ['move', moveOver],
   ['copy', copyOver],
-] as const)('a %s onto what is there', (kind, over) => {
+] as const)('a %s onto an existing file', (kind, over) => {
   const left = kind === 'move' ? ['/old'] : ['/new', '/old'];
 
-  test('replaces it; the old one can be recovered; nothing is left to do', async () => {
+  test('a MOVE or COPY onto an existing file replaces it, keeps it in the trash and leaves no replacement record', async () => {
     expect(await over()).toMatchObject({ created: false, entry: { path: '/old' } });
     expect(remote.paths).toEqual(left);
     expect(remote.text(at('/old'))).toBe('new');
     expect(remote.trash).toHaveLength(1);
-    expect(await noted()).toBe(0);
+    expect(await replacementCount()).toBe(0);
   });
 
-  test('shows the old one or the new one, never nothing and never where the old one waits', async () => {
+  test('a MOVE or COPY onto an existing file shows the old or the new file at every step, and no temporary name', async () => {
     const look = async () => {
       await turn(10);
       expect(await drive.text(at('/old'))).toBe('old');
@@ -62,7 +62,7 @@ describe.each([
     expect(await drive.names(ROOT)).toEqual(left.map((path) => path.slice(1)));
   });
 
-  /** Lets the old one step aside, and makes what comes then fail. */
+  /** Waits until the old file has been moved aside, then lets the next calls fail. */
   async function failAfterStep(...failures: Parameters<typeof remote.failNext>[]): Promise<unknown> {
     const aside = remote.holdNext('move', 'end');
     const done = over();
@@ -72,30 +72,30 @@ describe.each([
     return done;
   }
 
-  test('that the service refuses changes nothing', async () => {
+  test('a MOVE or COPY refused by the service after the old file was moved aside restores the old file', async () => {
     await expect(failAfterStep([kind, 'insufficient-space'])).rejects.toMatchObject({ fault: 'no-space' });
     expect(remote.paths).toEqual(['/new', '/old']);
     expect(await drive.text(at('/old'))).toBe('old');
-    expect(await noted()).toBe(0);
+    expect(await replacementCount()).toBe(0);
     expect(remote.trash).toEqual([]);
   });
 
-  test('for which the old one may not step aside changes nothing', async () => {
+  test('a MOVE or COPY whose old target cannot be moved aside fails with forbidden and changes nothing', async () => {
     remote.failNext('move', 'no-permission');
     await expect(over()).rejects.toMatchObject({ fault: 'forbidden' });
     expect(remote.paths).toEqual(['/new', '/old']);
     expect(await drive.text(at('/old'))).toBe('old');
-    expect(await noted()).toBe(0);
+    expect(await replacementCount()).toBe(0);
   });
 
-  test('whose answer was lost has been done', async () => {
+  test('a MOVE or COPY whose answer was lost succeeds and has replaced the old file', async () => {
     expect(await failAfterStep([kind, 'offline', { late: true }])).toMatchObject({ created: false });
     expect(remote.paths).toEqual(left);
     expect(await drive.text(at('/old'))).toBe('new');
-    expect(await noted()).toBe(0);
+    expect(await replacementCount()).toBe(0);
   });
 
-  /** Neither does the new one come, nor can the old one be put back for now. */
+  /** Fails the operation and also the immediate restore of the old file. */
   async function failBothWays(): Promise<void> {
     const failing = failAfterStep(
       [kind, 'insufficient-space'],
@@ -106,10 +106,10 @@ describe.each([
     await expect(failing).rejects.toMatchObject({ fault: 'no-space' });
   }
 
-  test('that cannot put the old one back at once does so later', async () => {
+  test('a failed MOVE or COPY that cannot restore the old file at once restores it later', async () => {
     await failBothWays();
     expect(remote.text(at('/old'))).toBeUndefined();
-    while ((await noted()) > 0) {
+    while ((await replacementCount()) > 0) {
       await drive.clock.advance(10_000);
       await turn();
     }
@@ -119,7 +119,7 @@ describe.each([
     expect(await drive.text(at('/old'))).toBe('old');
   });
 
-  test('that cannot put the old one back at once never shows nothing in its place', async () => {
+  test('until the old file of a failed MOVE or COPY is restored, its path answers offline and is never empty', async () => {
     await failBothWays();
     await turn(10);
     const looks = [
@@ -134,11 +134,11 @@ describe.each([
     }
     expect(await drive.names(ROOT)).toEqual(['new', 'old']);
     expect(await drive.text(at('/old'))).toBe('old');
-    expect(await noted()).toBe(0);
+    expect(await replacementCount()).toBe(0);
     expect(remote.paths).toEqual(['/new', '/old']);
   });
 
-  test('that cannot put the old one back at once takes it along when its folder moves', async () => {
+  test('an old file that is still to be restored moves with its folder', async () => {
     remote.putFolder(at('/folder'));
     remote.putFile(at('/folder/old'), 'old');
     await turn(10);
@@ -158,14 +158,14 @@ describe.each([
     await turn(10);
     await drive.files.move(at('/folder'), at('/moved'), { overwrite: false });
     expect(remote.text(at('/moved/old'))).toBe('old');
-    expect(await noted()).toBe(0);
+    expect(await replacementCount()).toBe(0);
   });
 
-  test('that cannot discard the old one is done all the same, and discards it later', async () => {
+  test('a MOVE or COPY that cannot discard the old file succeeds and discards it later', async () => {
     remote.failNext('remove', 'offline');
     await over();
     expect(await drive.names(ROOT)).toEqual(left.map((path) => path.slice(1)));
-    while ((await noted()) > 0) {
+    while ((await replacementCount()) > 0) {
       await drive.clock.advance(10_000);
       await turn();
     }
@@ -174,7 +174,7 @@ describe.each([
   });
 
   test.each(['file', 'folder'])(
-    'of a %s whose answer is lost, with the service away for a while, has replaced the old one and leaves no second one',
+    'a MOVE or COPY of a %s whose answer is lost in an outage has replaced the old file and leaves no second copy',
     async (what) => {
       if (what === 'folder') {
         await drive.files.remove(at('/new'), { recoverable: false });
@@ -190,7 +190,7 @@ describe.each([
       remote.failNext('stat', 'offline');
       aside.release();
       await expect(done).rejects.toMatchObject({ fault: 'offline' });
-      while ((await noted()) > 0) {
+      while ((await replacementCount()) > 0) {
         await drive.clock.advance(10_000);
         await turn();
       }
@@ -199,7 +199,7 @@ describe.each([
     },
   );
 
-  test('whose place somebody else takes meanwhile keeps the old one beside it', async () => {
+  test('a MOVE or COPY whose target is taken elsewhere meanwhile keeps the old file under a numbered name beside it', async () => {
     const aside = remote.holdNext('move', 'end');
     const done = over();
     await aside.reached;
@@ -207,13 +207,13 @@ describe.each([
     remote.putFile(at('/old'), 'theirs');
     aside.release();
     await expect(done).rejects.toMatchObject({ fault: expect.stringMatching('not-found|exists') });
-    while ((await noted()) > 0) await turn();
+    while ((await replacementCount()) > 0) await turn();
     expect(remote.paths).toEqual(['/elsewhere', '/old', '/old (1)']);
     expect([remote.text(at('/old')), remote.text(at('/old (1)'))]).toEqual(['theirs', 'old']);
     expect(remote.trash).toEqual([]);
   });
 
-  test('something that came there meanwhile is replaced too', async () => {
+  test('a MOVE or COPY also replaces a file that appeared at its target a moment ago', async () => {
     await drive.files.remove(at('/old'), { recoverable: true });
     remote.holdFeed();
     remote.putFile(at('/old'), 'theirs');
@@ -222,14 +222,14 @@ describe.each([
     expect(remote.paths).toEqual(left);
   });
 
-  test('that is done answers so when what is kept on this machine cannot follow', async () => {
+  test('a MOVE or COPY succeeds when the local files cannot follow', async () => {
     vi.spyOn(drive.state.localFiles, kind).mockRejectedValue(new Error('the disk is full'));
     expect(await over()).toMatchObject({ created: false });
     expect(remote.paths).toEqual(left);
     expect(await drive.text(at('/old'))).toBe('new');
   });
 
-  test('forgets what was kept for the old one, and only that', async () => {
+  test('a MOVE or COPY deletes the properties of the replaced file and no others', async () => {
     const old = (await drive.files.stat(at('/old')))?.id ?? '';
     const { id } = (await drive.files.stat(at('/new'))) ?? { id: '' };
     const set = { set: { namespace: 'n', name: 'p', xml: '<p/>' } };
@@ -241,7 +241,7 @@ describe.each([
   });
 });
 
-describe('after a kill', () => {
+describe('a MOVE or COPY interrupted by a kill', () => {
   async function killAt(step: 'noted' | 'aside' | 'placed'): Promise<void> {
     const call = { noted: 'move', aside: 'move', placed: 'remove' } as const;
     const gate = remote.holdNext(call[step], step === 'aside' ? 'end' : 'begin');
@@ -249,80 +249,80 @@ describe('after a kill', () => {
     await gate.reached;
     drive.kill();
     await drive.start();
-    while ((await noted()) > 0) await turn();
+    while ((await replacementCount()) > 0) await turn();
     await turn(5);
   }
 
-  test('before the old one stepped aside nothing has changed', async () => {
+  test('a MOVE killed before the old file was moved aside has changed nothing after the restart', async () => {
     await killAt('noted');
     expect(remote.paths).toEqual(['/new', '/old']);
     expect(await drive.text(at('/old'))).toBe('old');
   });
 
-  test('after it stepped aside it is back', async () => {
+  test('a MOVE killed after the old file was moved aside restores it after the restart', async () => {
     await killAt('aside');
     expect(remote.paths).toEqual(['/new', '/old']);
     expect(await drive.text(at('/old'))).toBe('old');
     expect(await drive.names(ROOT)).toEqual(['new', 'old']);
   });
 
-  test('after the new one came the old one goes, recoverably', async () => {
+  test('a MOVE killed after the new file was placed moves the old file to the trash after the restart', async () => {
     await killAt('placed');
     expect(remote.paths).toEqual(['/old']);
     expect(await drive.text(at('/old'))).toBe('new');
     expect(remote.trash).toHaveLength(1);
   });
 
-  test('of a COPY whose source was moved to its target by somebody else, the old target is kept beside it', async () => {
+  test('a killed COPY whose source was moved to its target elsewhere keeps the old target beside it', async () => {
     const gate = remote.holdNext('move', 'end');
     void copyOver().catch(() => {});
     await gate.reached;
     drive.kill();
     remote.rename(at('/new'), at('/old'));
     await drive.start();
-    while ((await noted()) > 0) await turn();
+    while ((await replacementCount()) > 0) await turn();
     expect(remote.paths).toEqual(['/old', '/old (1)']);
     expect(remote.text(at('/old (1)'))).toBe('old');
     expect(remote.trash).toEqual([]);
   });
 
-  test('of a COPY that was done the old target goes, recoverably', async () => {
+  test('a COPY killed after the copy was made moves the old target to the trash after the restart', async () => {
     const gate = remote.holdNext('remove', 'begin');
     void copyOver().catch(() => {});
     await gate.reached;
     drive.kill();
     await drive.start();
-    while ((await noted()) > 0) await turn();
+    while ((await replacementCount()) > 0) await turn();
     expect(remote.paths).toEqual(['/new', '/old']);
     expect(remote.text(at('/old'))).toBe('new');
     expect(remote.trash).toHaveLength(1);
   });
 
-  test('half-way through a change of letter case, the new name is there', async () => {
+  test('a change of letter case interrupted by a kill is completed after the restart', async () => {
     const gate = remote.holdNext('move', 'end');
     void drive.files.move(at('/old'), at('/OLD'), { overwrite: false }).catch(() => {});
     await gate.reached;
     drive.kill();
     await drive.start();
-    while ((await noted()) > 0) await turn();
+    while ((await replacementCount()) > 0) await turn();
     expect(remote.paths).toEqual(['/OLD', '/new']);
   });
 
-  test('half-way through a change of letter case, and somebody else took the name: both are there', async () => {
+  test('a change of letter case interrupted by a kill keeps both files when the name was taken elsewhere meanwhile', async () => {
     const gate = remote.holdNext('move', 'end');
     void drive.files.move(at('/old'), at('/OLD'), { overwrite: false }).catch(() => {});
     await gate.reached;
     drive.kill();
     remote.putFile(at('/old'), 'theirs');
     await drive.start();
-    while ((await noted()) > 0) await turn();
+    while ((await replacementCount()) > 0) await turn();
     expect(remote.paths).toEqual(['/OLD (1)', '/new', '/old']);
     expect(remote.text(at('/OLD (1)'))).toBe('old');
   });
 });
 
 describe('a change of letter case', () => {
-  test('that fails half-way leaves the old name', async () => {
+  test('a change of letter case that fails half-way restores the old name', async () => {
     const gate = remote.holdNext('move', 'end');
     const moving = drive.files.move(at('/old'), at('/OLD'), { overwrite: false });
     await gate.reached;
@@ -331,10 +331,10 @@ describe('a change of letter case', () => {
     await expect(moving).rejects.toMatchObject({ fault: 'forbidden' });
     expect(remote.paths).toEqual(['/new', '/old']);
     expect(await drive.text(at('/old'))).toBe('old');
-    expect(await noted()).toBe(0);
+    expect(await replacementCount()).toBe(0);
   });
 
-  test('to the case it has already changes nothing', async () => {
+  test('a change of letter case to the current case makes no call', async () => {
     const before = remote.questions;
     expect(await drive.files.move(at('/OLD'), at('/old'), { overwrite: true })).toMatchObject({
       created: false,
@@ -343,10 +343,10 @@ describe('a change of letter case', () => {
   });
 });
 
-describe('names under which something waits', () => {
+describe('temporary names', () => {
   const waiting = at('/.davgate-waiting-1');
 
-  test('are not shown, wherever they come from', async () => {
+  test('temporary names are hidden from stat, listings and walks', async () => {
     remote.putFile(waiting, 'x');
     await turn(10);
     expect(await drive.names(ROOT)).toEqual(['new', 'old']);
@@ -357,7 +357,7 @@ describe('names under which something waits', () => {
     for await (const { children } of drive.files.walk(ROOT)) expect(children).toHaveLength(2);
   });
 
-  test('are not given to others', async () => {
+  test('temporary names are refused for new files, folders and targets, and cannot be deleted', async () => {
     await expect(drive.write(waiting, 'x')).rejects.toMatchObject({ fault: 'bad-name' });
     await expect(drive.files.createFolder(waiting)).rejects.toMatchObject({ fault: 'bad-name' });
     await expect(drive.files.move(at('/new'), waiting, { overwrite: true })).rejects.toMatchObject({
@@ -369,7 +369,7 @@ describe('names under which something waits', () => {
   });
 });
 
-test('an empty file that waits for its body is replaced like any other, and costs no call of its own', async () => {
+test('MOVE onto a placeholder replaces it only with overwrite, and the placeholder is never committed', async () => {
   await drive.files.write(at('/held'), bodyOf(), { mode: { if: 'any' } });
   const move = (overwrite: boolean) => drive.files.move(at('/new'), at('/held'), { overwrite });
   await expect(move(false)).rejects.toMatchObject({ fault: 'exists' });

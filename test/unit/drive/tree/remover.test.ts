@@ -15,8 +15,8 @@ afterEach(() => drive.close());
 const remove = (path: string, recoverable = false) => drive.files.remove(at(path), { recoverable });
 const trash = () => remote.trash.map(({ name }) => name);
 
-describe('what is deleted', () => {
-  test('is gone for good where the service allows that, and recoverable when asked for', async () => {
+describe('Remover', () => {
+  test('a removed file is deleted for good where the service allows it, and goes to the trash when recoverable', async () => {
     drive = await MemoryDrive.open(remote);
     await remove('/a');
     await remove('/b', true);
@@ -24,7 +24,7 @@ describe('what is deleted', () => {
     expect(remote.paths).toEqual(['/c', '/f', '/f/x']);
   });
 
-  test('goes to the trash where the service does not allow more, which is asked once', async () => {
+  test('removed files go to the trash where the service does not delete for good, which is found out with one call', async () => {
     remote.permanentAllowed = false;
     drive = await MemoryDrive.open(remote);
     for (const path of ['/a', '/b', '/f']) await remove(path);
@@ -32,13 +32,13 @@ describe('what is deleted', () => {
     expect(remote.count('remove')).toBe(4);
   });
 
-  test('always goes to the trash where the drive is set so', async () => {
+  test('a removed file goes to the trash when the delete policy is trash', async () => {
     drive = await MemoryDrive.open(remote, { deletePolicy: 'trash' });
     await remove('/a');
     expect(trash()).toEqual(['a']);
   });
 
-  test('is refused where it has to be permanent and may not be', async () => {
+  test('a permanent removal is refused with not-entitled where the service does not allow it, and a recoverable one succeeds', async () => {
     remote.permanentAllowed = false;
     drive = await MemoryDrive.open(remote, { deletePolicy: 'permanent' });
     await expect(remove('/a')).rejects.toMatchObject({ fault: 'not-entitled' });
@@ -47,7 +47,7 @@ describe('what is deleted', () => {
     expect(trash()).toEqual(['a']);
   });
 
-  test('takes with it what was kept for it, and for all in it', async () => {
+  test('removing a file or folder deletes the properties and times of everything in it', async () => {
     drive = await MemoryDrive.open(remote);
     const { state, files } = drive;
     const ids: string[] = [];
@@ -63,14 +63,14 @@ describe('what is deleted', () => {
     expect((await state.times.of(ids)).size).toBe(0);
   });
 
-  test('is still there when the service fails', async () => {
+  test('a file whose folder the service fails to remove is still listed', async () => {
     drive = await MemoryDrive.open(remote);
     remote.failNext('remove', 'too-many-files');
     await expect(remove('/f')).rejects.toMatchObject({ fault: 'too-many' });
     expect(await drive.names(at('/f'))).toEqual(['x']);
   });
 
-  test('is not what has come to the same place meanwhile', async () => {
+  test('removing a file that was replaced elsewhere a moment ago fails with not-found and keeps the new file', async () => {
     drive = await MemoryDrive.open(remote);
     await drive.files.stat(at('/a'));
     remote.holdFeed();
@@ -81,7 +81,7 @@ describe('what is deleted', () => {
     expect(await drive.text(at('/a'))).toBe('another');
   });
 
-  test('with nothing but litter in it is an empty folder to the service', async () => {
+  test('a folder with only local files in it is an empty folder at the service and can be removed and made again', async () => {
     drive = await MemoryDrive.open(remote);
     await drive.files.createFolder(at('/new'));
     await drive.write(at('/new/.DS_Store'), 'x');

@@ -12,8 +12,8 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('a tree over the service', () => {
-  test('what is written is there at once, and costs no question', async () => {
+describe('a drive', () => {
+  test('a written file is visible at once in any letter case, without a call', async () => {
     const { remote, files } = drive;
     await files.createFolder(at('/Docs'));
     const { entry, created } = await drive.write(at('/docs/a.txt'), 'one');
@@ -28,7 +28,7 @@ describe('a tree over the service', () => {
     expect(await drive.text(at('/Docs/a.txt'))).toBe('two');
   });
 
-  test('what is removed is gone at once', async () => {
+  test('a removed file is gone at once, here and at the service', async () => {
     await drive.write(at('/a.txt'), 'one');
     expect(await drive.names(ROOT)).toEqual(['a.txt']);
     await drive.files.remove(at('/a.txt'), { recoverable: false });
@@ -37,12 +37,12 @@ describe('a tree over the service', () => {
     expect(drive.remote.paths).toEqual([]);
   });
 
-  test('a name that the service refuses leaves its folder as readable as it was', async () => {
+  test('a name that the service refuses leaves its folder readable', async () => {
     const { files, remote } = drive;
     await drive.write(at('/a.txt'), 'one');
     expect(await drive.names(ROOT)).toEqual(['a.txt']);
     const tooLong = at(`/${'x'.repeat(256)}`);
-    // As the service does: it refuses the name to who asks for it, too.
+    // The service refuses a stat of such a name too.
     const stat = remote.stat.bind(remote);
     remote.stat = async (path, signal) => {
       if (path === tooLong) throw new ApiError('malformed-path', path);
@@ -54,7 +54,7 @@ describe('a tree over the service', () => {
     expect(await files.stat(tooLong)).toBeUndefined();
   });
 
-  test('a move onto something replaces it, and the old one can be recovered', async () => {
+  test('a MOVE onto a file replaces it and puts the old file into the trash', async () => {
     await drive.write(at('/new.txt'), 'new');
     await drive.write(at('/old.txt'), 'old');
     const { created } = await drive.files.move(at('/new.txt'), at('/old.txt'), { overwrite: true });
@@ -65,10 +65,10 @@ describe('a tree over the service', () => {
     expect(await drive.names(ROOT)).toEqual(['old.txt']);
   });
 
-  test('an empty file waits for its body and costs one commit', async () => {
+  test('an empty file is listed at once and costs one commit together with its body', async () => {
     const options = { mode: { if: 'any' }, sizeBytes: 0 } as const;
-    const held = await drive.files.write(at('/new.doc'), bodyOf(), options);
-    expect(held.created).toBe(true);
+    const placeholder = await drive.files.write(at('/new.doc'), bodyOf(), options);
+    expect(placeholder.created).toBe(true);
     expect(await drive.names(ROOT)).toEqual(['new.doc']);
     expect(drive.remote.paths).toEqual([]);
     expect(await drive.write(at('/new.doc'), 'body')).toMatchObject({ created: false });
@@ -77,7 +77,7 @@ describe('a tree over the service', () => {
     expect(await drive.names(ROOT)).toEqual(['new.doc']);
   });
 
-  test('an empty file without a body is committed when it is due', async () => {
+  test('an empty file without a body is committed after five seconds', async () => {
     await drive.files.write(at('/empty'), bodyOf(), { mode: { if: 'any' } });
     await drive.clock.advance(5_000);
     while (drive.files.status().placeholders > 0) await turn();
