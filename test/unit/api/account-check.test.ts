@@ -31,7 +31,7 @@ async function open(admit: () => Promise<void>, ...answers: Answer[]) {
   return scripted;
 }
 
-test('the first calls wait until the account is admitted, which is asked for once', async () => {
+test('the first calls wait until the account is admitted, and the account is fetched once', async () => {
   let admit = () => {};
   const admitted = new Promise<void>((resolve) => {
     admit = resolve;
@@ -48,7 +48,7 @@ test('the first calls wait until the account is admitted, which is asked for onc
   expect(service.routes).toEqual([WHOSE, STAT, STAT, STAT]);
 });
 
-test('after a refusal no call is made, and nobody is asked again', async () => {
+test('after the account was refused no further call is made', async () => {
   const refusal = new ApiError('unauthorized', 'another account');
   const { remote, service } = await open(() => Promise.reject(refusal), ok(ACCOUNT));
   const upload = () => remote.write(at('/f'), bodyOf('abc'), { mode: { if: 'any' } });
@@ -61,24 +61,24 @@ test('after a refusal no call is made, and nobody is asked again', async () => {
 test.each<[string, Answer]>([
   ['500', text(500, '')],
   ['a lost connection', lose],
-  ['nonsense', text(200, '<html>')],
-])('a service that does not answer is asked again: %s', async (_what, trouble) => {
+  ['an answer that is not JSON', text(200, '<html>')],
+])('the account is fetched again after %s', async (_what, trouble) => {
   const { remote, service } = await open(async () => {}, trouble, ok(ACCOUNT));
   service.on(UPLOAD, ok(fileMetadata('/f', { size: 0, content_hash: undefined })));
   await remote.write(at('/f'), bodyOf(''), { mode: { if: 'absent' } });
-  // The upload itself never went out: there is nothing to look for.
+  // The upload itself was never sent, so there is no lookup for it.
   expect(service.routes).toEqual([WHOSE, WHOSE, UPLOAD]);
   expect(told).toEqual([ANN]);
 });
 
-test('a token that is refused is no answer', async () => {
+test('an expired token while the account is fetched fails the call with unauthorized and admits no account', async () => {
   const expired = json(401, { error_summary: 'x/', error: { '.tag': 'expired_access_token' } });
   const { remote } = await open(async () => {}, expired);
   await expect(remote.stat(at('/f'))).rejects.toMatchObject({ failure: 'unauthorized' });
   expect(told).toEqual([]);
 });
 
-test('a login without the scope does not tell', async () => {
+test('a login without the scope for the account is admitted as "untold"', async () => {
   const { remote } = await open(async () => {}, noScope);
   await remote.stat(at('/f'));
   expect(told).toEqual(['untold']);

@@ -29,8 +29,8 @@ const granted = {
   scope: 'files.content.read sharing.read',
 };
 
-describe('the page', () => {
-  test('is asked for a code, access that lasts and a proof, and for no scope', () => {
+describe('the authorization URL', () => {
+  test('the authorization URL asks for a code, offline access and PKCE, and names no scope', () => {
     const url = new URL(
       authorizationUrl('https://x.example/oauth2/authorize', { appKey: 'a&b', challenge: 'c' }),
     );
@@ -44,14 +44,14 @@ describe('the page', () => {
     });
   });
 
-  test('is told where to send the code', () => {
+  test('the authorization URL has the redirect URI and the state', () => {
     const request = { appKey: 'a', challenge: 'c', redirectUri: 'http://localhost:1/', state: 's' };
     const { searchParams } = new URL(authorizationUrl('https://x.example/', request));
     expect(searchParams.get('redirect_uri')).toBe('http://localhost:1/');
     expect(searchParams.get('state')).toBe('s');
   });
 
-  test('each proof is another one, as long as may be, and its challenge its SHA-256', () => {
+  test('newProof returns a new verifier each time, with its SHA-256 as the challenge', () => {
     const [one, two] = [newProof(), newProof()];
     expect(one.verifier).toMatch(/^[\w-]{43,128}$/);
     expect(one.verifier).not.toBe(two.verifier);
@@ -59,8 +59,8 @@ describe('the page', () => {
   });
 });
 
-describe('the code', () => {
-  test('is exchanged with its verifier, and no secret', async () => {
+describe('exchangeCode', () => {
+  test('exchangeCode sends the code with its verifier and no secret, and returns the refresh token, account and scopes', async () => {
     service.on(TOKEN, ok(granted));
     const grant = await exchangeCode(server(), { ...exchange, redirectUri: 'http://localhost:1/' });
     expect(grant).toEqual({
@@ -82,15 +82,23 @@ describe('the code', () => {
   const refused = (error: string) => json(400, { error, error_description: 'the-code the-verifier' });
 
   test.each([
-    ['one that is old', refused('invalid_grant'), /refused the code, .* \(invalid_grant\)/],
-    ['an app that is not known', refused('invalid_client'), /check the app key .* \(invalid_client\)/],
-    ['a request that is not liked', refused('invalid_request'), /\(invalid_request\)/],
-    ['a service that is ill', text(503, 'the-code'), /failed with status 503/],
-    ['a service that does not answer', lose, /cannot reach the storage service/],
-    ['a page in place of an answer', text(200, '<html>the-code'), /no refresh token for the code/],
-    ['access for some hours', ok({ ...granted, refresh_token: undefined }), /no refresh token for the code/],
-    ['a token with line ends', ok({ ...granted, refresh_token: 'a\nb' }), /no refresh token for the code/],
-  ])('%s is told without what was sent', async (_name, answer, message) => {
+    ['an expired code', refused('invalid_grant'), /refused the code, .* \(invalid_grant\)/],
+    ['an unknown app', refused('invalid_client'), /check the app key .* \(invalid_client\)/],
+    ['an invalid request', refused('invalid_request'), /\(invalid_request\)/],
+    ['a failing service', text(503, 'the-code'), /failed with status 503/],
+    ['an unreachable service', lose, /cannot reach the storage service/],
+    ['an answer in HTML', text(200, '<html>the-code'), /no refresh token for the code/],
+    [
+      'an answer without a refresh token',
+      ok({ ...granted, refresh_token: undefined }),
+      /no refresh token for the code/,
+    ],
+    [
+      'a refresh token with a line break',
+      ok({ ...granted, refresh_token: 'a\nb' }),
+      /no refresh token for the code/,
+    ],
+  ])('exchangeCode fails for %s with a message that contains no secret', async (_name, answer, message) => {
     service.on(TOKEN, answer);
     const failure = await exchangeCode(server(), exchange).catch((error) => error);
     expect(failure.name).toBe('ApiError');
@@ -99,17 +107,17 @@ describe('the code', () => {
   });
 });
 
-describe('revoking', () => {
+describe('revokeLogin', () => {
   const credentials = { appKey: 'app', refreshToken: 'the-refresh-token' };
 
-  test('ends the login with an access token of its own', async () => {
+  test('revokeLogin revokes a new access token of the login', async () => {
     service.on(TOKEN, ok(granted)).on(REVOKE, ok(null));
     expect(await revokeLogin(server(), credentials)).toBe(true);
     const [call] = service.callsOf(REVOKE);
     expect([call?.headers.authorization, call?.body.toString()]).toEqual(['Bearer sl.access', 'null']);
   });
 
-  test('of a login that was revoked elsewhere is no failure', async () => {
+  test('revokeLogin returns false for a login that was revoked elsewhere', async () => {
     service.on(TOKEN, json(400, { error: 'invalid_grant', error_description: '' }));
     expect(await revokeLogin(server(), credentials)).toBe(false);
     service.on(TOKEN, ok(granted)).on(REVOKE, json(401, { error_summary: 'x/', error: { '.tag': 'x' } }));
@@ -117,11 +125,11 @@ describe('revoking', () => {
   });
 
   test.each([
-    ['no token can be had', text(500, ''), ok(null)],
-    ['the app is not known any more', json(400, { error: 'invalid_client' }), ok(null)],
-    ['the service is ill', ok(granted), text(500, 'the-refresh-token')],
-    ['the service is away', lose, ok(null)],
-  ])('fails when %s: nobody knows whether it is ended', async (_name, token, revoke) => {
+    ['no access token is granted', text(500, ''), ok(null)],
+    ['the app is unknown', json(400, { error: 'invalid_client' }), ok(null)],
+    ['the service fails', ok(granted), text(500, 'the-refresh-token')],
+    ['the service is unreachable', lose, ok(null)],
+  ])('revokeLogin fails when %s, with a message that contains no secret', async (_name, token, revoke) => {
     service.on(TOKEN, token).on(REVOKE, revoke);
     const failure = await revokeLogin(server(), credentials).catch((error) => error);
     expect(failure.name).toBe('ApiError');

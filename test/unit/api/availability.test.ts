@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => scripted.close());
 
-/** Whether the service is away after a question to which it gives these answers. */
+/** Returns whether the service counts as away after calls with these answers. */
 async function afterAnswers(...answers: Answer[]): Promise<boolean> {
   const { service, remote } = scripted;
   service.on(STAT, ...answers);
@@ -39,27 +39,27 @@ async function afterAnswers(...answers: Answer[]): Promise<boolean> {
 test.each<[string, Answer]>([
   ['a lost connection', lose],
   ['500', text(500, '')],
-  ['the page of a portal', text(403, '<html>log in</html>')],
+  ['the page of a captive portal', text(403, '<html>log in</html>')],
   ['a refused token', REVOKED],
-])('after %s the service is away, until it answers', async (_what, trouble) => {
+])('after %s the service counts as away until its next answer', async (_what, trouble) => {
   expect(await afterAnswers(trouble)).toBe(true);
   expect(returns).toBe(0);
   expect(await afterAnswers(found)).toBe(false);
   expect(returns).toBe(1);
 });
 
-test('a refusal shows as well as a result that the service answers', async () => {
+test('a refusal shows that the service is back, like a result', async () => {
   await afterAnswers(lose);
   expect(await afterAnswers(notFound)).toBe(false);
   expect(returns).toBe(1);
 });
 
-test('a service that was never away does not come back', async () => {
+test('a service that was never away reports no return', async () => {
   await afterAnswers(found, notFound, found);
   expect(returns).toBe(0);
 });
 
-test('the return of a service that comes and goes is told every ten seconds at most', async () => {
+test('the return of a service that comes and goes is reported once in ten seconds at most', async () => {
   const comesAndGoes = () => afterAnswers(lose, found);
   for (let time = 0; time < 5; time++) await comesAndGoes();
   expect(returns).toBe(1);
@@ -71,7 +71,7 @@ test('the return of a service that comes and goes is told every ten seconds at m
   expect(returns).toBe(2);
 });
 
-test('a long poll needs no token, and so does not show that the service answers other calls', async () => {
+test('a long poll, which needs no token, does not end an outage of other calls', async () => {
   const { service, remote } = scripted;
   await afterAnswers(REVOKED);
   service.on(POLL, ok({ changes: true }));
@@ -80,13 +80,13 @@ test('a long poll needs no token, and so does not show that the service answers 
   expect(returns).toBe(0);
 });
 
-test('a call that its caller gives up says nothing of the service', async () => {
+test('a call that its caller aborts does not count as an outage', async () => {
   const given = AbortSignal.abort(new Error('gone'));
   await expect(scripted.remote.stat(at('/f'), given)).rejects.toThrow('gone');
   expect(scripted.remote.availability.awaySince).toBeUndefined();
 });
 
-test('who does not listen any more hears nothing', async () => {
+test("a listener that was removed is not told of the service's return", async () => {
   let heard = 0;
   const stop = scripted.remote.availability.onBack(() => heard++);
   stop();

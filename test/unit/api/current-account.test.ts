@@ -9,7 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => scripted.close());
 
-describe('space', () => {
+describe('quota', () => {
   const team = (more: Record<string, unknown> = {}) => ({
     '.tag': 'team',
     used: 700,
@@ -21,10 +21,10 @@ describe('space', () => {
   });
 
   test.each<[string, unknown, unknown]>([
-    ['of one person', { '.tag': 'individual', allocated: 1000 }, { usedBytes: 300, allocatedBytes: 1000 }],
-    ["of a team is the team's", team(), { usedBytes: 700, allocatedBytes: 1000 }],
+    ['individual space', { '.tag': 'individual', allocated: 1000 }, { usedBytes: 300, allocatedBytes: 1000 }],
+    ['team space', team(), { usedBytes: 700, allocatedBytes: 1000 }],
     [
-      'of a team, with a limit of their own that is nearer',
+      'a smaller limit of the member',
       team({
         user_within_team_space_allocated: 100,
         user_within_team_space_limit_type: { '.tag': 'stop_sync' },
@@ -32,7 +32,7 @@ describe('space', () => {
       { usedBytes: 50, allocatedBytes: 100 },
     ],
     [
-      'of a team, with a limit of their own that is farther',
+      'a larger limit of the member',
       team({
         user_within_team_space_allocated: 900,
         user_within_team_space_limit_type: { '.tag': 'stop_sync' },
@@ -40,22 +40,22 @@ describe('space', () => {
       { usedBytes: 700, allocatedBytes: 1000 },
     ],
     [
-      'of a team, with a limit that only warns',
+      'a limit of the member that only warns',
       team({
         user_within_team_space_allocated: 100,
         user_within_team_space_limit_type: { '.tag': 'alert_only' },
       }),
       { usedBytes: 700, allocatedBytes: 1000 },
     ],
-    ['of a kind that we do not know', { '.tag': 'other' }, undefined],
-  ])('%s', async (_whose, allocation, quota) => {
+    ['an unknown kind of space', { '.tag': 'other' }, undefined],
+  ])('quota returns the space that applies for %s', async (_whose, allocation, quota) => {
     scripted.service.on('users/get_space_usage', ok({ used: 300, allocation }));
     expect(await scripted.remote.quota()).toEqual(quota);
     expect(scripted.service.calls[0]?.body.toString()).toBe('null');
   });
 });
 
-test('the account tells whose it is', async () => {
+test('account returns the id, display name and email address', async () => {
   const account = { account_id: 'dbid:1', email: 'ann@example.org', name: { display_name: 'Ann' } };
   scripted.service.on('users/get_current_account', ok(account));
   expect(await scripted.remote.account()).toEqual({
@@ -74,7 +74,7 @@ describe('shared links', () => {
     link_permissions: { resolved_visibility: { '.tag': 'public' } },
   };
 
-  test('without wishes is asked for without settings, as empty ones are refused', async () => {
+  test('createSharedLink without settings sends none, because the service refuses empty ones', async () => {
     scripted.service.on(CREATE, ok(link));
     expect(await scripted.remote.createSharedLink(at('/f'), {})).toEqual({
       url: link.url,
@@ -83,7 +83,7 @@ describe('shared links', () => {
     expect(scripted.service.calls[0]?.arg).toEqual({ path: '/f' });
   });
 
-  test('with wishes', async () => {
+  test('createSharedLink sends visibility, password and expiry, and returns those of the new link', async () => {
     const { service, remote } = scripted;
     const made = {
       ...link,
@@ -114,7 +114,7 @@ describe('shared links', () => {
     [{ '.tag': 'settings_error', settings_error: { '.tag': 'moon_phase' } }, 'link-settings'],
     [{ '.tag': 'email_not_verified' }, 'no-permission'],
     [
-      // What lies in it is a link to a file, and no conflict with one.
+      // The nested value describes a link to a file, not a conflict with a file.
       {
         '.tag': 'shared_link_already_exists',
         shared_link_already_exists: { '.tag': 'metadata', metadata: link },
@@ -122,18 +122,18 @@ describe('shared links', () => {
       'link-exists',
     ],
     [{ '.tag': 'path', path: { '.tag': 'not_found' } }, 'not-found'],
-  ])('refused: %o', async (error, failure) => {
+  ])('createSharedLink refused with %o fails with the right failure', async (error, failure) => {
     scripted.service.on(CREATE, refuse(error, 'x'));
     await expect(scripted.remote.createSharedLink(at('/f'), {})).rejects.toMatchObject({ failure });
   });
 
-  test('is looked for at exactly this path', async () => {
+  test('sharedLink asks for links of exactly this path', async () => {
     scripted.service.on('sharing/list_shared_links', ok({ links: [], has_more: false }));
     expect(await scripted.remote.sharedLink(at('/f'))).toBeUndefined();
     expect(scripted.service.calls[0]?.arg).toEqual({ path: '/f', direct_only: true });
   });
 
-  test('of a whole account there is none, and never that of all its links', async () => {
+  test('the root has no shared link and cannot get one, without a call', async () => {
     expect(await scripted.remote.sharedLink(ROOT)).toBeUndefined();
     await expect(scripted.remote.createSharedLink(ROOT, {})).rejects.toMatchObject({
       failure: 'no-permission',
@@ -141,7 +141,7 @@ describe('shared links', () => {
     expect(scripted.service.calls).toEqual([]);
   });
 
-  test('that is revoked already', async () => {
+  test('revokeSharedLink of a link that is already revoked fails with link-gone', async () => {
     scripted.service.on(
       'sharing/revoke_shared_link',
       refuse({ '.tag': 'shared_link_not_found' }, 'shared_link_not_found'),

@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** A service that accepts connections and then does with them what `serve` does. */
+/** Starts a server that accepts connections and passes them to `serve`. */
 async function rawService(serve: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -38,7 +38,7 @@ async function rawService(serve: (socket: Socket) => void): Promise<string> {
 
 const silent = () => {};
 
-/** Sends `piece` every few milliseconds for as long as the connection lives. */
+/** Sends `head` and then `piece` every 5 ms until the connection closes. */
 const dripping = (head: string, piece: string) => (socket: Socket) => {
   socket.write(head);
   const timer = setInterval(() => socket.write(piece), 5);
@@ -48,12 +48,12 @@ const dripping = (head: string, piece: string) => (socket: Socket) => {
 const HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
 const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${' '.repeat(bytes)}\r\n`;
 
-describe('a service that accepts and never answers', () => {
+describe('a service that accepts connections and never answers', () => {
   const body = new Uint8Array(300 * 1024);
   const session = { id: 's' };
   const commit = { session, sizeBytes: 1, path: at('/f'), options: { mode: { if: 'any' } as const } };
   test.each<[string, (remote: HttpRemote, uploads: UploadCalls) => Promise<unknown>]>([
-    ['a question for an entry', (remote) => remote.stat(at('/f'))],
+    ['a stat', (remote) => remote.stat(at('/f'))],
     ['a page of the change feed', (remote) => remote.changesSince('c')],
     ['a new folder', (remote) => remote.createFolder(at('/f'))],
     ['a short upload', (_, uploads) => uploads.upload(at('/f'), new Uint8Array(1), { mode: { if: 'any' } })],
@@ -67,7 +67,7 @@ describe('a service that accepts and never answers', () => {
       'the commit of several uploads',
       async (_, uploads) => Promise.all(await uploads.finishSessions([commit])),
     ],
-  ])('%s ends within a minute', async (_what, call) => {
+  ])('%s ends with offline within a minute when the service never answers', async (_what, call) => {
     const url = await rawService(silent);
     const clock = new ManualClock();
     const urls = { apiUrl: url, contentUrl: url, notifyUrl: url };
@@ -93,32 +93,41 @@ describe('a service that accepts and never answers', () => {
   });
 });
 
-describe('an answer that drips for ever', () => {
+describe('an endless answer', () => {
   const SOON_MS = 100;
-  /** Longer than any test takes, on any machine. */
+  /** Longer than any test takes, in ms. */
   const NEVER_MS = 3_600_000;
 
   test.each([
-    ['in its head', dripping('HTTP/1.1 200 OK\r\n', 'x-drip: 1\r\n'), NEVER_MS, SOON_MS, /no whole answer/],
-    ['in its body', dripping(HEAD, chunk(1)), SOON_MS, NEVER_MS, /only \d+ bytes arrived/],
-    ['fast enough for a slow line', dripping(HEAD, chunk(8 * 1024)), NEVER_MS, SOON_MS, /no whole answer/],
-  ])('%s is given up', async (_how, serve, silenceMs, wholeAnswerMs, message) => {
-    const url = await rawService(serve);
-    const limits = { ...HTTP_TIMEOUTS, answerMs: wholeAnswerMs, silenceMs };
-    const http = new Http({ base: url, content: url, notify: url }, limits);
-    closers.push(() => http.close());
-    const request = { host: 'base', path: '/2/files/get_metadata', headers: {}, body: '{}' } as const;
-    const signal = new AbortController().signal;
-    const failure = await http.send({ ...request, wholeAnswerMs }, signal).catch((error) => error);
-    expect(failure).toBeInstanceOf(LostConnection);
-    expect(failure.message).toMatch(message);
-  });
+    ['drips headers', dripping('HTTP/1.1 200 OK\r\n', 'x-drip: 1\r\n'), NEVER_MS, SOON_MS, /no whole answer/],
+    ['drips its body', dripping(HEAD, chunk(1)), SOON_MS, NEVER_MS, /only \d+ bytes arrived/],
+    [
+      'sends its body at the speed of a slow line',
+      dripping(HEAD, chunk(8 * 1024)),
+      NEVER_MS,
+      SOON_MS,
+      /no whole answer/,
+    ],
+  ])(
+    'an answer that never ends (%s) fails when its time limit is over',
+    async (_how, serve, silenceMs, wholeAnswerMs, message) => {
+      const url = await rawService(serve);
+      const limits = { ...HTTP_TIMEOUTS, answerMs: wholeAnswerMs, silenceMs };
+      const http = new Http({ base: url, content: url, notify: url }, limits);
+      closers.push(() => http.close());
+      const request = { host: 'base', path: '/2/files/get_metadata', headers: {}, body: '{}' } as const;
+      const signal = new AbortController().signal;
+      const failure = await http.send({ ...request, wholeAnswerMs }, signal).catch((error) => error);
+      expect(failure).toBeInstanceOf(LostConnection);
+      expect(failure.message).toMatch(message);
+    },
+  );
 });
 
-/** More than a busy machine may stand still in the middle of a download. */
+/** Idle timeout of a download, in ms: longer than a busy machine pauses in the middle of one. */
 const SILENCE_MS = 1_000;
 
-/** As `fileMetadata` describes it. */
+/** Returns the entry that `fileMetadata` describes. */
 const fileOf = (sizeBytes: number): FileEntry => ({
   kind: 'file',
   id: 'id:AAAAAAAAAAAAAAAAAAAAAA',
@@ -133,7 +142,7 @@ const fileOf = (sizeBytes: number): FileEntry => ({
 test.each<[string, number]>([
   ['falls silent', 0],
   ['drips', 1],
-])('a download that %s is cut, so that the rest can be asked for', async (_how, dripBytes) => {
+])('a download that %s is cut off as offline, after the bytes that have arrived', async (_how, dripBytes) => {
   const sizeBytes = 1_000_000;
   const half: Answer = (response) => {
     const result = JSON.stringify(fileMetadata('/f', { size: sizeBytes }));
@@ -155,7 +164,7 @@ test.each<[string, number]>([
   expect(receivedBytes).toBeGreaterThanOrEqual(sizeBytes / 2);
 });
 
-test('a download whose reader is slow is not cut', async () => {
+test('a download whose reader is slow is not cut off', async () => {
   const sizeBytes = 600_000;
   const scripted = await openScripted({ timeouts: { ...HTTP_TIMEOUTS, silenceMs: SILENCE_MS } });
   closers.push(() => scripted.close());

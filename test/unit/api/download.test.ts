@@ -31,7 +31,7 @@ const file: FileEntry = {
 
 const result = { 'dropbox-api-result': headerJson(METADATA), 'content-type': 'application/octet-stream' };
 
-/** As the service does it: all, or the range that was asked for. */
+/** Serves the whole content or the requested range, like the service. */
 const serve: Answer = (response, { headers }) => {
   const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '') ?? [];
   if (start === undefined) return void response.writeHead(200, result).end(CONTENT);
@@ -55,8 +55,8 @@ async function read(download: Download): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-describe('what is asked for', () => {
-  test('exactly this revision, uncompressed, with no body and no type', async () => {
+describe('download requests', () => {
+  test('a download asks for exactly one revision, uncompressed, without a body or a content type', async () => {
     expect(await read(await open())).toBe('0123456789');
     const [call] = scripted.service.calls;
     expect(call?.arg).toEqual({ path: 'rev:0123456789abc' });
@@ -65,12 +65,12 @@ describe('what is asked for', () => {
     expect(call?.headers.range).toBeUndefined();
   });
 
-  test('a range, whose end is not in it', async () => {
+  test("a download of a range sends the last byte's offset in Range", async () => {
     expect(await read(await open({ start: 2, end: 5 }))).toBe('234');
     expect(scripted.service.calls[0]?.headers.range).toBe('bytes=2-4');
   });
 
-  test('a range that goes beyond the end', async () => {
+  test('a download of a range beyond the end returns the bytes up to the end', async () => {
     expect(await read(await open({ start: 8, end: 4096 }))).toBe('89');
   });
 });
@@ -91,13 +91,13 @@ describe('refusals', () => {
       refuse({ '.tag': 'unsupported_file' }, 'unsupported_file'),
       'restricted',
     ],
-  ])('%s', async (_what, answer, failure) => {
+  ])('a download refused with %s fails with the right failure', async (_what, answer, failure) => {
     scripted.service.on(DOWNLOAD, answer);
     await expect(open({ start: 20, end: 30 })).rejects.toMatchObject({ failure });
   });
 });
 
-describe('answers that are not what was asked for are not taken', () => {
+describe('answers that do not match the request', () => {
   const head =
     (status: number, headers: Record<string, string>): Answer =>
     (response) => {
@@ -118,15 +118,19 @@ describe('answers that are not what was asked for are not taken', () => {
       undefined,
     ],
     ['no metadata', head(200, {}), undefined],
-    ['all instead of a part', head(200, result), { start: 1, end: 3 }],
-    ['another part', head(206, { ...result, 'content-range': 'bytes 2-4/10' }), { start: 1, end: 3 }],
-    ['a part instead of all', head(206, { ...result, 'content-range': 'bytes 0-9/10' }), undefined],
-  ])('%s: it is asked for again', async (_what, answer, range) => {
+    ['the whole file instead of a range', head(200, result), { start: 1, end: 3 }],
+    ['another range', head(206, { ...result, 'content-range': 'bytes 2-4/10' }), { start: 1, end: 3 }],
+    [
+      'a range instead of the whole file',
+      head(206, { ...result, 'content-range': 'bytes 0-9/10' }),
+      undefined,
+    ],
+  ])('a download answered with %s is requested again', async (_what, answer, range) => {
     scripted.service.on(DOWNLOAD, answer, serve);
     expect(await read(await open(range))).toBe(range ? '12' : '0123456789');
   });
 
-  test('and their connections are not left open', async () => {
+  test('a download closes the connection of an answer that it discards', async () => {
     const endless: Answer = (response) => {
       response.writeHead(200, {}).write('junk');
     };
@@ -153,21 +157,27 @@ describe('a body that ends early', () => {
   test.each<[string, Answer, number]>([
     ['cut, with a length', cutAfter(4, { 'content-length': '10' }), 4],
     ['cut, in chunks', cutAfter(4, { 'transfer-encoding': 'chunked' }), 4],
-    ['ended as if that were all', endAfter(4), 4],
+    ['ended early without an error', endAfter(4), 4],
     ['ended before its first byte', endAfter(0), 0],
-  ])('throws, after what came and with how much: %s', async (_how, answer, receivedBytes) => {
-    scripted.service.on(DOWNLOAD, answer);
-    const chunks: Uint8Array[] = [];
-    const reading = (async () => {
-      for await (const chunk of (await open()).bytes) chunks.push(chunk);
-    })();
-    await expect(reading).rejects.toMatchObject({ failure: 'offline', details: { cut: { receivedBytes } } });
-    expect(Buffer.concat(chunks).toString()).toBe('0123456789'.slice(0, receivedBytes));
-    // The reader has the hash of what it got: it asks for the rest, not we.
-    expect(scripted.service.calls).toHaveLength(1);
-  });
+  ])(
+    'a download that is %s fails with offline after the received bytes, and reports their count',
+    async (_how, answer, receivedBytes) => {
+      scripted.service.on(DOWNLOAD, answer);
+      const chunks: Uint8Array[] = [];
+      const reading = (async () => {
+        for await (const chunk of (await open()).bytes) chunks.push(chunk);
+      })();
+      await expect(reading).rejects.toMatchObject({
+        failure: 'offline',
+        details: { cut: { receivedBytes } },
+      });
+      expect(Buffer.concat(chunks).toString()).toBe('0123456789'.slice(0, receivedBytes));
+      // The reader holds the hash of the received bytes, so it is the one to request the rest.
+      expect(scripted.service.calls).toHaveLength(1);
+    },
+  );
 
-  test('also when a range was asked for', async () => {
+  test('a range download that ends early reports the count of received bytes', async () => {
     scripted.service.on(DOWNLOAD, (response) => {
       response.writeHead(206, { ...result, 'content-range': 'bytes 2-7/10' }).end(CONTENT.subarray(2, 4));
     });
@@ -175,7 +185,7 @@ describe('a body that ends early', () => {
     await expect(read(download)).rejects.toMatchObject({ details: { cut: { receivedBytes: 2 } } });
   });
 
-  test('and one that is too long throws as well', async () => {
+  test('a download that is longer than announced fails with unavailable', async () => {
     scripted.service.on(DOWNLOAD, (response) => {
       response.writeHead(200, result).end(Buffer.concat([CONTENT, CONTENT]));
     });
@@ -183,13 +193,13 @@ describe('a body that ends early', () => {
   });
 });
 
-describe('a reader that stops', () => {
+describe('aborted downloads', () => {
   const endless: Answer = (response) => {
     response.writeHead(200, result);
     response.write('01');
   };
 
-  test('closes the connection by ending the iteration', async () => {
+  test('a download closes its connection when the iteration is ended early', async () => {
     const { service } = scripted;
     service.on(DOWNLOAD, endless);
     for await (const chunk of (await open()).bytes) {
@@ -199,7 +209,7 @@ describe('a reader that stops', () => {
     await service.until(() => service.aborted === 1);
   });
 
-  test('closes it by its signal, in the middle of a wait for bytes', async () => {
+  test('a download closes its connection when its signal is aborted during a wait for bytes', async () => {
     const { service } = scripted;
     service.on(DOWNLOAD, endless);
     const abort = new AbortController();
@@ -210,7 +220,7 @@ describe('a reader that stops', () => {
     await service.until(() => service.aborted === 1);
   });
 
-  test('closes it by its signal before it has begun to read', async () => {
+  test('a download closes its connection when its signal is aborted before it is read', async () => {
     const { service } = scripted;
     service.on(DOWNLOAD, endless);
     const abort = new AbortController();
@@ -222,7 +232,7 @@ describe('a reader that stops', () => {
   });
 });
 
-test('a listing is answered while downloads are being read slowly', async () => {
+test('a stat is answered while 40 downloads are open', async () => {
   const { service, remote } = scripted;
   service.on('files/get_metadata', ok(tagged('file', METADATA)));
   const slow = await Promise.all(Array.from({ length: 40 }, () => open()));

@@ -41,24 +41,24 @@ async function listed(path: string, recursive = false): Promise<Change[]> {
 const pathsOf = (changes: readonly Change[]) =>
   changes.map((change) => (change.kind === 'put' ? change.entry.path : change.path));
 
-describe('the place of an id', () => {
+describe('locate', () => {
   const METADATA = 'files/get_metadata';
 
   test.each([
-    ['below the root is its path in the drive', file('/Team/a/b'), '/a/b'],
-    ['that is the root’s own is the root of the drive', folder('/team'), '/'],
-    ['whose path only begins like the root’s is outside', file('/Teams/a'), 'outside'],
-    ['without a path is outside: its shared folder is not mounted', pathless(file('/a')), 'outside'],
-    ['that the service calls deleted is nowhere', tagged('deleted', fileMetadata('/Team/a')), undefined],
-  ])('%s', async (_, metadata, place) => {
+    ['below the root', file('/Team/a/b'), '/a/b'],
+    ['that is the root itself', folder('/team'), '/'],
+    ['whose path only shares a prefix with the root', file('/Teams/a'), 'outside'],
+    ['without a path, in an unmounted shared folder,', pathless(file('/a')), 'outside'],
+    ['that is deleted', tagged('deleted', fileMetadata('/Team/a')), undefined],
+  ])('locate of an entry %s returns its place relative to the root', async (_, metadata, place) => {
     await reopen('/Team');
     scripted.service.on(METADATA, ok(metadata));
     expect(await scripted.remote.locate('id:one')).toBe(place);
   });
 });
 
-describe('a listing', () => {
-  test('goes on until the service has no more, over empty pages too', async () => {
+describe('list', () => {
+  test('list continues until the service has no more entries, also over empty pages', async () => {
     const { service } = scripted;
     service
       .on(LIST, page([file('/d/a')], { has_more: true, cursor: 'c1' }))
@@ -71,28 +71,28 @@ describe('a listing', () => {
     ]);
   });
 
-  test('names the root the way the service wants it', async () => {
+  test('list sends the root as an empty path', async () => {
     scripted.service.on(LIST, page([]));
     await listed('/');
     expect(scripted.service.calls[0]?.arg).toMatchObject({ path: '' });
   });
 
-  test('has children where they were asked for, whatever case the service gives their parents', async () => {
+  test('list returns children below the requested path, whatever letter case the service gives their parents', async () => {
     scripted.service.on(LIST, page([file('/SOME/dir/Übung.TXT')]));
     expect(pathsOf(await listed('/Some/Dir'))).toEqual(['/Some/Dir/Übung.TXT']);
   });
 
-  test('has names in NFC', async () => {
+  test('list returns names in NFC', async () => {
     scripted.service.on(LIST, page([file('/d/u\u0308.txt')]));
     expect(await listed('/d')).toMatchObject([{ entry: { name: 'ü.txt', path: '/d/ü.txt' } }]);
   });
 
-  test('of all below does not have the folder itself', async () => {
+  test('a recursive list leaves out the folder itself', async () => {
     scripted.service.on(LIST, page([folder('/D'), folder('/D/x'), file('/D/x/y')]));
     expect(pathsOf(await listed('/d', true))).toEqual(['/D/x', '/D/x/y']);
   });
 
-  test('leaves out a name that no path can hold, says so, and keeps the others', async () => {
+  test('list leaves out names that a path cannot contain, logs them and returns the others', async () => {
     scripted.service.on(LIST, page([file('/d/\ud800'), file('/d/good'), file('/d/..')]));
     expect(pathsOf(await listed('/d'))).toEqual(['/d/good']);
     expect(scripted.log.lines).toHaveLength(2);
@@ -102,30 +102,30 @@ describe('a listing', () => {
   const isFile = refuse({ '.tag': 'path', path: { '.tag': 'not_folder' } }, 'path/not_folder');
 
   test.each<[string, Answer, string]>([
-    ['of nothing', gone, 'not-found'],
-    ['of a file', isFile, 'not-folder'],
-  ])('%s fails', async (_what, answer, failure) => {
+    ['a missing folder', gone, 'not-found'],
+    ['a file', isFile, 'not-folder'],
+  ])('list of %s fails', async (_what, answer, failure) => {
     scripted.service.on(LIST, answer);
     await expect(listed('/d')).rejects.toMatchObject({ failure });
   });
 
   test.each<[string, Answer, string]>([
-    ['whose folder goes away', gone, 'not-found'],
-    ['that has to be begun again', refuse({ '.tag': 'reset' }, 'reset'), 'reset'],
-  ])('%s fails in the middle', async (_what, answer, failure) => {
+    ['the folder is removed', gone, 'not-found'],
+    ['the cursor is reset', refuse({ '.tag': 'reset' }, 'reset'), 'reset'],
+  ])('list fails in the middle when %s', async (_what, answer, failure) => {
     scripted.service.on(LIST, page([], { has_more: true })).on(CONTINUE, answer);
     await expect(listed('/d')).rejects.toMatchObject({ failure });
   });
 
-  test('sends names in NFC', async () => {
+  test('list sends names in NFC', async () => {
     scripted.service.on(LIST, page([]));
     await listed('/u\u0308');
     expect(scripted.service.calls[0]?.arg).toMatchObject({ path: '/ü' });
   });
 });
 
-describe('an entry', () => {
-  test('has all that the service says', async () => {
+describe('stat', () => {
+  test("stat returns all fields of a file's metadata", async () => {
     const times = { client_modified: '2020-02-03T04:05:06Z', server_modified: '2021-02-03T04:05:06Z' };
     scripted.service.on('files/get_metadata', ok(file('/d/F.txt', { ...times, size: 7 })));
     expect(await scripted.remote.stat(at('/D/f.TXT'))).toEqual({
@@ -141,20 +141,20 @@ describe('an entry', () => {
     });
   });
 
-  test('may lack a content hash', async () => {
+  test('stat of a file without a content hash returns an entry without one', async () => {
     const { content_hash: _, ...unhashed } = fileMetadata('/f');
     scripted.service.on('files/get_metadata', ok(tagged('file', unhashed)));
     expect(await scripted.remote.stat(at('/f'))).not.toHaveProperty('contentHash');
   });
 
-  test('of the account itself is nothing that the service could be asked', async () => {
+  test("stat of the account's root fails without a call", async () => {
     await expect(scripted.remote.stat(ROOT)).rejects.toMatchObject({ failure: 'bad-request' });
     expect(scripted.service.calls).toEqual([]);
   });
 });
 
 describe('a drive that is a folder of the account', () => {
-  test('sends and shows paths of its own', async () => {
+  test('a drive with a root sends paths below it and returns paths relative to it', async () => {
     await reopen('/Team/Über uns/');
     const { service, remote } = scripted;
     service.on('files/get_metadata', ok(file('/TEAM/über UNS/Sub/f')));
@@ -162,13 +162,13 @@ describe('a drive that is a folder of the account', () => {
     expect(service.calls[0]?.arg).toMatchObject({ path: '/Team/Über uns/sub/F' });
   });
 
-  test('describes its root', async () => {
+  test("stat of a drive's root returns a folder", async () => {
     await reopen('/Team');
     scripted.service.on('files/get_metadata', ok(folder('/Team')));
     expect(await scripted.remote.stat(ROOT)).toMatchObject({ kind: 'folder', path: '/', name: '' });
   });
 
-  test('has in its changes nothing from elsewhere', async () => {
+  test("changesSince leaves out changes outside the drive's root", async () => {
     await reopen('/Team');
     const deleted = { name: 'x', path_lower: '/team/x', path_display: '/Team/x' };
     scripted.service.on(
@@ -179,20 +179,20 @@ describe('a drive that is a folder of the account', () => {
     expect(pathsOf(changes)).toEqual(['/g', '/x']);
   });
 
-  test('says when it was itself removed', async () => {
+  test("changesSince reports that the drive's root was deleted", async () => {
     await reopen('/Team');
     const deleted = { name: 'Team', path_lower: '/team', path_display: '/Team' };
     scripted.service.on(CONTINUE, page([tagged('deleted', deleted)]));
     expect((await scripted.remote.changesSince('c')).changes).toEqual([{ kind: 'deleted', path: '/' }]);
   });
 
-  test('has a root that is a path', async () => {
+  test('a root with ".." is refused', async () => {
     await expect(openScripted({ root: '/a/../b' })).rejects.toThrow('".."');
   });
 });
 
-describe('the long poll', () => {
-  test('goes without a token, in whole seconds that the service takes', async () => {
+describe('awaitChange', () => {
+  test('awaitChange sends no token, and a timeout in whole seconds from 30 to 480', async () => {
     const { service, remote } = scripted;
     service.on(LONGPOLL, ok({ changes: false }));
     expect(await remote.awaitChange('c', 45_400)).toBe(false);
@@ -206,12 +206,12 @@ describe('the long poll', () => {
     for (const { headers } of service.calls) expect(headers.authorization).toBeUndefined();
   });
 
-  test('tells of changes, though the service calls its JSON text', async () => {
+  test('awaitChange reads JSON that is sent as plain text', async () => {
     scripted.service.on(LONGPOLL, text(200, '{"changes":true}'));
     expect(await scripted.remote.awaitChange('c', 30_000)).toBe(true);
   });
 
-  test('stays away for as long as the service said', async () => {
+  test('awaitChange waits for the backoff that the service asked for', async () => {
     const { service, remote, clock } = scripted;
     service.on(LONGPOLL, ok({ changes: true, backoff: 60 }), ok({ changes: false }));
     await remote.awaitChange('c', 30_000);
@@ -224,13 +224,13 @@ describe('the long poll', () => {
 
   test.each<[string, Answer]>([
     ['has expired', refuse({ '.tag': 'reset' }, 'reset')],
-    ['is rubbish', text(400, 'request body: cursor: unsupported cursor type')],
-  ])('says that its cursor %s', async (_what, answer) => {
+    ['is malformed', text(400, 'request body: cursor: unsupported cursor type')],
+  ])('awaitChange fails with reset when its cursor %s', async (_what, answer) => {
     scripted.service.on(LONGPOLL, answer);
     await expect(scripted.remote.awaitChange('c', 30_000)).rejects.toMatchObject({ failure: 'reset' });
   });
 
-  test('holds up no other call, however many wait', async () => {
+  test('30 long polls do not delay a stat', async () => {
     const { service, remote } = scripted;
     service.on(LONGPOLL, hang).on('files/get_metadata', ok(file('/f')));
     const abort = new AbortController();
@@ -242,7 +242,7 @@ describe('the long poll', () => {
     await service.until(() => service.aborted === 30);
   });
 
-  test('is not cut by the time that other answers may take', async () => {
+  test('awaitChange outlasts the timeout of other answers', async () => {
     await scripted.close();
     scripted = await openScripted({
       timeouts: { connectMs: 1000, answerMs: 200, firstAnswerMs: 200, slowAnswerMs: 200, silenceMs: 60_000 },
@@ -251,7 +251,7 @@ describe('the long poll', () => {
     scripted.service.on(LONGPOLL, (response, call, request) => {
       answer = () => void ok({ changes: true })(response, call, request);
     });
-    // A call with the ordinary limit is given up and tried again meanwhile; the poll is still waiting then.
+    // A stat with the ordinary timeout is given up and retried meanwhile, and the poll is still waiting then.
     const poll = scripted.remote.awaitChange('c', 30_000);
     await scripted.service.until(() => scripted.service.callsOf(LONGPOLL).length === 1);
     scripted.service.on('files/get_metadata', hang, hang, ok(file('/f')));

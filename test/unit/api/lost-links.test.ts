@@ -8,7 +8,7 @@ beforeEach(async () => {
 });
 afterEach(() => scripted.close());
 
-describe('links', () => {
+describe('shared links whose answer is lost', () => {
   const CREATE = 'sharing/create_shared_link_with_settings';
   const exists = refuse({ '.tag': 'shared_link_already_exists' }, 'shared_link_already_exists');
   const link = {
@@ -18,14 +18,14 @@ describe('links', () => {
     link_permissions: { resolved_visibility: { '.tag': 'public' } },
   };
 
-  test('one whose answer was lost is the one that is there', async () => {
+  test('createSharedLink whose answer was lost returns the link that exists', async () => {
     scripted.service
       .on(CREATE, lose, exists)
       .on('sharing/list_shared_links', ok({ links: [link], has_more: false }));
     expect(await scripted.remote.createSharedLink(at('/f'), {})).toMatchObject({ url: link.url });
   });
 
-  test('but not one with other settings', async () => {
+  test('createSharedLink whose answer was lost fails with link-exists when the existing link has other settings', async () => {
     scripted.service
       .on(CREATE, lose, exists)
       .on('sharing/list_shared_links', ok({ links: [link], has_more: false }));
@@ -34,7 +34,7 @@ describe('links', () => {
     ).rejects.toMatchObject({ failure: 'link-exists' });
   });
 
-  test('one whose revocation was not acknowledged is gone', async () => {
+  test('revokeSharedLink whose answer was lost succeeds when the link is gone', async () => {
     scripted.service.on(
       'sharing/revoke_shared_link',
       lose,

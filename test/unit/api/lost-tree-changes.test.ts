@@ -26,24 +26,24 @@ describe.each(LOSSES)('a new folder whose answer is lost: %s', (_what, loss) => 
     'path/conflict/folder',
   );
 
-  test('was made', async () => {
+  test('createFolder whose answer was lost returns the folder that it made', async () => {
     scripted.service.on(CREATE, loss, there).on(STAT, folder);
     expect(await scripted.remote.createFolder(at('/d'))).toMatchObject({ kind: 'folder', path: '/d' });
   });
 
-  test('was made after we looked', async () => {
+  test('createFolder whose answer was lost returns the folder when it appears only at the second look', async () => {
     scripted.service.on(CREATE, loss, there).on(STAT, notFound, folder);
     expect(await scripted.remote.createFolder(at('/d'))).toMatchObject({ kind: 'folder' });
   });
 
-  test('met a folder in another case, which was there before', async () => {
+  test('createFolder whose answer was lost fails with conflict-folder when the folder there differs in letter case', async () => {
     scripted.service.on(CREATE, loss, there).on(STAT, folder);
     await expect(scripted.remote.createFolder(at('/D'))).rejects.toMatchObject({
       failure: 'conflict-folder',
     });
   });
 
-  test('met a file', async () => {
+  test('createFolder whose answer was lost fails with conflict-file when a file is there', async () => {
     const file = refuse(
       { '.tag': 'path', path: { '.tag': 'conflict', conflict: { '.tag': 'file' } } },
       'path/conflict/file',
@@ -53,7 +53,7 @@ describe.each(LOSSES)('a new folder whose answer is lost: %s', (_what, loss) => 
   });
 });
 
-test('a folder that was there before is a conflict when the service answers', async () => {
+test('createFolder fails with conflict-folder when the service refuses it at once', async () => {
   scripted.service.on(
     'files/create_folder_v2',
     refuse(
@@ -71,19 +71,19 @@ describe.each(LOSSES)('a removal whose answer is lost: %s', (_what, loss) => {
   );
   const DELETE = 'files/delete_v2';
 
-  test('was done', async () => {
+  test('remove whose answer was lost succeeds when the entry is gone', async () => {
     scripted.service.on(DELETE, loss, gone).on(STAT, notFound);
     await scripted.remote.remove(at('/f'), { permanent: false });
     expect(scripted.service.callsOf(DELETE)).toHaveLength(1);
   });
 
-  test('was done after we looked', async () => {
+  test('remove whose answer was lost succeeds when the entry goes only after the first look', async () => {
     scripted.service.on(DELETE, loss, gone).on(STAT, stored());
     await scripted.remote.remove(at('/f'), { permanent: false });
     expect(scripted.service.callsOf(DELETE)).toHaveLength(2);
   });
 
-  test('does not take what came to the same place since', async () => {
+  test('remove whose answer was lost does not remove a new entry with another id at the path', async () => {
     scripted.service
       .on(DELETE, loss, ok({ metadata: tagged('file', fileMetadata('/f')) }))
       .on(STAT, stored({ id: 'id:new' }));
@@ -91,20 +91,20 @@ describe.each(LOSSES)('a removal whose answer is lost: %s', (_what, loss) => {
     expect(scripted.service.callsOf(DELETE)).toHaveLength(1);
   });
 
-  test('for good is asked for again, as it may have got only to the trash', async () => {
+  test('a permanent remove whose answer was lost is sent again, because the entry may be only in the trash', async () => {
     scripted.service.on('files/permanently_delete', loss, ok(null)).on(STAT, notFound);
     await scripted.remote.remove(at('/f'), { permanent: true });
     expect(scripted.service.callsOf('files/permanently_delete')).toHaveLength(2);
   });
 
-  test('for good was done', async () => {
+  test('a permanent remove whose answer was lost succeeds when the repeated call finds nothing', async () => {
     scripted.service.on('files/permanently_delete', loss, gone).on(STAT, notFound);
     await scripted.remote.remove(at('/f'), { permanent: true });
     expect(scripted.service.callsOf('files/permanently_delete')).toHaveLength(2);
   });
 });
 
-test('nothing to remove is said so when the service answers', async () => {
+test('remove of a missing path fails with not-found when the service refuses it at once', async () => {
   scripted.service.on(
     'files/delete_v2',
     refuse({ '.tag': 'path_lookup', path_lookup: { '.tag': 'not_found' } }, 'path_lookup/not_found'),
@@ -122,14 +122,14 @@ describe.each(LOSSES)('a move whose answer is lost: %s', (_what, loss) => {
   );
   const target = (id: string) => ok(tagged('folder', folderMetadata('/to', { id })));
 
-  test('was done: the same id is at the target', async () => {
+  test('move whose answer was lost succeeds when the target has the same id', async () => {
     const { service, remote } = scripted;
     service.on(MOVE, loss, fromGone).on(STAT, target('id:1'));
     expect(await remote.move(at('/from'), at('/to'), undefined, 'id:1')).toMatchObject({ path: '/to' });
     expect(service.routes).toEqual([MOVE, STAT]);
   });
 
-  test('without the id it is asked for first', async () => {
+  test('move without an id fetches it before it looks for the result of a lost answer', async () => {
     const { service, remote } = scripted;
     service
       .on(MOVE, loss, fromGone)
@@ -137,13 +137,13 @@ describe.each(LOSSES)('a move whose answer is lost: %s', (_what, loss) => {
     expect(await remote.move(at('/from'), at('/to'))).toMatchObject({ id: 'id:1', path: '/to' });
   });
 
-  test('was done after we looked', async () => {
+  test('move whose answer was lost succeeds when the target appears only at the second look', async () => {
     const { service, remote } = scripted;
     service.on(MOVE, loss, fromGone).on(STAT, notFound, target('id:1'));
     expect(await remote.move(at('/from'), at('/to'), undefined, 'id:1')).toMatchObject({ path: '/to' });
   });
 
-  test('met something else at the target', async () => {
+  test('move whose answer was lost fails with conflict-folder when the target has another id', async () => {
     const { service, remote } = scripted;
     const taken = refuse(
       { '.tag': 'to', to: { '.tag': 'conflict', conflict: { '.tag': 'folder' } } },
@@ -177,7 +177,7 @@ describe.each(LOSSES)('a copy whose answer is lost: %s', (_what, loss) => {
       fileMetadata('/to', { id: 'id:copy', content_hash: HASH, server_modified: afterTheCall(), ...more }),
     );
 
-  test('was done: new, and with the same content', async () => {
+  test('copy whose answer was lost returns a new file with the same content', async () => {
     scripted.service.on(COPY, loss, taken).on(STAT, stats({ '/from': source, '/to': made() }));
     expect(await copy()).toMatchObject({ id: 'id:copy' });
   });
@@ -185,7 +185,7 @@ describe.each(LOSSES)('a copy whose answer is lost: %s', (_what, loss) => {
   test.each([
     ['other content', { content_hash: 'b'.repeat(64) }],
     ['the same content, but from long before', { server_modified: LONG_AGO }],
-  ])('met %s', async (_there, more) => {
+  ])('copy whose answer was lost fails with conflict-file when the target has %s', async (_there, more) => {
     scripted.service.on(COPY, loss, taken).on(STAT, stats({ '/from': source, '/to': made(more) }));
     await expect(copy()).rejects.toMatchObject({ failure: 'conflict-file' });
   });
@@ -208,7 +208,7 @@ describe.each(LOSSES)('a copy whose answer is lost: %s', (_what, loss) => {
     '/to': tagged('folder', folderMetadata('/to', { id: 'id:2' })),
   });
 
-  test('was done: a folder with all that the other one has', async () => {
+  test('copy whose answer was lost returns a folder with the same entries', async () => {
     scripted.service
       .on(COPY, loss, taken)
       .on(STAT, folders)
@@ -216,7 +216,7 @@ describe.each(LOSSES)('a copy whose answer is lost: %s', (_what, loss) => {
     expect(await copy()).toMatchObject({ kind: 'folder', id: 'id:2' });
   });
 
-  test('met a folder with something else in it', async () => {
+  test('copy whose answer was lost fails with conflict-file when the folder there has other content', async () => {
     scripted.service
       .on(COPY, loss, taken)
       .on(STAT, folders)

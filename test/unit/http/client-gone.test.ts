@@ -14,7 +14,7 @@ import { unhurried } from '../../support/unhurried.ts';
 
 const CONNECTIONS = 30;
 
-/** Three requests in a row: Node tells the second and third nothing when their connection breaks. */
+/** Three pipelined requests: Node reports a broken connection to the first only. */
 const PIPELINED = request('GET', '/big.bin').repeat(3);
 
 test('the signals of all pipelined requests fire when their connection breaks', async () => {
@@ -31,12 +31,12 @@ test('the signals of all pipelined requests fire when their connection breaks', 
   const connections = Array.from({ length: CONNECTIONS }, () => connect(PIPELINED));
   await eventually(() => expect(begun).toBe(3 * CONNECTIONS));
   for (const { socket } of connections) socket.destroy();
-  // By a clock that stands still, no grace time ever ends.
+  // The clock stands still, so no grace period ever ends.
   await close();
   expect(reasons).toEqual(Array.from({ length: 3 * CONNECTIONS }, () => 'ClientGone: the client has gone'));
 });
 
-test('the signal of a request that was answered whole never fires', async () => {
+test('the signal of a request that was answered completely never fires', async () => {
   const signals: AbortSignal[] = [];
   const { connect, close } = await listening({
     handle: async (_message, response, _access, signal) => {
@@ -49,7 +49,7 @@ test('the signal of a request that was answered whole never fires', async () => 
   expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false, false]);
 });
 
-test('a login that is held back is over when its client has gone', async () => {
+test('a delayed login ends when its client disconnects, and does not hold up the shutdown', async () => {
   const clock = new ManualClock();
   const { connect, close } = await listening({ users: [ANN], clock });
   const guess = (index: number) =>
@@ -62,13 +62,13 @@ test('a login that is held back is over when its client has gone', async () => {
     );
   }
   connection.send(guess(5));
-  // Beside the looks for clients that stand still.
+  // One sleeper is the delayed login, the other the check for idle clients.
   await clock.untilSleeping(2);
   connection.socket.destroy();
   await close();
 });
 
-test('pipelined downloads that nobody reads are over when their connections break, and hold up no shutdown', async () => {
+test('pipelined downloads that nobody reads end when their connections break, and do not hold up the shutdown', async () => {
   const clock = new ManualClock();
   const state = memoryState();
   const files = new MemoryFiles({ clock, properties: state.properties });

@@ -6,9 +6,9 @@ import { eventually } from '../../support/eventually.ts';
 import { listening, request } from '../../support/listening.ts';
 import type { RawConnection } from '../../support/raw-http.ts';
 
-const closed = ({ socket }: RawConnection) => socket.destroyed;
+const isClosed = ({ socket }: RawConnection) => socket.destroyed;
 
-test('a client with too many connections loses the one that has been silent longest, and one that asks is kept', async () => {
+test('a client with too many connections loses its longest idle one, and its busy connection stays open', async () => {
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => {
     release = resolve;
@@ -34,7 +34,7 @@ test('a client with too many connections loses the one that has been silent long
   const next = connect(request('GET', '/'));
   expect(await next.until('handled')).toContain('200 OK');
   await second.closed();
-  expect([busy, first, next].map(closed)).toEqual([false, false, false]);
+  expect([busy, first, next].map(isClosed)).toEqual([false, false, false]);
   release();
   expect(await busy.until('handled')).toContain('begun');
   expect(lines).toContainEqual({
@@ -43,7 +43,7 @@ test('a client with too many connections loses the one that has been silent long
   });
 });
 
-test('a new connection is refused where a request runs on each of a client’s others', async () => {
+test('a new connection is closed when every other connection of its client has a running request', async () => {
   const { connect, close } = await listening({
     limits: { connectionsPerAddressMax: 2 },
     handle: async (_message, response, _access, signal) => {
@@ -54,12 +54,12 @@ test('a new connection is refused where a request runs on each of a client’s o
   const busy = [connect(request('GET', '/')), connect(request('GET', '/'))];
   for (const connection of busy) await connection.until('begun');
   expect(await connect(request('GET', '/')).closed()).toBe('');
-  expect(busy.map(closed)).toEqual([false, false]);
+  expect(busy.map(isClosed)).toEqual([false, false]);
   for (const { socket } of busy) socket.destroy();
   await close();
 });
 
-test('the address of a trusted proxy may have any number of connections', async () => {
+test('a trusted proxy can open more connections than the limit for one address', async () => {
   const { connect } = await listening({
     limits: { connectionsPerAddressMax: 1 },
     trustedProxies: new Networks(['127.0.0.1']),
@@ -69,24 +69,24 @@ test('the address of a trusted proxy may have any number of connections', async 
     connection.send(request('GET', '/'));
     expect(await connection.until('handled')).toContain('200 OK');
   }
-  expect(all.map(closed)).toEqual([false, false, false]);
+  expect(all.map(isClosed)).toEqual([false, false, false]);
 });
 
-test('2,100 silent connections do not keep an honest one out', async () => {
+test('2,100 silent connections do not keep another request from being answered, and all but 199 of them are closed', async () => {
   const { connect } = await listening();
   const flood: RawConnection[] = [];
-  // Not all at once: what the system's own queue does not take is not there for us.
+  // In batches, because the system's accept queue drops connections beyond its length.
   while (flood.length < 2_100) {
     const batch = Array.from({ length: 100 }, () => connect());
     await Promise.all(batch.map(({ socket }) => once(socket, 'connect')));
     flood.push(...batch);
   }
   expect(await connect(request('GET', '/')).until('handled')).toContain('200 OK');
-  // 200 is the default for one address, and one more has come.
-  await eventually(() => expect(flood.filter((connection) => !closed(connection))).toHaveLength(199));
+  // 200 is the default limit for one address, and the answered connection counts too.
+  await eventually(() => expect(flood.filter((connection) => !isClosed(connection))).toHaveLength(199));
 });
 
-test('a handshake that does not end counts, and goes first', async () => {
+test('a connection in an unfinished TLS handshake counts toward the limit and is closed first', async () => {
   const file = (name: string) => join(import.meta.dirname, '../../support/certificates', name);
   const { connect } = await listening({
     tls: { certFile: file('one.pem'), keyFile: file('one.key') },
@@ -94,5 +94,5 @@ test('a handshake that does not end counts, and goes first', async () => {
   });
   const all = [connect(), connect(), connect()];
   await all[0]?.closed();
-  expect(all.map(closed)).toEqual([true, false, false]);
+  expect(all.map(isClosed)).toEqual([true, false, false]);
 });

@@ -60,7 +60,7 @@ function ask(method: string, path: string): Promise<unknown> {
   });
 }
 
-test('lists and removes, for the owner of the data alone', async () => {
+test('the control socket is readable by its owner only, and lists and removes locks', async () => {
   await open();
   expect((await stat(socketPath)).mode & 0o777).toBe(0o600);
   expect(await ask('GET', '/locks')).toEqual([200, [{ token: 'a' }]]);
@@ -71,7 +71,7 @@ test('lists and removes, for the owner of the data alone', async () => {
   expect(await ask('GET', '/else')).toEqual([404, null]);
 });
 
-test('takes the place of a socket that a kill left behind, and leaves none itself', async () => {
+test('the control server replaces a stale socket file at the start and removes its own when it closes', async () => {
   await writeFile(socketPath, '');
   await open();
   expect(await ask('GET', '/locks')).toEqual([200, [{ token: 'a' }]]);
@@ -79,7 +79,7 @@ test('takes the place of a socket that a kill left behind, and leaves none itsel
   await expect(stat(socketPath)).rejects.toThrow('ENOENT');
 });
 
-test('a command that fails is logged and told; the next one works', async () => {
+test('a failing control command answers 500 and is logged, and the next command succeeds', async () => {
   await open({
     locks: async () => {
       throw new Error('no');
@@ -90,7 +90,7 @@ test('a command that fails is logged and told; the next one works', async () => 
   expect(await ask('DELETE', '/locks?token=other')).toEqual([200, [{ token: 'other' }]]);
 });
 
-test('where there can be no socket the gateway runs all the same', async () => {
+test('a control socket whose path is too long is logged and the start continues', async () => {
   socketPath = join(directory, 'x'.repeat(120), 'control.sock');
   await open();
   expect(lines).toEqual([
@@ -98,7 +98,7 @@ test('where there can be no socket the gateway runs all the same', async () => {
   ]);
 });
 
-test('closes though somebody is connected who asks nothing, and after the answers to those who asked', async () => {
+test('the control server closes with an idle connection open, and after it has answered the running command', async () => {
   let arrived = (): void => undefined;
   const isArrived = new Promise<void>((resolve) => {
     arrived = resolve;
@@ -125,7 +125,7 @@ test('closes though somebody is connected who asks nothing, and after the answer
   idle.destroy();
 });
 
-test('closes when its time is over though a command hangs', async () => {
+test('the control server closes at the end of the grace period although a command hangs', async () => {
   let arrived = (): void => undefined;
   const isArrived = new Promise<void>((resolve) => {
     arrived = resolve;
@@ -143,7 +143,7 @@ test('closes when its time is over though a command hangs', async () => {
   opened = undefined;
 });
 
-test('commands on single writes of the journal answer 200, 404 for an unknown id, and 409 with a reason', async () => {
+test('journal commands answer 200, 404 for an unknown id, 409 with a reason, 500 on failure and 405 for another method', async () => {
   await open();
   expect(await ask('GET', '/journal')).toEqual([200, [{ id: 'a' }]]);
   expect(await ask('GET', '/journal/write?id=a')).toEqual([200, { id: 'a' }]);

@@ -5,7 +5,7 @@ import { type LogFields, silentLog } from '../../../src/util/log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { unhurried } from '../../support/unhurried.ts';
 
-// The real thing, counted: what the cache is for is that this is not called.
+// The real functions, spied on: the cache exists to save these calls.
 vi.mock('../../../src/http/passwords.ts', { spy: true });
 
 const ADDRESS = '192.0.2.1';
@@ -37,20 +37,20 @@ const check = (header: string | undefined, address = ADDRESS) => credentials.che
 
 describe('credentials', () => {
   test.each([
-    ['plain', basic('ann:pä:ss'), ann],
-    ['with a domain', basic('OFFICE\\ann:pä:ss'), ann],
-    ['Latin-1', basic('ann:pä:ss', 'latin1'), ann],
-    ['the code page of Windows', `Basic ${Buffer.from('J\xf6rg:\x80uro', 'latin1').toString('base64')}`, joe],
-    ['decomposed', basic('Jo\u0308rg:€uro'), joe],
-    ['another spelling of the scheme', basic('ann:pä:ss').replace('Basic ', 'BASIC  '), ann],
-    ['no padding', basic('ann:pä:ss').replace(/=+$/, ''), ann],
-  ])('%s: comes in', async (_, header, user) => {
+    ['a plain password', basic('ann:pä:ss'), ann],
+    ['a domain', basic('OFFICE\\ann:pä:ss'), ann],
+    ['Latin-1 encoding', basic('ann:pä:ss', 'latin1'), ann],
+    ['the Windows code page', `Basic ${Buffer.from('J\xf6rg:\x80uro', 'latin1').toString('base64')}`, joe],
+    ['a decomposed name', basic('Jo\u0308rg:€uro'), joe],
+    ['an upper-case scheme', basic('ann:pä:ss').replace('Basic ', 'BASIC '), ann],
+    ['no base64 padding', basic('ann:pä:ss').replace(/=+$/, ''), ann],
+  ])('a login with %s is accepted', async (_, header, user) => {
     expect(await check(header)).toEqual({ user });
   });
 
   test.each([
-    ['nothing', undefined],
-    ['an empty header', ''],
+    ['no Authorization header', undefined],
+    ['an empty Authorization header', ''],
     ['another scheme', basic('ann:pä:ss').replace('Basic', 'Bearer')],
     ['no login', 'Basic'],
     ['broken base64', `${basic('ann:pä:ss')}!`],
@@ -68,35 +68,35 @@ describe('credentials', () => {
     ['a line end appended', basic('ann:pä:ss\r\n')],
     ['a NUL in the name', basic('ann\0x:pä:ss')],
     ['bytes that are no text', `Basic ${Buffer.of(0x61, 0x3a, 0xff, 0xfe, 0xc0).toString('base64')}`],
-    ['another case of the name', basic('Ann:pä:ss')],
-    ['the password of another', basic('Jörg:pä:ss')],
+    ['another letter case of the name', basic('Ann:pä:ss')],
+    ["another user's password", basic('Jörg:pä:ss')],
     ['an unknown name', basic('eve:pä:ss')],
     ['the hash itself', basic(`ann:${ann.passwordHash}`)],
-  ])('%s: stays out', async (_, header) => {
+  ])('a request with %s is refused as unauthorized', async (_, header) => {
     expect(await check(header)).toBe('unauthorized');
   });
 
-  test('the same login costs one hash, at once or later, from anywhere', async () => {
+  test('the same login costs one password hash, whether it comes concurrently, later or from another address', async () => {
     await Promise.all(Array.from({ length: 20 }, () => check(basic('ann:pä:ss'))));
     await check(basic('ann:pä:ss'), '192.0.2.2');
     expect(hashes()).toBe(1);
   });
 
-  test('what is known is forgotten after a while', async () => {
+  test('a verified login is hashed again after ten minutes', async () => {
     await check(basic('ann:pä:ss'));
     await clock.advance(10 * 60_000);
     expect(await check(basic('ann:pä:ss'))).toEqual({ user: ann });
     expect(hashes()).toBe(2);
   });
 
-  test('an unknown name costs what a wrong password costs', async () => {
+  test('a login with an unknown name costs one password hash, like one with a wrong password', async () => {
     await check(basic('eve:wrong'));
     expect(vi.mocked(verifyPassword).mock.calls).toEqual([['wrong', ann.passwordHash]]);
     await check(basic('ann:wrong'));
     expect(hashes()).toBe(2);
   });
 
-  test('the right password comes in late, and not never, after ten wrong ones from the same address', async () => {
+  test('the right password is accepted after a delay when the same address has sent ten wrong ones', async () => {
     for (let index = 0; index < 10; index++)
       expect(await clock.during(check(basic(`ann:guess${index}`)))).toBe('unauthorized');
     const late = check(basic('ann:pä:ss'));
@@ -105,15 +105,15 @@ describe('credentials', () => {
     expect(await late).toEqual({ user: ann });
   });
 
-  test('guesses at one user slow down nobody at another address, and count under any spelling of the name', async () => {
+  test('wrong passwords for a user delay no login from another address, and count with and without a domain', async () => {
     for (let index = 0; index < 4; index++) await check(basic(`NEW\\ann:guess${index}`));
     expect(await check(basic('ann:pä:ss'), '192.0.2.2')).toEqual({ user: ann });
-    const held = check(basic('ann:guess'));
+    const delayed = check(basic('ann:guess'));
     await clock.untilSleeping();
-    expect(await clock.during(held)).toBe('unauthorized');
+    expect(await clock.during(delayed)).toBe('unauthorized');
   });
 
-  test('a user who is in stays in as long as they are at work, while somebody guesses from the same place', async () => {
+  test('an active user stays logged in without a new hash while the same address sends wrong passwords', async () => {
     await check(basic('ann:pä:ss'));
     for (let index = 0; index < 40; index++) {
       await clock.advance(60_000);
@@ -123,7 +123,7 @@ describe('credentials', () => {
     expect(hashes()).toBe(41);
   });
 
-  test('requests without a login, or with the same wrong one, are no guessing', async () => {
+  test('requests without a login, or repeating one wrong login, do not count as guesses', async () => {
     for (let index = 0; index < 50; index++) {
       expect(await check(undefined)).toBe('unauthorized');
       expect(await check(basic('ann:old password'))).toBe('unauthorized');
@@ -132,7 +132,7 @@ describe('credentials', () => {
     expect(await check(basic('ann:pä:ss'))).toEqual({ user: ann });
   });
 
-  test('a failed login is logged once, with the address it came from and never the password', async () => {
+  test('a failed login is logged once for each login, with its address and the first 100 characters of its name', async () => {
     await check(basic('ann:s3cret-guess'), '192.0.2.7');
     await check(basic('ann:s3cret-guess'), '192.0.2.7');
     await check(basic(`${'n'.repeat(200)}:x`), '192.0.2.8');
@@ -142,7 +142,7 @@ describe('credentials', () => {
     ]);
   });
 
-  test('a user without a usable hash is refused at the start', () => {
+  test('a user with an invalid password hash is refused at the start', () => {
     expect(
       () => new Credentials([{ ...ann, passwordHash: 'geheim' }], { clock, log, closing: unhurried() }),
     ).toThrow(PasswordHashError);

@@ -3,9 +3,9 @@ import { HEADER_FIELDS_MAX } from '../../../src/http/malformed.ts';
 import { eventually } from '../../support/eventually.ts';
 import { listening, request } from '../../support/listening.ts';
 
-describe('what is no proper request', () => {
+describe('malformed requests', () => {
   test.each([
-    ['no HTTP at all', '\x16\x03\x01\x02\x00\x01\r\n\r\n', 400],
+    ['no HTTP in it', '\x16\x03\x01\x02\x00\x01\r\n\r\n', 400],
     ['an unknown version', 'GET / HTTP/9.9\r\nHost: x\r\n\r\n', 400],
     ['no host', 'GET / HTTP/1.1\r\n\r\n', 400],
     ['two hosts', request('GET', '/', 'host: y\r\n'), 400],
@@ -38,28 +38,35 @@ describe('what is no proper request', () => {
       request('PUT', '/', 'Transfer-Encoding: chunked, x\r\n', '0\r\n\r\n'),
       400,
     ],
-    ['another coding', request('PUT', '/', 'Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n'), 501],
+    [
+      'another transfer coding',
+      request('PUT', '/', 'Transfer-Encoding: gzip, chunked\r\n', '0\r\n\r\n'),
+      501,
+    ],
     ['chunks in HTTP/1.0', 'PUT / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
     ['a flood of headers', request('GET', '/', 'X-A: a\r\n'.repeat(HEADER_FIELDS_MAX)), 431],
-    ['a tunnel', 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n', 405],
-  ])('%s is refused and never handled', async (_, text, status) => {
-    let handled = 0;
-    const { connect, port } = await listening({
-      handle: async (_request, response) => {
-        handled += 1;
-        response.end('handled');
-      },
-    });
-    const answer = await connect(`${text}${request('DELETE', '/smuggled')}`).closed();
-    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
-    expect(answer).toMatch(/\r\nConnection: close\r\n/);
-    // It says why, in more words than the status line has.
-    const [head = '', body = ''] = answer.split('\r\n\r\n');
-    expect(body.trim().split(' ').length, body).toBeGreaterThan(4);
-    expect(head).not.toContain(body.trim());
-    expect(handled).toBe(0);
-    expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('handled');
-  });
+    ['the method CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n', 405],
+  ])(
+    'a request with %s is refused with a reason, closes the connection and is never handled',
+    async (_, text, status) => {
+      let handled = 0;
+      const { connect, port } = await listening({
+        handle: async (_request, response) => {
+          handled += 1;
+          response.end('handled');
+        },
+      });
+      const answer = await connect(`${text}${request('DELETE', '/smuggled')}`).closed();
+      expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
+      expect(answer).toMatch(/\r\nConnection: close\r\n/);
+      // The body explains the refusal in more words than the status line.
+      const [head = '', body = ''] = answer.split('\r\n\r\n');
+      expect(body.trim().split(' ').length, body).toBeGreaterThan(4);
+      expect(head).not.toContain(body.trim());
+      expect(handled).toBe(0);
+      expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('handled');
+    },
+  );
 
   test.each([
     ['a space in its target', request('HEAD', '/a b'), 400],
@@ -86,7 +93,7 @@ describe('what is no proper request', () => {
     expect(answer.match(/HTTP\/1\.1 \d+|handled/g)).toEqual(['HTTP/1.1 431']);
   });
 
-  test('a broken chunk behind a request that still runs is answered after that one', async () => {
+  test('a malformed chunk in a pipelined request is answered with 400 after the running request before it', async () => {
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -105,7 +112,7 @@ describe('what is no proper request', () => {
     expect((await connection.closed()).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
   });
 
-  test('a broken chunk ends the body with an error, never as if it were whole', async () => {
+  test('a malformed chunk ends the request body with an error and answers 400', async () => {
     let outcome: unknown;
     const { connect, close } = await listening({
       handle: async (message) => {
@@ -123,7 +130,7 @@ describe('what is no proper request', () => {
     expect(outcome).toBeInstanceOf(Error);
   });
 
-  test('nothing is put into the middle of an answer', async () => {
+  test('a malformed chunk during an answer adds nothing to the answer', async () => {
     const { connect } = await listening({
       handle: async (message, response) => {
         response.writeHead(200, { 'Content-Length': 100 }).write('begun');
@@ -136,7 +143,7 @@ describe('what is no proper request', () => {
     expect(await connection.closed()).toMatch(/\r\n\r\nbegun$/);
   });
 
-  test('what follows the last request of a connection does not disturb its answer', async () => {
+  test('bytes after the last request of a connection do not disturb its answer', async () => {
     let release = (): void => undefined;
     const { connect } = await listening({
       handle: (_message, response) =>
@@ -158,19 +165,19 @@ describe('what is no proper request', () => {
     expect(await connection.closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\n\r\nhandled$/);
   });
 
-  test('what is no request behind a good one is answered after it', async () => {
+  test('malformed bytes after a request are answered with 400 after its answer', async () => {
     const { connect } = await listening();
     const answer = await connect(`${request('GET', '/')}no request\r\n\r\n`).closed();
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
   });
 
-  test('a wish for another protocol is not granted', async () => {
+  test('a request to upgrade to another protocol is answered as an ordinary request', async () => {
     const { connect } = await listening();
     const header = 'Connection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAA\r\n';
     expect(await connect(request('GET', '/', header)).closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*handled$/);
   });
 
-  test('an unknown expectation is refused', async () => {
+  test('a request with an unknown Expect header answers 417', async () => {
     const { connect } = await listening();
     const connection = connect(request('PUT', '/', 'Expect: coffee\r\nContent-Length: 0\r\n'));
     expect(await connection.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 417 /);
@@ -178,12 +185,12 @@ describe('what is no proper request', () => {
 });
 
 describe('ordinary requests', () => {
-  test('HTTP/1.0 is answered and its connection closed', async () => {
+  test('a request in HTTP/1.0 is answered and its connection closed', async () => {
     const { connect } = await listening();
     expect(await connect('GET / HTTP/1.0\r\n\r\n').closed()).toMatch(/200 OK[\s\S]*handled$/);
   });
 
-  test('a handler that reads gives leave to send; one that refuses does not', async () => {
+  test('a handler that reads the body sends 100 Continue, and one that refuses it sends none and closes the connection', async () => {
     const { connect } = await listening({
       handle: async (message, response) => {
         if (message.url === '/refused') return void response.writeHead(412).end();
@@ -204,7 +211,7 @@ describe('ordinary requests', () => {
     );
   });
 
-  test('a handler that fails is a 500 without its reasons, which the log has', async () => {
+  test('a handler that throws answers 500 without its headers or its reason, and the reason is logged', async () => {
     const { connect, lines } = await listening({
       handle: async (_message, response) => {
         response.setHeader('ETag', '"x"');
@@ -219,7 +226,7 @@ describe('ordinary requests', () => {
     expect(lines.map(({ fields }) => fields['error'])).toContain('Error: inner reasons');
   });
 
-  test('a handler that fails in the middle of its answer leaves it unfinished', async () => {
+  test('a handler that throws in the middle of a chunked answer leaves the answer unfinished', async () => {
     const { connect } = await listening({
       handle: async (_message, response) => {
         response.write('part');
@@ -227,7 +234,7 @@ describe('ordinary requests', () => {
       },
     });
     const answer = await connect(request('GET', '/', 'Connection: close\r\n')).closed();
-    // The last chunk, "0", is what would make it look whole.
+    // The last chunk, "0", would mark the answer as complete.
     expect(answer).not.toMatch(/\r\n0\r\n\r\n$/);
   });
 });

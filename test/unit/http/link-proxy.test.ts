@@ -6,7 +6,7 @@ import { silentLog } from '../../../src/util/log.ts';
 import { expectSoon } from '../../support/eventually.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
 
-// A gateway before a service that the test plays itself.
+// The gateway in front of a service that the test implements.
 
 const asked: IncomingMessage[] = [];
 let answer: (message: IncomingMessage, response: ServerResponse) => unknown;
@@ -33,7 +33,7 @@ function gateway() {
 
 const LINK = '/.davgate/scl/fi/token/name%20%C3%BC.txt?rlkey=key&dl=0';
 
-test('a link is asked for at the service with its path and query as they came', async () => {
+test('a shared link is requested from the service with its path and query unchanged', async () => {
   const { connect } = await gateway();
   expect(await connect(request('GET', LINK)).until('the page')).toMatch(/^HTTP\/1\.1 200 /);
   expect(asked.map(({ method, url }) => [method, url])).toEqual([['GET', LINK.slice('/.davgate'.length)]]);
@@ -41,7 +41,7 @@ test('a link is asked for at the service with its path and query as they came', 
   expect(asked[1]?.url).toBe('/embed?link=x');
 });
 
-test('the service is told neither the login of the drive nor cookies that are not a link’s', async () => {
+test('the service gets neither the login of the drive nor cookies that do not belong to links', async () => {
   const { connect } = await gateway();
   const lines = `${ANN_HEADER}Cookie: session=s; link-abc=pass; other=o\r\nRange: bytes=1-2\r\nX-Forwarded-For: 10.0.0.1\r\n`;
   await connect(request('GET', LINK, lines)).until('the page');
@@ -50,12 +50,12 @@ test('the service is told neither the login of the drive nor cookies that are no
     cookie: 'link-abc=pass',
     range: 'bytes=1-2',
     connection: 'close',
-    // The visitor, so that guesses at passwords of links are counted by address; not what the visitor says.
+    // The client's real address, so that the service counts password guesses by address.
     'x-forwarded-for': '127.0.0.1',
   });
 });
 
-test('another site may embed what the service lets it: the gateway adds no resource policy and refuses nothing', async () => {
+test('a cross-site request for an embed script is answered without Cross-Origin-Resource-Policy', async () => {
   const { connect } = await gateway();
   const lines = 'Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: script\r\n';
   const answered = await connect(request('GET', '/.davgate/embed.js', lines)).until('the page');
@@ -63,7 +63,7 @@ test('another site may embed what the service lets it: the gateway adds no resou
   expect(answered).not.toContain('Resource-Policy');
 });
 
-test('the answer has the service’s status, policies and length, and nothing of its connection', async () => {
+test("the answer to a shared link has the service's status, body, policies and cookies, but not its request id", async () => {
   answer = (_message, response) =>
     void response
       .writeHead(206, {
@@ -84,7 +84,7 @@ test('the answer has the service’s status, policies and length, and nothing of
   expect(answered.headers.get('x-dropbox-request-id')).toBeNull();
 });
 
-test('an answer that breaks off at the service breaks off at the client', async () => {
+test('an answer that the service cuts off is cut off at the client', async () => {
   answer = (_message, response) => {
     response.writeHead(200, { 'content-length': 1000 });
     response.write('the beginning', () => response.destroy());
@@ -93,7 +93,7 @@ test('an answer that breaks off at the service breaks off at the client', async 
   await expect(fetch(url.slice(0, -1) + LINK).then((answered) => answered.text())).rejects.toThrow();
 });
 
-test('a client that goes away takes its request at the service with it', async () => {
+test('a request for a shared link at the service ends when its client disconnects', async () => {
   let gone = false;
   answer = (message, response) => {
     message.socket.once('close', () => {
@@ -108,7 +108,7 @@ test('a client that goes away takes its request at the service with it', async (
   await expectSoon(() => gone).toBe(true);
 });
 
-test('while the service does not answer a link is 502, and says to try again', async () => {
+test('a shared link answers 502 and says to try again while the service does not answer', async () => {
   const { url } = await gateway();
   service.closeAllConnections();
   await new Promise((resolve) => service.close(resolve));
@@ -119,7 +119,7 @@ test('while the service does not answer a link is 502, and says to try again', a
   ]);
 });
 
-test('a form with a password is passed on, and a longer body is refused unread', async () => {
+test('a password form for a shared link is passed on, and a body of 20,000 bytes answers 413 without a call', async () => {
   const { connect } = await gateway();
   let form = '';
   answer = async (message, response) => {
@@ -147,7 +147,7 @@ test.each([
   ['GET', '/.davgatescl/x'],
   ['PROPFIND', '/.davgate/scl/x'],
   ['OPTIONS', '/.davgate/embed.js'],
-])('%s %s is not passed on, and asks for a login as ever', async (method, target) => {
+])('%s %s is not passed on to the service and answers 401 without a login', async (method, target) => {
   const { connect } = await gateway();
   expect(await connect(request(method, target)).until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 401 /);
   expect(asked).toEqual([]);

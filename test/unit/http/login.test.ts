@@ -8,14 +8,14 @@ import { eventually } from '../../support/eventually.ts';
 import { ANN, ANN_HEADER, listening, request } from '../../support/listening.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-/** Each check takes long enough for others to come meanwhile. */
+/** A user whose password takes long enough to check that other logins arrive meanwhile. */
 const SLOW = { ...ANN, passwordHash: await hashPassword('secret') };
 
 const wrong = (index = 0) =>
   `Authorization: Basic ${Buffer.from(`ann:wrong${index}`).toString('base64')}\r\n`;
 
-describe('a listener with users', () => {
-  test('lets in who has the password, and tells the handler who it is', async () => {
+describe('a gateway with users', () => {
+  test('a request with the right password is handled with its user', async () => {
     const seen: (Access | string | undefined)[] = [];
     const { connect } = await listening({
       users: [ANN],
@@ -29,7 +29,7 @@ describe('a listener with users', () => {
   });
 
   test.each(['GET', 'HEAD', 'OPTIONS', 'PROPFIND', 'UNLOCK', 'DELETE'])(
-    '%s without a login: 401, how to log in, and the connection goes on',
+    '%s without a login answers 401 with WWW-Authenticate and keeps the connection open',
     async (method) => {
       const { connect } = await listening({ users: [ANN] });
       const connection = connect(request(method, '/%zz'));
@@ -42,10 +42,10 @@ describe('a listener with users', () => {
     },
   );
 
-  test('a client with more than eight logins to check at once is told to come back', async () => {
+  test('a client with more than eight logins to check at once gets 429 with Retry-After, and its failed logins are logged without passwords', async () => {
     const { connect, lines } = await listening({ users: [SLOW] });
     const connections = Array.from({ length: 12 }, (_, index) => connect(request('GET', '/', wrong(index))));
-    // The others wait for seconds, as each has guessed wrong.
+    // The other logins are delayed for seconds, as each was a wrong guess.
     const refusals = connections.map(async (connection) =>
       expect(await connection.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 429 [\s\S]*Retry-After: \d+\r\n/),
     );
@@ -55,7 +55,7 @@ describe('a listener with users', () => {
     expect(JSON.stringify(lines)).not.toMatch(/wrong\d|Basic/);
   });
 
-  test('a small body that came along is read, and the connection goes on', async () => {
+  test('a request without a login and with a small body answers 401 and keeps the connection open', async () => {
     const { connect } = await listening({ users: [ANN] });
     const size = UNWANTED_BODY_BYTES_MAX;
     const connection = connect(request('PUT', '/a', `Content-Length: ${size}\r\n`));
@@ -68,24 +68,21 @@ describe('a listener with users', () => {
   test.each([
     ['of known length', `Content-Length: ${64 * 1024 * 1024}\r\n`, ''],
     ['in chunks', 'Transfer-Encoding: chunked\r\n', '4000000\r\n'],
-  ])(
-    'a client that sends all of a large body %s before it reads gets to see the 401',
-    async (_, header, first) => {
-      const { connect } = await listening({ users: [ANN], clock: new ManualClock() });
-      const connection = connect();
-      connection.socket.pause();
-      connection.send(request('PUT', '/a', header, first));
-      const chunk = Buffer.alloc(1024 * 1024);
-      for (let count = 0; count < 64; count++)
-        await new Promise((resolve) => connection.socket.write(chunk, resolve));
-      if (first !== '') connection.send('\r\n0\r\n\r\n');
-      connection.socket.resume();
-      const answer = await connection.closed();
-      expect(answer).toMatch(/^HTTP\/1\.1 401 [\s\S]*Connection: close\r\n[\s\S]*of this davgate\.\n$/);
-    },
-  );
+  ])('a client that sends all of a large body %s before it reads gets the 401', async (_, header, first) => {
+    const { connect } = await listening({ users: [ANN], clock: new ManualClock() });
+    const connection = connect();
+    connection.socket.pause();
+    connection.send(request('PUT', '/a', header, first));
+    const chunk = Buffer.alloc(1024 * 1024);
+    for (let count = 0; count < 64; count++)
+      await new Promise((resolve) => connection.socket.write(chunk, resolve));
+    if (first !== '') connection.send('\r\n0\r\n\r\n');
+    connection.socket.resume();
+    const answer = await connection.closed();
+    expect(answer).toMatch(/^HTTP\/1\.1 401 [\s\S]*Connection: close\r\n[\s\S]*of this davgate\.\n$/);
+  });
 
-  test('a body without end is not read for ever', async () => {
+  test('a request without a login and with an endless body is cut off', async () => {
     const { connect } = await listening({ users: [ANN] });
     const connection = connect(request('PUT', '/a', 'Transfer-Encoding: chunked\r\n'));
     const size = 16 * 1024 * 1024;
@@ -106,7 +103,7 @@ describe('a listener with users', () => {
     expect(sentBytes).toBeLessThan(2 * LINGER_BYTES_MAX);
   });
 
-  test('a client that waits for leave to send is refused at once and its connection closed', async () => {
+  test('a request without a login that sends Expect: 100-continue gets 401 without 100, and its connection is closed', async () => {
     const { connect } = await listening({ users: [ANN] });
     const header = 'Content-Length: 5\r\nExpect: 100-continue\r\n';
     const answer = await connect(request('PUT', '/a', header)).closed();
@@ -115,12 +112,12 @@ describe('a listener with users', () => {
   });
 });
 
-describe('a listener without users that a browser of this machine can reach', () => {
+describe('a gateway without users on a loopback address', () => {
   const open = () => listening({ ownNames: [] });
   const get = (host: string) => `GET /a HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
 
   test.each(['evil.example', 'evil.example:8765', 'localhost.evil.example', '127.0.0.1.evil.example', 'x'])(
-    'is not led on by a page that calls it %s (DNS rebinding)',
+    'a gateway without users answers 421 to the Host %s (DNS rebinding)',
     async (host) => {
       const { connect } = await open();
       const answer = await connect(get(host)).closed();
@@ -138,28 +135,28 @@ describe('a listener without users that a browser of this machine can reach', ()
     '[::1]',
     '[::1]:8765',
     '192.0.2.1',
-  ])('answers to %s', async (host) => {
+  ])('a gateway without users answers 200 to the Host %s', async (host) => {
     const { connect } = await open();
     expect(await connect(get(host)).closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*handled/);
   });
 
-  test('answers HTTP/1.0 without a name', async () => {
+  test('a gateway without users answers HTTP/1.0 without a Host', async () => {
     const { connect } = await open();
     expect(await connect('GET /a HTTP/1.0\r\n\r\n').closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*handled/);
   });
 
-  test('answers to a name of its own', async () => {
+  test('a gateway without users answers 200 to one of its own names', async () => {
     const { connect } = await listening({ ownNames: ['drive.example'] });
     expect(await connect(get('Drive.example:8765')).closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*handled/);
   });
 });
 
-describe('what needs no login', () => {
+describe('paths without a login', () => {
   const metrics = createMetrics(() => 'x');
   const get = (path: string, host: string, lines = '') =>
     `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n${lines}\r\n`;
 
-  test('metrics need a login under a foreign name, which a page could have led here (DNS rebinding)', async () => {
+  test("metrics need a login under a foreign Host (DNS rebinding), and none under the gateway's own names", async () => {
     const { connect } = await listening({ users: [ANN], metrics, ownNames: ['drive.example'] });
     const path = '/.davgate/metrics';
     expect(await connect(get(path, '127.0.0.1')).closed()).toMatch(/^HTTP\/1\.1 200 /);
@@ -168,7 +165,7 @@ describe('what needs no login', () => {
     expect(await connect(get(path, 'evil.example', ANN_HEADER)).closed()).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  test('metrics of a gateway without a login answer 421 to a foreign name', async () => {
+  test('metrics of a gateway without users answer 421 to a foreign Host', async () => {
     const { connect } = await listening({ metrics, ownNames: [] });
     expect(await connect(get('/.davgate/metrics', 'evil.example')).closed()).toMatch(/^HTTP\/1\.1 421 /);
   });
@@ -181,31 +178,37 @@ describe('what needs no login', () => {
     const bodyOf = (answer: string) => answer.slice(answer.indexOf('\r\n\r\n') + 4);
 
     test.each([
-      ['under a name of this gateway, from this machine', 'drive.example', '', WHOLE],
-      ['under an address, from this machine', '127.0.0.1', '', WHOLE],
+      ['under a name of this gateway, from this machine,', 'drive.example', '', WHOLE],
+      ['under an address, from this machine,', '127.0.0.1', '', WHOLE],
       ['under a service name that the gateway does not know', 'davgate', '', BARE],
       ['under a foreign name with a login', 'davgate', ANN_HEADER, WHOLE],
       ['for a proxy on this machine', '127.0.0.1', 'X-Forwarded-For: 192.0.2.1\r\n', BARE],
       ['for a proxy on this machine, with a login', '127.0.0.1', `Via: 1.1 x\r\n${ANN_HEADER}`, WHOLE],
-    ])('%s answers 200 and tells no more than is meant for all', async (_, host, lines, told) => {
-      const { connect } = await listening({ users: [ANN], health, ownNames: ['drive.example'] });
-      const answer = await connect(get(path, host, lines)).closed();
-      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
-      expect(bodyOf(answer)).toBe(told);
-    });
+    ])(
+      'health %s answers 200 with the details only where they are allowed',
+      async (_, host, lines, expected) => {
+        const { connect } = await listening({ users: [ANN], health, ownNames: ['drive.example'] });
+        const answer = await connect(get(path, host, lines)).closed();
+        expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+        expect(bodyOf(answer)).toBe(expected);
+      },
+    );
 
     test.each([
       ['evil.example', '', BARE],
       ['evil.example', ANN_HEADER, BARE],
       ['127.0.0.1', '', WHOLE],
-    ])('of a gateway without a login tells a page under %s (%j) %s', async (host, lines, told) => {
-      const { connect } = await listening({ health, ownNames: [] });
-      const answer = await connect(get(path, host, lines)).closed();
-      expect(answer).toMatch(/^HTTP\/1\.1 200 /);
-      expect(bodyOf(answer)).toBe(told);
-    });
+    ])(
+      'health of a gateway without users under the Host %s with the headers %j answers %s',
+      async (host, lines, expected) => {
+        const { connect } = await listening({ health, ownNames: [] });
+        const answer = await connect(get(path, host, lines)).closed();
+        expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+        expect(bodyOf(answer)).toBe(expected);
+      },
+    );
 
-    test('with a wrong login answers 401', async () => {
+    test('health with a wrong login answers 401', async () => {
       const { connect } = await listening({ users: [ANN], health, ownNames: [] });
       const wrong = `Authorization: Basic ${Buffer.from('ann:wrong').toString('base64')}\r\n`;
       expect(await connect(get(path, 'davgate', wrong)).closed()).toMatch(/^HTTP\/1\.1 401 /);
@@ -213,8 +216,8 @@ describe('what needs no login', () => {
   });
 });
 
-describe('the log of requests', () => {
-  test('says who did what, and never a header or a query', async () => {
+describe('the request log', () => {
+  test('the request log has method, path, status, user and address, and neither headers nor the query', async () => {
     const { connect, lines } = await listening({
       users: [ANN],
       handle: async (message, response) => {
@@ -242,7 +245,7 @@ describe('the log of requests', () => {
     expect(lines[0]?.fields['sentBytes']).toBeGreaterThan(5);
   });
 
-  test('takes the client’s address from a trusted proxy only', async () => {
+  test("the request log takes the client's address from a trusted proxy only", async () => {
     const header = 'X-Forwarded-For: 198.51.100.9, 192.0.2.7\r\nConnection: close\r\n';
     const trusting = await listening({ trustedProxies: new Networks(['127.0.0.0/8']) });
     await trusting.connect(request('GET', '/', header)).closed();
@@ -252,14 +255,14 @@ describe('the log of requests', () => {
     expect(other.lines[0]?.fields['address']).toBe('127.0.0.1');
   });
 
-  test('knows no address but that of the connection', async () => {
+  test('the request log shows the address of the connection when no proxy is trusted', async () => {
     const { connect, lines } = await listening();
     const header = 'X-Forwarded-For: 192.0.2.7\r\nForwarded: for=192.0.2.7\r\nConnection: close\r\n';
     await connect(request('GET', '/', header)).closed();
     expect(lines[0]?.fields['address']).toBe('127.0.0.1');
   });
 
-  test('says when a client went away in the middle, and who was not let in', async () => {
+  test('the request log marks requests that were cut off, and those refused without a login have no user', async () => {
     let begin = (): void => undefined;
     const begun = new Promise<void>((resolve) => {
       begin = resolve;

@@ -32,8 +32,8 @@ async function scrape(url: string): Promise<Scrape> {
   return parseExposition(await answer.text());
 }
 
-describe('who may read the metrics', () => {
-  test('this machine, without a login', async () => {
+describe('access to the metrics', () => {
+  test('metrics are answered to this machine without a login, to GET and HEAD', async () => {
     const { url, connect } = await listening({ users: [ANN], metrics: metricsOf() });
     await scrape(url);
     const head = await connect(request('HEAD', '/.davgate/metrics?x', 'Connection: close\r\n')).closed();
@@ -47,14 +47,14 @@ describe('who may read the metrics', () => {
     'X-Real-IP: 192.0.2.1',
     'Forwarded: for=192.0.2.1',
     'Via: 1.1 proxy',
-  ])('whoever comes through a proxy only with a login (%s)', async (header) => {
+  ])('metrics need a login when the request came through a proxy (%s)', async (header) => {
     const { connect } = await listening({ users: [ANN], metrics: metricsOf() });
     const get = (more: string) => connect(request('GET', '/.davgate/metrics', `${header}\r\n${more}`));
     expect(await get('').until('of this davgate')).toMatch(/^HTTP\/1\.1 401 /);
     expect(await get(ANN_HEADER).until('davgate_http_requests_total')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  test('nobody writes there, and it is no part of the drive', async () => {
+  test('the path of the metrics answers 404 to methods that write, and /metrics belongs to the drive', async () => {
     const { connect } = await listening({ metrics: metricsOf() });
     for (const method of ['PUT', 'DELETE', 'PROPFIND', 'POST'])
       expect(await connect(request(method, '/.davgate/metrics')).until('belongs to davgate')).toContain(
@@ -64,8 +64,8 @@ describe('who may read the metrics', () => {
   });
 });
 
-describe('what they say', () => {
-  test('of requests: how many by method, program and status, and how long', async () => {
+describe('metrics', () => {
+  test('metrics count requests by method, client and status, and have a histogram of their duration', async () => {
     const { url } = await listening({
       metrics: metricsOf(),
       handle: async (message, response) => {
@@ -84,7 +84,7 @@ describe('what they say', () => {
     expect(types.get('davgate_http_request_duration_seconds')).toBe('histogram');
   });
 
-  test('nothing that a stranger may choose: no method, no path, no user, no program of his own', async () => {
+  test('metrics have no label that a client can choose: no method, path, user or User-Agent', async () => {
     const { url, connect } = await listening({ users: [ANN], metrics: metricsOf() });
     const send = (method: string, agent: string) =>
       connect(request(method, '/secret-path', `${ANN_HEADER}User-Agent: ${agent}\r\n`)).until('handled');
@@ -101,14 +101,14 @@ describe('what they say', () => {
     expect(text).not.toMatch(/secret-path|agent-|M-SEARCH|"ann"/);
   });
 
-  test('who only looks after davgate is not counted among its clients', async () => {
+  test('requests for health and metrics are not counted', async () => {
     const { url } = await listening({ metrics: metricsOf() });
     await fetch(`${url}.davgate/healthz`);
     await scrape(url);
     expect((await scrape(url)).series('davgate_http_requests_total')).toEqual([]);
   });
 
-  test('of a client that leaves before its answer: no status', async () => {
+  test('a request whose client leaves before the answer is counted with the status "none"', async () => {
     let arrived = (): void => undefined;
     const here = new Promise<void>((resolve) => {
       arrived = resolve;
@@ -133,7 +133,7 @@ describe('what they say', () => {
     expect(value('davgate_http_requests_total', { method: 'GET', client: 'other', status: 'none' })).toBe(1);
   });
 
-  test('of drives and cache: what they are like now, by the drive’s name', async () => {
+  test("metrics show the current gauges of drives and block cache, with the drive's name escaped", async () => {
     const { url } = await listening({ metrics: metricsOf() });
     const { value } = await scrape(url);
     const drive = 'a \\"quoted\\"\\\\ drive';
@@ -152,7 +152,7 @@ describe('what they say', () => {
     expect((await scrape(url)).value('davgate_api_bytes_total', { drive, direction: 'sent' })).toBe(5);
   });
 
-  test('of what the rooms count', async () => {
+  test('metrics show what the meter has counted: API calls, retries, batches and cache lookups', async () => {
     const metrics = metricsOf();
     const { url } = await listening({ metrics });
     const { meter } = metrics;
@@ -182,7 +182,7 @@ describe('what they say', () => {
     expect(value('davgate_block_cache_stored_bytes_total')).toBe(4096);
   });
 
-  test('of the process: memory, processor time, the loop’s delay', async () => {
+  test('metrics show the memory, processor time and event loop delay of the process', async () => {
     const { url } = await listening({ metrics: metricsOf() });
     const { value, types } = await scrape(url);
     expect(value('process_resident_memory_bytes')).toBeGreaterThan(1024 * 1024);
@@ -197,7 +197,7 @@ describe('bytes to and from clients', () => {
     response.end(BODY);
   };
 
-  test('of connections that are open and that are closed, over http', async () => {
+  test('metrics count the bytes of open and closed connections over http', async () => {
     const { url, connect } = await listening({ metrics: metricsOf(), handle });
     const put = request('PUT', '/', 'Content-Length: 100000\r\nConnection: close\r\n', BODY);
     const answer = await connect(put).closed();
@@ -213,7 +213,7 @@ describe('bytes to and from clients', () => {
     expect(sent).toBeLessThan(answer.length + BODY.length + 1000);
   });
 
-  test('over https', async () => {
+  test('metrics count the bytes of connections over https', async () => {
     const certificates = join(import.meta.dirname, '..', '..', 'support', 'certificates');
     const tls = { certFile: join(certificates, 'one.pem'), keyFile: join(certificates, 'one.key') };
     const metrics = metricsOf();

@@ -15,23 +15,23 @@ beforeEach(() => {
   gate = new PasswordGate({ clock, longestWaitMs: 900_000, delayMsMax: 10_000, closing: closing.signal });
 });
 
-interface Said {
+interface LoginAttempt {
   readonly name?: string;
   readonly address?: string;
   readonly isRight?: boolean;
   readonly exists?: boolean;
 }
 
-const say = ({ name = 'ann', address = HERE, isRight = false, exists = true }: Said = {}) =>
+const login = ({ name = 'ann', address = HERE, isRight = false, exists = true }: LoginAttempt = {}) =>
   gate.check({ name, address, exists }, async () => isRight);
 
-/** Wrong passwords one after the other, each as soon as it is allowed; the waits before each, in seconds. */
+/** Sends wrong passwords one after the other, each as soon as it is allowed, and returns the waits in seconds. */
 async function guess(times: number): Promise<number[]> {
   const waits: number[] = [];
   for (let count = 0; count < times; count++) {
     const before = clock.now();
-    for (let verdict = await during(say()); verdict !== false; verdict = await during(say()))
-      await clock.advance(typeof verdict === 'object' ? verdict.retryAfterMs : 0);
+    for (let result = await during(login()); result !== false; result = await during(login()))
+      await clock.advance(typeof result === 'object' ? result.retryAfterMs : 0);
     waits.push((clock.now() - before) / 1000);
   }
   return waits;
@@ -39,71 +39,71 @@ async function guess(times: number): Promise<number[]> {
 
 const during = <T>(work: Promise<T>): Promise<T> => clock.during(work);
 
-describe('a client that says wrong passwords for a name', () => {
-  test('waits twice as long after each beyond three slips, up to a quarter of an hour', async () => {
+describe('a client with wrong passwords for one name', () => {
+  test('after four wrong passwords the wait doubles with each further one, up to 15 minutes', async () => {
     expect(await guess(16)).toEqual([0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]);
   });
 
-  test('is told how long to wait when that is too long to be held back', async () => {
+  test('a login whose delay is over 10 seconds is refused with the time to wait, and a shorter delay holds it back', async () => {
     await guess(8);
-    expect(await say({ isRight: true })).toEqual({ retryAfterMs: 16_000 });
+    expect(await login({ isRight: true })).toEqual({ retryAfterMs: 16_000 });
     await clock.advance(6_000);
-    const held = say({ isRight: true });
+    const delayed = login({ isRight: true });
     await clock.untilSleeping();
     await clock.advance(10_000);
-    expect(await held).toBe(true);
+    expect(await delayed).toBe(true);
   });
 
-  test('keeps nobody out who asks from elsewhere, nor for another name', async () => {
+  test('a delay for one name and address delays no other address and no other name', async () => {
     await guess(12);
-    expect(await say({ isRight: true, address: THERE })).toBe(true);
-    expect(await say({ isRight: true, name: 'joe' })).toBe(true);
+    expect(await login({ isRight: true, address: THERE })).toBe(true);
+    expect(await login({ isRight: true, name: 'joe' })).toBe(true);
   });
 
-  test('starts again once it has said the right one', async () => {
+  test('the right password resets the delay of its client', async () => {
     await guess(5);
-    expect(await during(say({ isRight: true }))).toBe(true);
+    expect(await during(login({ isRight: true }))).toBe(true);
     expect(await guess(4)).toEqual([0, 0, 0, 0]);
   });
 
-  test('does not get round it by many tries at once', async () => {
-    const verdicts = Promise.all(Array.from({ length: 8 }, () => say()));
+  test('concurrent wrong passwords are delayed like consecutive ones', async () => {
+    const results = Promise.all(Array.from({ length: 8 }, () => login()));
     await clock.untilSleeping(4);
     const start = clock.now();
-    expect((await clock.during(verdicts)).filter((verdict) => verdict === false)).toHaveLength(7);
-    // One, two and four seconds lie between them; the last would have had to wait for eight more.
+    expect((await clock.during(results)).filter((result) => result === false)).toHaveLength(7);
+    // The delays are one, two and four seconds; the eighth login would have to wait eight more.
     expect(clock.now() - start).toBe(7_000);
   });
 });
 
-test('all addresses of an IPv6 /64 are one client', async () => {
+test('all addresses of an IPv6 /64 network count as one client', async () => {
   for (let count = 0; count < 9; count++) {
-    const verdict = await during(say({ address: `2001:db8:0:1::${count}` }));
-    if (typeof verdict === 'object') expect(count).toBe(8);
+    const result = await during(login({ address: `2001:db8:0:1::${count}` }));
+    if (typeof result === 'object') expect(count).toBe(8);
   }
-  expect(await say({ address: '2001:db8:0:1:ffff::1' })).toHaveProperty('retryAfterMs');
-  expect(await say({ address: '2001:db8:0:2::1', isRight: true })).toBe(true);
+  expect(await login({ address: '2001:db8:0:1:ffff::1' })).toHaveProperty('retryAfterMs');
+  expect(await login({ address: '2001:db8:0:2::1', isRight: true })).toBe(true);
 });
 
-test('thirty wrong passwords in a minute from one address are enough, whatever the names', async () => {
+test('thirty wrong passwords in a minute from one address block it for a minute, whatever the names', async () => {
   for (let count = 0; count < WRONG_PER_MINUTE_MAX; count++)
-    expect(await say({ name: `name ${count}`, exists: false })).toBe(false);
-  expect(await say({ name: 'another' })).toEqual({ retryAfterMs: 60_000 });
-  expect(await say({ name: 'another', address: THERE, isRight: true })).toBe(true);
+    expect(await login({ name: `name ${count}`, exists: false })).toBe(false);
+  expect(await login({ name: 'another' })).toEqual({ retryAfterMs: 60_000 });
+  expect(await login({ name: 'another', address: THERE, isRight: true })).toBe(true);
   await clock.advance(60_000);
-  expect(await say({ name: 'another', isRight: true })).toBe(true);
+  expect(await login({ name: 'another', isRight: true })).toBe(true);
 });
 
-describe('a crowd', () => {
-  test('of one address has eight turns, and the ninth try is told to come back', async () => {
-    const verdicts = await Promise.all(
-      Array.from({ length: 9 }, (_, index) => say({ name: `name ${index}`, exists: false })),
+describe('concurrent logins', () => {
+  test('of nine concurrent logins from one address, eight are checked and the ninth is refused with the time to wait', async () => {
+    const results = await Promise.all(
+      Array.from({ length: 9 }, (_, index) => login({ name: `name ${index}`, exists: false })),
     );
-    expect(verdicts.slice(0, 8)).toEqual(Array(8).fill(false));
-    expect(verdicts[8]).toEqual({ retryAfterMs: 5_000 });
+    expect(results.slice(0, 8)).toEqual(Array(8).fill(false));
+    expect(results[8]).toEqual({ retryAfterMs: 5_000 });
   });
 
-  test('that guesses at names that do not exist leaves room for one that does, and it goes first', async () => {
+  test('a flood of logins for unknown names delays a login for an existing name by at most three checks', async () => {
     const order: string[] = [];
     const compare = (name: string) => async () => {
       order.push(name);
@@ -123,11 +123,11 @@ describe('a crowd', () => {
   });
 });
 
-test('a try that is held back is told how long to wait as soon as davgate ends', async () => {
+test('a delayed login is refused with the time to wait as soon as davgate shuts down', async () => {
   await guess(5);
-  const held = say();
+  const delayed = login();
   await clock.untilSleeping();
   closing.abort();
-  expect(await held).toEqual({ retryAfterMs: 2_000 });
-  expect(await say()).toEqual({ retryAfterMs: 2_000 });
+  expect(await delayed).toEqual({ retryAfterMs: 2_000 });
+  expect(await login()).toEqual({ retryAfterMs: 2_000 });
 });

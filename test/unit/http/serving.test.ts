@@ -11,7 +11,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { unhurried } from '../../support/unhurried.ts';
 
 describe('health', () => {
-  test('is told without a login, with the facts it is given', async () => {
+  test('health answers 200 without a login, with the given facts, and HEAD gets no body', async () => {
     const { url, connect } = await listening({
       users: [ANN],
       health: () => ({ drives: 2, status: 'ignored' }),
@@ -24,7 +24,7 @@ describe('health', () => {
     expect(head).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\n\r\n$/);
   });
 
-  test('is 503 while the listener drains', async () => {
+  test('health answers 503 while the listener drains', async () => {
     let release = (): void => undefined;
     let ask = (): void => undefined;
     const asked = new Promise<void>((resolve) => {
@@ -61,7 +61,7 @@ describe('health', () => {
     '/%2Edavgate/healthz',
     '/.DAVGATE/healthz',
     '//.davgate/healthz',
-  ])('%s is no part of the drive, and closed to strangers', async (path) => {
+  ])('the path %s is not part of the drive: it answers 404, and 401 without a login', async (path) => {
     const { connect } = await listening({ users: [ANN] });
     const connection = connect(request('GET', path, ANN_HEADER));
     expect(await connection.until('belongs to davgate')).toMatch(/^HTTP\/1\.1 404 /);
@@ -72,7 +72,7 @@ describe('health', () => {
   });
 
   test.each(['/.davgate', 'http://x/.davgate/mine', '//%2EDAVGATE/mine'])(
-    'nothing is copied or moved to %s, where nobody could reach it',
+    'MOVE to %s answers 403',
     async (to) => {
       const { connect } = await listening();
       const connection = connect(request('MOVE', '/mine', `Destination: ${to}\r\n`));
@@ -80,13 +80,16 @@ describe('health', () => {
     },
   );
 
-  test.each(['/healthz', '/a/.davgate/healthz', '/.davgate2', '/.davgat%zz'])('%s is', async (path) => {
-    const { connect } = await listening();
-    expect(await connect(request('GET', path)).until('handled')).toContain('200 OK');
-  });
+  test.each(['/healthz', '/a/.davgate/healthz', '/.davgate2', '/.davgat%zz'])(
+    'the path %s is part of the drive',
+    async (path) => {
+      const { connect } = await listening();
+      expect(await connect(request('GET', path)).until('handled')).toContain('200 OK');
+    },
+  );
 });
 
-describe('pages from elsewhere', () => {
+describe('cross-origin requests', () => {
   const ORIGIN = 'https://app.example.org';
   const preflight =
     `Origin: ${ORIGIN}\r\nAccess-Control-Request-Method: PROPFIND\r\n` +
@@ -104,8 +107,8 @@ describe('pages from elsewhere', () => {
 
   test.each([
     ['no origin is allowed', undefined],
-    ['another one is', ['https://app.example.org.evil.example']],
-  ])('when %s, a preflight gets nothing that allows it', async (_, crossOrigins) => {
+    ['another origin is allowed', ['https://app.example.org.evil.example']],
+  ])('when %s, preflights and answers have no Access-Control headers', async (_, crossOrigins) => {
     const { connect } = await listening({ users: [ANN], ...(crossOrigins && { crossOrigins }) });
     const connection = connect(request('OPTIONS', '/a', preflight));
     expect(await connection.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 (?![\s\S]*Access-Control)/);
@@ -113,7 +116,7 @@ describe('pages from elsewhere', () => {
     expect(await connection.until('handled')).not.toContain('Access-Control');
   });
 
-  test('an allowed page can read answers, also that it needs a login', async () => {
+  test('an allowed origin can read answers, and also the 401 of a missing login', async () => {
     const { connect } = await listening({ users: [ANN], crossOrigins: [ORIGIN] });
     const connection = connect(request('GET', '/', `Origin: ${ORIGIN}\r\n`));
     expect(await connection.until('of this davgate')).toContain(`Access-Control-Allow-Origin: ${ORIGIN}\r\n`);
@@ -123,7 +126,7 @@ describe('pages from elsewhere', () => {
     );
   });
 
-  test('OPTIONS that is no preflight needs a login', async () => {
+  test('OPTIONS that is not a preflight needs a login', async () => {
     const { connect } = await listening({ users: [ANN], crossOrigins: [ORIGIN] });
     expect(
       await connect(request('OPTIONS', '/', `Origin: ${ORIGIN}\r\n`)).until('of this davgate'),
@@ -131,17 +134,17 @@ describe('pages from elsewhere', () => {
   });
 });
 
-describe('a page of another site', () => {
+describe('fetch metadata', () => {
   const fetched = (site: string, mode: string, dest: string) =>
     `Sec-Fetch-Site: ${site}\r\nSec-Fetch-Mode: ${mode}\r\nSec-Fetch-Dest: ${dest}\r\n`;
 
   test.each([
     ['a script', 'GET', fetched('cross-site', 'no-cors', 'script')],
-    ['an image of a neighbor', 'GET', fetched('same-site', 'no-cors', 'image')],
+    ['an image of a page on the same site', 'GET', fetched('same-site', 'no-cors', 'image')],
     ['a frame', 'GET', fetched('cross-site', 'navigate', 'iframe')],
     ['a form', 'POST', fetched('cross-site', 'navigate', 'document')],
     ['a fetch', 'GET', `Origin: https://evil.example\r\n${fetched('cross-site', 'cors', 'empty')}`],
-  ])('is refused %s', async (_, method, lines) => {
+  ])("a request of another site's page for %s answers 403", async (_, method, lines) => {
     const { connect } = await listening({ crossOrigins: ['https://app.example.org'] });
     const answer = await connect(request(method, '/s.js', `${lines}Connection: close\r\n`)).closed();
     expect(answer).toMatch(/^HTTP\/1\.1 403 /);
@@ -149,12 +152,12 @@ describe('a page of another site', () => {
   });
 
   test.each([
-    ['a link to a file that opens in a window', fetched('cross-site', 'navigate', 'document')],
-    ['an address that somebody typed', fetched('none', 'navigate', 'document')],
+    ['a link that opens in a window', fetched('cross-site', 'navigate', 'document')],
+    ['a typed URL', fetched('none', 'navigate', 'document')],
     ['a page of the gateway', fetched('same-origin', 'no-cors', 'image')],
     ['an allowed origin', `Origin: https://app.example.org\r\n${fetched('cross-site', 'cors', 'empty')}`],
     ['a program that is no browser', ''],
-  ])('does not get in the way of %s', async (_, lines) => {
+  ])('a request from %s is answered', async (_, lines) => {
     const { connect } = await listening({ crossOrigins: ['https://app.example.org'] });
     expect(await connect(request('GET', '/s.js', lines)).until('handled')).toContain('200 OK');
   });
@@ -164,9 +167,9 @@ describe('a page of another site', () => {
     ['a refused login', request('PROPFIND', '/')],
     ['health', request('GET', '/.davgate/healthz')],
     ['a request without a host', 'GET / HTTP/1.1\r\n\r\n'],
-    ['a request that cannot be read', 'nonsense\r\n\r\n'],
+    ['a malformed request', 'nonsense\r\n\r\n'],
     ['a handler that failed', request('GET', '/fail')],
-  ])('cannot embed %s: the answer is for this origin only', async (_, text) => {
+  ])('the answer to %s has Cross-Origin-Resource-Policy: same-origin', async (_, text) => {
     const { connect } = await listening({
       ...(text.startsWith('PROPFIND') && { users: [ANN] }),
       handle: async ({ url }, response) => {
@@ -178,7 +181,7 @@ describe('a page of another site', () => {
     expect(answer).toContain('\r\nCross-Origin-Resource-Policy: same-origin\r\n');
   });
 
-  test('of an allowed origin may embed what it is answered', async () => {
+  test('the answer to an allowed origin has Cross-Origin-Resource-Policy: cross-origin', async () => {
     const { connect } = await listening({ crossOrigins: ['https://app.example.org'] });
     const connection = connect(request('GET', '/', 'Origin: https://app.example.org\r\n'));
     expect(await connection.until('handled')).toContain('Cross-Origin-Resource-Policy: cross-origin\r\n');
@@ -189,7 +192,7 @@ describe('https', () => {
   const file = (name: string) => join(import.meta.dirname, '../../support/certificates', name);
   const files = () => ({ certFile: file('one.pem'), keyFile: file('one.key') });
 
-  test('serves with the certificate, and says so in its address', async () => {
+  test('https serves with the certificate, and its URL begins with https', async () => {
     const { url, port } = await listening({ tls: files(), users: [ANN] });
     expect(url).toBe(`https://127.0.0.1:${port}/`);
     const answer = await new Promise<string>((resolve, reject) => {
@@ -205,7 +208,7 @@ describe('https', () => {
     expect(answer).toBe('200 handled');
   });
 
-  test('cuts an upload that stands still, and not one that moves', async () => {
+  test('https cuts an upload that stands still, and not one that proceeds', async () => {
     const clock = new ManualClock();
     let got = (): void => undefined;
     const { port, lines } = await listening({
@@ -233,7 +236,7 @@ describe('https', () => {
     expect(lines[0]?.event).toBe('idle client disconnected');
   });
 
-  test('closes with a handshake under way', async () => {
+  test('a server with https closes while a handshake is unfinished', async () => {
     const { connect, close } = await listening({ tls: files() });
     const connection = connect();
     await new Promise((resolve) => connection.socket.once('connect', resolve));
@@ -255,8 +258,8 @@ describe('https', () => {
     ['a missing certificate', 'none.pem', 'one.key', /certificate .*none\.pem: no such file/],
     ['a missing key', 'one.pem', 'none.key', /key .*none\.key: no such file/],
     ['no certificate', 'one.key', 'one.key', /https with .*one\.key and .*one\.key: .*PEM/],
-    ['the key of another', 'one.pem', 'other.key', /other\.key: .*key.*mismatch/i],
-  ])('%s is refused by name', async (_, certFile, keyFile, message) => {
+    ['the key of another certificate', 'one.pem', 'other.key', /other\.key: .*key.*mismatch/i],
+  ])('https with %s is refused with the name of the file', async (_, certFile, keyFile, message) => {
     const starting = start({ certFile: file(certFile), keyFile: file(keyFile) });
     await expect(starting).rejects.toThrow(CertificateError);
     await expect(starting).rejects.toThrow(message);
@@ -275,7 +278,7 @@ describe('reload', () => {
       socket.on('error', reject);
     });
 
-  test('with a new certificate serves it to new connections, and with a broken one keeps the old', async () => {
+  test('reload with a new certificate serves it to new connections, and with an invalid one keeps the old certificate', async () => {
     const { port, listener } = await listening({ tls: files('one') });
     const first = await fingerprint(port);
     listener.reload({ tls: files('other') });
@@ -287,7 +290,7 @@ describe('reload', () => {
     expect(await fingerprint(port)).toBe(second);
   });
 
-  test('with new users lets them in, and no one with an old password, on connections that are open', async () => {
+  test('reload with new users accepts the new password and refuses the old one on open connections', async () => {
     const { connect, listener } = await listening({ users: [ANN] });
     const connection = connect(request('GET', '/', ANN_HEADER));
     await connection.until('handled');
@@ -300,11 +303,11 @@ describe('reload', () => {
   });
 });
 
-describe('an address', () => {
+describe('the listening address', () => {
   const start = (host: string, port: number) =>
     startGatewayServer({ host, port, users: undefined, handle: async () => undefined, log: silentLog });
 
-  test('that is in use, or not ours, is refused by name', async () => {
+  test('an address that is in use, or that this machine does not have, is refused with its name', async () => {
     const { port } = await listening();
     const inUse = start('127.0.0.1', port);
     await expect(inUse).rejects.toThrow(ListenError);
@@ -312,13 +315,13 @@ describe('an address', () => {
     await expect(start('192.0.2.1', 8765)).rejects.toThrow(/192\.0\.2\.1:8765: this machine does not have/);
   });
 
-  test('for all of this machine is told by a name that works here', async () => {
+  test('a server on all addresses reports its URL with localhost', async () => {
     const listener = await start('0.0.0.0', 0);
     expect(listener.url).toBe(`http://localhost:${listener.port}/`);
     await listener.close(unhurried());
   });
 
-  test('a user without a usable hash is refused by name', async () => {
+  test("a user with an invalid password hash is refused with the user's name", async () => {
     const users = [{ ...ANN, passwordHash: 'geheim' }];
     const starting = startGatewayServer({
       host: '127.0.0.1',

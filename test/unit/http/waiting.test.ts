@@ -5,7 +5,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** What happened to the last body that a handler read, and a promise of it. */
+/** Returns a handler that reads a body, and promises of its progress and outcome. */
 function reader() {
   const sizes: number[] = [];
   let settle: (outcome: string) => void = () => undefined;
@@ -15,7 +15,7 @@ function reader() {
   let notify = (): void => undefined;
   return {
     outcome,
-    /** Resolves once the handler has got `sizeBytes`. */
+    /** Resolves once the handler has received `sizeBytes`. */
     async got(sizeBytes: number): Promise<void> {
       while (sizes.reduce((sum, size) => sum + size, 0) < sizeBytes)
         await new Promise<void>((resolve) => {
@@ -37,8 +37,8 @@ function reader() {
   };
 }
 
-describe('a client that takes its time', () => {
-  test('a body that keeps coming, however slowly, is never cut', async () => {
+describe('slow clients', () => {
+  test('a body that arrives slowly but steadily is never cut off', async () => {
     const clock = new ManualClock();
     const body = reader();
     const { connect } = await listening({
@@ -55,7 +55,7 @@ describe('a client that takes its time', () => {
     expect(await body.outcome).toBe('whole');
   });
 
-  test('a body that stands still is cut, and the handler knows', async () => {
+  test('a body that stands still is cut off, its handler gets an error, and the client is logged', async () => {
     const clock = new ManualClock();
     const body = reader();
     const { connect, lines } = await listening({
@@ -79,7 +79,7 @@ describe('a client that takes its time', () => {
     });
   });
 
-  test('a client is not cut for what we do not read, nor while it waits for leave or for the answer', async () => {
+  test('a client is not cut off while the handler does not read, before 100 Continue, or while it waits for the answer', async () => {
     const clock = new ManualClock();
     const releases: (() => void)[] = [];
     let begun = (): void => undefined;
@@ -89,7 +89,7 @@ describe('a client that takes its time', () => {
     const { connect } = await listening({
       clock,
       handle: async (message, response) => {
-        // Once what we do not read has filled its buffer, it is not the client any more who keeps us waiting.
+        // Once the unread bytes have filled the buffer, it is no longer the client that delays the request.
         while (message.url === '/1' && message.readableLength < message.readableHighWaterMark)
           await new Promise((resolve) => setImmediate(resolve));
         if (releases.length === 2) begun();
@@ -113,7 +113,7 @@ describe('a client that takes its time', () => {
     expect(await held.until('handled')).toContain('200 OK');
   });
 
-  test('an answer that nobody takes is cut after a long time, not after a short one', async () => {
+  test('an answer that the client does not read is cut off after the idle timeout, and not before', async () => {
     const clock = new ManualClock();
     let isRunning = true;
     let filled = (): void => undefined;
@@ -144,16 +144,16 @@ describe('a client that takes its time', () => {
     expect(lines.at(-1)).toMatchObject({ event: 'request', fields: { status: 200, cut: true } });
   });
 
-  test('a header that does not come to its end is answered 408', async () => {
+  test('a request header that never ends is answered 408', async () => {
     const { connect } = await listening({ limits: { headersTimeoutMs: 500 } });
     expect(await connect('GET / HTTP/1.1\r\nHost: x\r\nX-').closed()).toMatch(/^HTTP\/1\.1 408 /);
     expect(await connect().closed()).toMatch(/^(HTTP\/1\.1 408 |$)/);
   });
 
-  test('an upload outlives the time for a header many times', async () => {
+  test('an upload may take several times as long as the timeout for a header', async () => {
     const body = reader();
     const { connect } = await listening({
-      // More than this machine may stand still before it reads the header of the upload itself.
+      // Longer than a busy machine delays the header of the upload itself.
       limits: { headersTimeoutMs: 1_000 },
       handle: (message, response) => body.handle(message, response),
     });
@@ -162,23 +162,23 @@ describe('a client that takes its time', () => {
     for (let sent = 1; sent <= 3; sent++) {
       connection.send('a');
       await body.got(sent);
-      // One header's time has passed once another connection has been cut for it.
+      // One header timeout has passed when another connection has been cut off for it.
       expect(await witness()).toContain('408');
     }
     expect(await connection.until('handled')).toContain('200 OK');
   });
 
-  test('an idle connection may be used again for more than a minute, as the answer says', async () => {
+  test('an answer announces that its idle connection stays open for 120 seconds', async () => {
     const { connect } = await listening();
     expect(await connect(request('GET', '/')).until('handled')).toContain('\r\nKeep-Alive: timeout=120\r\n');
   });
 
-  test('an idle connection is closed in the end', async () => {
+  test('an idle connection is closed after the keep-alive timeout', async () => {
     const { connect } = await listening({ limits: { keepAliveTimeoutMs: 1_000 } });
     expect(await connect(request('GET', '/')).closed()).toContain('handled');
   });
 
-  test('with too many connections, the one that has been silent longest is closed for a new one', async () => {
+  test('beyond the connection limit the longest idle connection is closed for a new one, which is logged once', async () => {
     const { connect, lines } = await listening({ limits: { connectionsMax: 2 } });
     const [first, second] = [connect(request('GET', '/')), connect(request('GET', '/'))];
     await first.until('handled');
@@ -197,8 +197,8 @@ describe('a client that takes its time', () => {
   });
 });
 
-describe('closing', () => {
-  /** A listener whose handler waits to be released. */
+describe('graceful shutdown', () => {
+  /** Starts a listener whose handler waits for `release`. */
   async function withRunning(limits = {}) {
     const clock = new ManualClock();
     let release = (): void => undefined;
@@ -234,7 +234,7 @@ describe('closing', () => {
     return { ...server, clock, release, begun, healthAsked, handled: () => handled };
   }
 
-  test('running requests finish, with "Connection: close", before it resolves', async () => {
+  test('close waits for running requests, answers them with "Connection: close" and accepts no new connection', async () => {
     const { connect, close, release, begun, handled, port } = await withRunning();
     const connection = connect(request('PUT', '/', ANN_HEADER));
     await begun;
@@ -252,7 +252,7 @@ describe('closing', () => {
     expect(await silent.closed()).toBe('');
   });
 
-  test('an answer that has begun comes to its end', async () => {
+  test('close waits until an answer that has begun is complete', async () => {
     const { connect, close, release, begun } = await withRunning();
     const connection = connect(request('GET', '/streaming', ANN_HEADER));
     await begun;
@@ -263,7 +263,7 @@ describe('closing', () => {
     expect(await connection.closed()).toMatch(/handled\r\n0\r\n\r\n$/);
   });
 
-  test('what takes longer than the grace time is cut', async () => {
+  test('close cuts off requests that run longer than the grace period, and logs that', async () => {
     const { connect, close, cutOff, begun, lines } = await withRunning();
     const connection = connect(request('PUT', '/', ANN_HEADER));
     await begun;
@@ -274,7 +274,7 @@ describe('closing', () => {
     expect(lines[0]?.event).toBe('requests cut off at the end of the grace period');
   });
 
-  test('health says that it drains, on a connection that is still there', async () => {
+  test('health answers 503 "draining" during a shutdown on a connection that is still open', async () => {
     const { connect, close, release, healthAsked } = await withRunning();
     const connection = connect(request('GET', '/streaming', ANN_HEADER));
     await connection.until('begun');
@@ -286,7 +286,7 @@ describe('closing', () => {
     expect(await connection.closed()).toMatch(/handled[\s\S]*HTTP\/1\.1 503 [\s\S]*"status":"draining"/);
   });
 
-  test('requests in a row on one connection that breaks are all over with it', async () => {
+  test('pipelined requests on a connection that breaks are all handled before close resolves', async () => {
     const { connect, close, begun, release, handled } = await withRunning();
     const connection = connect(request('GET', '/1', ANN_HEADER) + request('GET', '/2', ANN_HEADER));
     await begun;
@@ -296,7 +296,7 @@ describe('closing', () => {
     expect(handled()).toBe(2);
   });
 
-  test('closing twice is closing once', async () => {
+  test('close can be called several times', async () => {
     const { close, port } = await listening();
     await Promise.all([close(), close()]);
     await close();

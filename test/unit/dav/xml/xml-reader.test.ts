@@ -4,7 +4,7 @@ import { XML_LIMITS, XmlReader } from '../../../../src/dav/xml/xml-reader.ts';
 
 const MIB = 1024 * 1024;
 
-/** What the reader says of `body`: its text, or how it refuses it. */
+/** Returns the text of `body`, or the status and message of its refusal. */
 async function read(body: string | Uint8Array) {
   return new XmlReader().read(Buffer.from(body)).then(
     (root) => root && textOf(root),
@@ -101,7 +101,7 @@ describe('refused documents', () => {
     expect(await read(body)).toMatch(refusal);
   });
 
-  test('a body of 20 MB is refused after little more than the limit', async () => {
+  test('a body of 20 MB is refused with 413 after at most 2 MiB have been read', async () => {
     let sent = 0;
     const body = (async function* () {
       yield Buffer.from('<a>');
@@ -116,7 +116,7 @@ describe('refused documents', () => {
 });
 
 describe('cost of a body', () => {
-  /** The bindings that are kept for `element` and all below it, each scope counted once. */
+  /** Returns the number of namespace bindings stored in `element` and below it, counting each scope once. */
   function kept(element: XmlElement, seen = new Set<unknown>()): number {
     const own = seen.has(element.scope) ? 0 : element.scope.own.size;
     seen.add(element.scope);
