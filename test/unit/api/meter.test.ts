@@ -15,27 +15,27 @@ import {
 
 const STAT = 'files/get_metadata';
 
-let told: string[];
+let events: string[];
 let scripted: Scripted;
 
 beforeEach(() => {
-  told = [];
+  events = [];
 });
 afterEach(() => scripted.close());
 
 const meter: Meter = {
   ...silentMeter,
-  called: ({ route, outcome, ms }) => void told.push(`${route} ${outcome} ${ms}`),
-  answered: (status) => void told.push(`answer ${status}`),
-  retried: (reason) => void told.push(`retry ${reason}`),
-  batched: (commits) => void told.push(`batch ${commits}`),
+  called: ({ route, outcome, ms }) => void events.push(`${route} ${outcome} ${ms}`),
+  answered: (status) => void events.push(`answer ${status}`),
+  retried: (reason) => void events.push(`retry ${reason}`),
+  batched: (commits) => void events.push(`batch ${commits}`),
 };
 
-test('each try is told with its outcome, each answer with its status', async () => {
+test('the meter counts each try with its outcome and each answer with its status', async () => {
   scripted = await openScripted({ meter });
   scripted.service.on(STAT, text(503, ''), lose, ok(tagged('file', fileMetadata('/a'))));
   await scripted.remote.stat(at('/a'));
-  expect(told).toEqual([
+  expect(events).toEqual([
     'answer 503',
     `${STAT} server 0`,
     'retry server',
@@ -46,14 +46,14 @@ test('each try is told with its outcome, each answer with its status', async () 
   ]);
 });
 
-test('a refusal is no trouble: told, and not tried again', async () => {
+test('the meter counts a refusal once, without a retry', async () => {
   scripted = await openScripted({ meter });
   scripted.service.on(STAT, notFound);
   await scripted.remote.stat(at('/a'));
-  expect(told).toEqual(['answer 409', `${STAT} refused 0`]);
+  expect(events).toEqual(['answer 409', `${STAT} refused 0`]);
 });
 
-test('429 is told by its reason; the wait for leave is no part of the call', async () => {
+test("the meter counts a 429 by its reason, and the wait before the retry is not part of a call's duration", async () => {
   scripted = await openScripted({ meter });
   const limited = json(
     429,
@@ -65,7 +65,7 @@ test('429 is told by its reason; the wait for leave is no part of the call', asy
   );
   scripted.service.on(STAT, limited, ok(tagged('file', fileMetadata('/a'))));
   await scripted.clock.during(scripted.remote.stat(at('/a')));
-  expect(told).toEqual([
+  expect(events).toEqual([
     'answer 429',
     `${STAT} rate-limited 0`,
     'retry rate-limited',
@@ -74,7 +74,7 @@ test('429 is told by its reason; the wait for leave is no part of the call', asy
   ]);
 });
 
-test('what nobody wants any more is cancelled, and not lost', async () => {
+test('the meter counts an aborted call as cancelled, not as lost', async () => {
   scripted = await openScripted({ meter });
   scripted.service.on(STAT, hang);
   const gone = new AbortController();
@@ -82,10 +82,10 @@ test('what nobody wants any more is cancelled, and not lost', async () => {
   await scripted.service.until(() => scripted.service.calls.length === 1);
   gone.abort(new Error('the client has gone'));
   await expect(found).rejects.toThrow('the client has gone');
-  expect(told).toEqual([`${STAT} cancelled 0`]);
+  expect(events).toEqual([`${STAT} cancelled 0`]);
 });
 
-test('the calls for access tokens are calls too, and one that is stale is told', async () => {
+test('the meter counts calls for access tokens, and a call with a stale token by that outcome', async () => {
   scripted = await openScripted({ meter, credentials: { appKey: 'k', refreshToken: 'r' } });
   const grant = (token: string) => ok({ access_token: token, token_type: 'bearer', expires_in: 14_400 });
   scripted.service.on('oauth2/token', grant('one'), grant('two'));
@@ -95,7 +95,7 @@ test('the calls for access tokens are calls too, and one that is stale is told',
   });
   scripted.service.on(STAT, expired, ok(tagged('file', fileMetadata('/a'))));
   await scripted.remote.stat(at('/a'));
-  expect(told).toEqual([
+  expect(events).toEqual([
     'answer 200',
     'oauth2/token ok 0',
     'answer 401',
@@ -107,7 +107,7 @@ test('the calls for access tokens are calls too, and one that is stale is told',
   ]);
 });
 
-test('how many commits go out in one call', async () => {
+test('the meter counts the commits in one batch call', async () => {
   scripted = await openScripted({ meter });
   const commits = ['a', 'b', 'c'].map((name) => ({
     session: { id: name },
@@ -118,10 +118,10 @@ test('how many commits go out in one call', async () => {
   const done = (name: string) => ({ '.tag': 'success', ...fileMetadata(`/${name}`) });
   scripted.service.on('files/upload_session/finish_batch_v2', ok({ entries: ['a', 'b', 'c'].map(done) }));
   await scripted.uploads.finishSessions(commits);
-  expect(told[0]).toBe('batch 3');
+  expect(events[0]).toBe('batch 3');
 });
 
-test('bytes of bodies both ways, and the calls under way by lane', async () => {
+test('status shows the bytes of bodies in both directions, and the calls by lane', async () => {
   scripted = await openScripted();
   const { remote, uploads, service } = scripted;
   const idle = { waiting: 0, running: 0 };

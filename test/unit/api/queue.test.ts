@@ -17,7 +17,7 @@ beforeEach(() => {
   queue = new CallQueue({ clock, patienceMs: 25_000, signal: new AbortController().signal });
 });
 
-/** Queues a call that runs until `finish`; it is in `jobs` from the moment it goes out. */
+/** Queues a call that runs until `finish`. It is in `jobs` from the moment it starts. */
 function ask(lane: Lane, name: string = lane, signal = new AbortController().signal): Promise<void> {
   const job = () => new Promise<void>((resolve) => jobs.push({ name, finish: resolve }));
   return queue.run(lane, job, signal);
@@ -37,7 +37,7 @@ function askMany(lane: Lane, count: number): void {
 }
 
 describe('lanes', () => {
-  test('commits go one at a time, in the order asked', async () => {
+  test('commits run one at a time, in the order asked', async () => {
     askMany('commit', 3);
     await turn();
     expect(names()).toEqual(['commit 0']);
@@ -47,7 +47,7 @@ describe('lanes', () => {
     expect(names()).toEqual(['commit 2']);
   });
 
-  test('parts of uploads go side by side, a bounded number, and wait for no commit', async () => {
+  test('parts of uploads run in parallel up to a limit, and do not wait for commits', async () => {
     askMany('commit', 1);
     askMany('session', 20);
     await turn();
@@ -56,7 +56,7 @@ describe('lanes', () => {
     expect(running).toBeLessThan(20);
   });
 
-  test('a listing never waits behind uploads, reads or prefetches', async () => {
+  test('a listing does not wait behind commits, uploads, reads or prefetches', async () => {
     for (const lane of ['commit', 'session', 'read', 'prefetch'] as const) askMany(lane, 50);
     await turn();
     void ask('metadata', 'listing');
@@ -64,7 +64,7 @@ describe('lanes', () => {
     expect(names()).toContain('listing');
   });
 
-  test('not even when the service has cut all down to the least', async () => {
+  test('a listing does not wait behind other lanes even after rate limits have cut all concurrency', async () => {
     for (let times = 0; times < 10; times += 1) {
       queue.limited('read');
       queue.limited('metadata');
@@ -76,7 +76,7 @@ describe('lanes', () => {
     expect(names()).toContain('listing');
   });
 
-  test('of those that wait, the lane with the higher priority goes first', async () => {
+  test('after a pause the waiting calls start by the priority of their lanes', async () => {
     queue.pause(1000);
     for (const lane of ['prefetch', 'session', 'commit', 'read', 'metadata'] as const) void ask(lane);
     await turn();
@@ -87,7 +87,7 @@ describe('lanes', () => {
 });
 
 describe('pauses', () => {
-  test('nothing goes out until the time is over, whatever its lane', async () => {
+  test('no call of any lane starts during a pause', async () => {
     queue.pause(2000);
     for (const lane of ['metadata', 'read', 'commit', 'session', 'prefetch'] as const) void ask(lane);
     await clock.advance(1999);
@@ -96,7 +96,7 @@ describe('pauses', () => {
     expect(names()).toHaveLength(5);
   });
 
-  test('the longest counts', async () => {
+  test('the longest of several pauses applies', async () => {
     queue.pause(3000);
     queue.pause(1000);
     void ask('read');
@@ -106,7 +106,7 @@ describe('pauses', () => {
     expect(names()).toEqual(['read']);
   });
 
-  test('too long to wait for: those that wait and those that come are told so', async () => {
+  test('a pause that is too long to wait for fails waiting and new calls with rate-limited until it ends', async () => {
     queue.pause(1000);
     const waiting = ask('metadata');
     queue.pause(300_000);
@@ -122,8 +122,8 @@ describe('pauses', () => {
   });
 });
 
-describe('calls that nobody wants any more', () => {
-  test('never go out, and leave the queue', async () => {
+describe('aborted calls', () => {
+  test('an aborted call leaves the queue and never starts', async () => {
     askMany('commit', 1);
     const abort = new AbortController();
     const dropped = ask('commit', 'dropped', abort.signal);
@@ -137,25 +137,25 @@ describe('calls that nobody wants any more', () => {
     expect(queue.waiting).toBe(0);
   });
 
-  test('come too late with an aborted signal', async () => {
+  test('a call whose signal is already aborted fails and never starts', async () => {
     await expect(ask('metadata', 'late', AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
     expect(names()).toEqual([]);
   });
 });
 
-describe('how many at once', () => {
+describe('concurrency limit', () => {
   const running = async () => {
     askMany('metadata', 40);
     await turn();
     return jobs.length;
   };
 
-  test('halves when the service says that it is too many, once for a burst', async () => {
+  test('the concurrency of a lane halves once for a burst of rate limits', async () => {
     for (let call = 0; call < 8; call += 1) queue.limited('metadata');
     expect(await running()).toBe(8);
   });
 
-  test('halves again when that was not enough, but some always go', async () => {
+  test('the concurrency of a lane never falls below two', async () => {
     for (let times = 0; times < 10; times += 1) {
       queue.limited('metadata');
       await clock.advance(1000);
@@ -163,13 +163,13 @@ describe('how many at once', () => {
     expect(await running()).toBe(2);
   });
 
-  test('grows again by one for as many successes as there are calls', async () => {
+  test('the concurrency of a lane grows by one after as many successes as it has', async () => {
     queue.limited('metadata');
     for (let call = 0; call < 9; call += 1) queue.succeeded('metadata');
     expect(await running()).toBe(9);
   });
 
-  test('has an upper bound', async () => {
+  test('the concurrency of a lane has an upper bound', async () => {
     for (let call = 0; call < 1000; call += 1) queue.succeeded('metadata');
     expect(await running()).toBe(16);
   });

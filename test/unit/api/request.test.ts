@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { headerJson, parseHeaderJson } from '../../../src/api/request.ts';
 
-test('what a header cannot hold is escaped: DEL, umlauts, line breaks, pairs of surrogates', () => {
+test('headerJson escapes DEL, umlauts, line breaks and surrogate pairs', () => {
   expect(headerJson({ path: '/ü\u007f\n😀"~' })).toBe('{"path":"/\\u00fc\\u007f\\n\\ud83d\\ude00\\"~"}');
 });
 
-test('any text comes back as it went, in printable ASCII', () => {
+test('headerJson writes any text as printable ASCII, and parseHeaderJson reads it back', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const header = headerJson({ text });
@@ -16,11 +16,11 @@ test('any text comes back as it went, in printable ASCII', () => {
   );
 });
 
-test('raw UTF-8, as other services of this API may send it, is read too', () => {
+test('parseHeaderJson reads raw UTF-8, as other services of this API may send it', () => {
   const asNodeGivesIt = Buffer.from('{"name":"Übung 😀"}', 'utf8').toString('latin1');
   expect(parseHeaderJson(asNodeGivesIt)).toEqual({ name: 'Übung 😀' });
 });
 
-test('what is no JSON throws', () => {
+test('parseHeaderJson throws for text that is not JSON', () => {
   expect(() => parseHeaderJson('')).toThrow(SyntaxError);
 });

@@ -4,17 +4,23 @@ import { type FailureReason, retryVerdict } from '../../../src/api/retry.ts';
 
 const first = { number: 1, elapsedMs: 0, deadlineMs: 25_000 };
 
-describe('what is tried again', () => {
-  test.each<FailureReason>(['rate-limited', 'contention', 'server', 'lost'])('%s', (reason) => {
-    expect(retryVerdict({ reason }, first, 0.5)).toMatchObject({ retry: true });
-  });
+describe('retry decision', () => {
+  test.each<FailureReason>(['rate-limited', 'contention', 'server', 'lost'])(
+    'a call that failed with %s is retried',
+    (reason) => {
+      expect(retryVerdict({ reason }, first, 0.5)).toMatchObject({ retry: true });
+    },
+  );
 
-  test.each<FailureReason>(['refused', 'stale-token'])('not: %s', (reason) => {
-    expect(retryVerdict({ reason }, first, 0.5)).toEqual({ retry: false });
-  });
+  test.each<FailureReason>(['refused', 'stale-token'])(
+    'a call that failed with %s is not retried',
+    (reason) => {
+      expect(retryVerdict({ reason }, first, 0.5)).toEqual({ retry: false });
+    },
+  );
 });
 
-describe('when', () => {
+describe('retry delay', () => {
   test.each([
     [1, 0, 0],
     [1, 0.5, 250],
@@ -22,11 +28,11 @@ describe('when', () => {
     [4, 0.5, 2000],
     [4, 0.999, 3996],
     [30, 0.5, 15_000],
-  ])('try %i with chance %f: after %i ms', (number, random, delayMs) => {
+  ])('try %i with the random number %f is delayed by %i ms', (number, random, delayMs) => {
     expect(retryVerdict({ reason: 'server' }, { ...first, number }, random)).toMatchObject({ delayMs });
   });
 
-  test('never before the service said, and hardly after', () => {
+  test("a retry is never before the service's Retry-After, and at most 250 ms after it", () => {
     fc.assert(
       fc.property(fc.nat(20_000), fc.double({ min: 0, max: 0.999, noNaN: true }), (retryAfterMs, random) => {
         const verdict = retryVerdict({ reason: 'rate-limited', retryAfterMs }, first, random);
@@ -36,18 +42,18 @@ describe('when', () => {
     );
   });
 
-  test('contention without a number is a second', () => {
+  test('a retry after contention without Retry-After is delayed by a second', () => {
     expect(retryVerdict({ reason: 'contention' }, first, 0)).toMatchObject({ delayMs: 1000 });
   });
 });
 
-describe('the account', () => {
-  test('pauses when the service limits it and says how long', () => {
+describe('pause of the account', () => {
+  test('a rate limit with Retry-After pauses the account', () => {
     const limited = { reason: 'rate-limited', retryAfterMs: 2000 } as const;
     expect(retryVerdict(limited, first, 0)).toMatchObject({ pausesAccount: true });
   });
 
-  test('does not pause for one broken server or a missing number', () => {
+  test('a failing server, or a rate limit without Retry-After, does not pause the account', () => {
     expect(retryVerdict({ reason: 'server', retryAfterMs: 2000 }, first, 0)).toMatchObject({
       delayMs: 2000,
       pausesAccount: false,
@@ -56,14 +62,14 @@ describe('the account', () => {
   });
 });
 
-describe('the deadline', () => {
-  test('is when the next try would begin', () => {
+describe('retry deadline', () => {
+  test('a call is retried only if the next try starts before the deadline', () => {
     const late = { number: 3, elapsedMs: 24_500, deadlineMs: 25_000 };
     expect(retryVerdict({ reason: 'server', retryAfterMs: 500 }, late, 0).retry).toBe(true);
     expect(retryVerdict({ reason: 'server', retryAfterMs: 501 }, late, 0).retry).toBe(false);
   });
 
-  test('tells how long a limit lasts that is not waited for', () => {
+  test('a rate limit beyond the deadline is not retried and reports its length', () => {
     expect(retryVerdict({ reason: 'rate-limited', retryAfterMs: 300_000 }, first, 0)).toEqual({
       retry: false,
       retryAfterMs: 300_000,

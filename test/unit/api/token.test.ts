@@ -28,7 +28,7 @@ const expired = json(401, {
 let scripted: Scripted;
 let granted: number;
 
-/** Gives out `token-1`, `token-2` … for four hours each. */
+/** Grants `token-1`, `token-2` and so on, for four hours each. */
 const grant: Answer = (response, call, request) => {
   granted += 1;
   return ok({ access_token: `token-${granted}`, token_type: 'bearer', expires_in: 14_400 })(
@@ -38,8 +38,8 @@ const grant: Answer = (response, call, request) => {
   );
 };
 
-/** Takes only the token that was given out last. */
-const takesNewest: Answer = (response, call, request) =>
+/** Accepts only the latest granted token. */
+const acceptsNewest: Answer = (response, call, request) =>
   (bearer(call) === `token-${granted}` ? found : expired)(response, call, request);
 
 const bearer = (call: Received | undefined) => call?.headers.authorization?.replace('Bearer ', '');
@@ -49,14 +49,14 @@ beforeEach(async () => {
   scripted = await openScripted({
     credentials: { appKey: 'app-key', appSecret: APP_SECRET, refreshToken: REFRESH_TOKEN },
   });
-  scripted.service.on(GRANT, grant).on(STAT, takesNewest);
+  scripted.service.on(GRANT, grant).on(STAT, acceptsNewest);
 });
 afterEach(() => scripted.close());
 
 const stat = () => scripted.remote.stat(at('/f'));
 
 describe('access tokens', () => {
-  test('are got with the refresh token, as a form, once', async () => {
+  test('four calls share one access token, requested as a form with the refresh token and the app secret', async () => {
     const { service } = scripted;
     await Promise.all([stat(), stat(), stat()]);
     await stat();
@@ -73,15 +73,15 @@ describe('access tokens', () => {
     expect(service.callsOf(STAT).map(bearer)).toEqual(Array(4).fill('token-1'));
   });
 
-  test('are got without a secret when the app has none', async () => {
+  test('an app without a secret requests its access token without one', async () => {
     await scripted.close();
     scripted = await openScripted({ credentials: { appKey: 'app-key', refreshToken: REFRESH_TOKEN } });
-    scripted.service.on(GRANT, grant).on(STAT, takesNewest);
+    scripted.service.on(GRANT, grant).on(STAT, acceptsNewest);
     await stat();
     expect(scripted.service.callsOf(GRANT)[0]?.body.toString()).not.toContain('secret=');
   });
 
-  test('are replaced five minutes before their end, and no call waits for it', async () => {
+  test('an access token is replaced five minutes before it expires, and no call waits for the new one', async () => {
     const { service, clock } = scripted;
     await stat();
     await clock.advance(235 * MINUTE_MS - 1);
@@ -97,7 +97,7 @@ describe('access tokens', () => {
     expect(bearer(service.callsOf(STAT).at(-1))).toBe('token-2');
   });
 
-  test('may be replaced late: until the end a failing grant disturbs nobody', async () => {
+  test('a failing grant before the access token expires fails no call, and is retried after 10 seconds', async () => {
     const { service, clock } = scripted;
     await stat();
     service.on(GRANT, text(500, ''));
@@ -105,14 +105,14 @@ describe('access tokens', () => {
     await stat();
     await service.until(() => service.callsOf(GRANT).length === 2);
     await stat();
-    // It is not asked for again with each call.
+    // The grant is not repeated with each call.
     expect(service.callsOf(GRANT)).toHaveLength(2);
     await clock.advance(10_000);
     await stat();
     await service.until(() => service.callsOf(GRANT).length === 3);
   });
 
-  test('are got when the old one has ended', async () => {
+  test('a call after the access token has expired uses a new one', async () => {
     await stat();
     await scripted.clock.advance(240 * MINUTE_MS);
     await stat();
@@ -120,8 +120,8 @@ describe('access tokens', () => {
   });
 });
 
-describe('a token that expires early', () => {
-  test('is replaced under way, and the caller notices nothing', async () => {
+describe('access tokens that expire early', () => {
+  test('a call with an access token that expired early is repeated with a new one and succeeds', async () => {
     const { service } = scripted;
     await stat();
     granted += 1;
@@ -129,7 +129,7 @@ describe('a token that expires early', () => {
     expect(service.callsOf(STAT).map(bearer)).toEqual(['token-1', 'token-1', 'token-3']);
   });
 
-  test('is replaced once for all calls that met its end', async () => {
+  test('concurrent calls whose access token expired early share one new token', async () => {
     const { service } = scripted;
     await stat();
     granted += 1;
@@ -137,7 +137,7 @@ describe('a token that expires early', () => {
     expect(service.callsOf(GRANT)).toHaveLength(2);
   });
 
-  test('is not replaced again by a call that hears of it late', async () => {
+  test('a late answer about an expired access token does not replace the new one', async () => {
     const { service } = scripted;
     await stat();
     granted += 1;
@@ -145,7 +145,7 @@ describe('a token that expires early', () => {
     const late: Answer = (response, call, request) => {
       answerLate = () => void expired(response, call, request);
     };
-    service.on(STAT, late, takesNewest);
+    service.on(STAT, late, acceptsNewest);
     const first = stat();
     await service.until(() => service.callsOf(STAT).length === 2);
     await stat();
@@ -155,13 +155,13 @@ describe('a token that expires early', () => {
     expect(service.callsOf(GRANT)).toHaveLength(2);
   });
 
-  test('again right after: that is no matter of time, and reported', async () => {
+  test('a new access token that is refused again fails the call with unauthorized', async () => {
     scripted.service.on(STAT, expired);
     await expect(stat()).rejects.toMatchObject({ failure: 'unauthorized' });
     expect(scripted.service.callsOf(STAT)).toHaveLength(2);
   });
 
-  test('in the middle of an upload: the bytes are sent again', async () => {
+  test('an upload whose access token has expired sends its bytes again with a new one', async () => {
     const { service, remote } = scripted;
     await stat();
     granted += 1;
@@ -175,7 +175,7 @@ describe('a token that expires early', () => {
   });
 });
 
-describe('when there is no token to be had', () => {
+describe('failing grants', () => {
   const refusals: [string, Answer][] = [
     [
       'a revoked refresh token',
@@ -185,29 +185,32 @@ describe('when there is no token to be had', () => {
     ['another service', text(404, `no ${REFRESH_TOKEN}`)],
   ];
 
-  test.each(refusals)('%s is reported at once, and without the secrets', async (_what, answer) => {
-    const { service, log } = scripted;
-    service.on(GRANT, answer);
-    const error: unknown = await stat().catch((caught: unknown) => caught);
-    expect(error).toMatchObject({ failure: 'unauthorized' });
-    expect(service.callsOf(GRANT)).toHaveLength(1);
-    expect(service.callsOf(STAT)).toHaveLength(0);
-    const told = `${error instanceof Error ? error.stack : ''}${JSON.stringify([error, log.lines])}`;
-    expect(told).not.toMatch(/refresh-secret|app-secret/);
-  });
+  test.each(refusals)(
+    'a grant refused for %s fails the call with unauthorized, and neither error nor log contains a secret',
+    async (_what, answer) => {
+      const { service, log } = scripted;
+      service.on(GRANT, answer);
+      const error: unknown = await stat().catch((caught: unknown) => caught);
+      expect(error).toMatchObject({ failure: 'unauthorized' });
+      expect(service.callsOf(GRANT)).toHaveLength(1);
+      expect(service.callsOf(STAT)).toHaveLength(0);
+      const told = `${error instanceof Error ? error.stack : ''}${JSON.stringify([error, log.lines])}`;
+      expect(told).not.toMatch(/refresh-secret|app-secret/);
+    },
+  );
 
   test.each<[string, Answer]>([
     ['a failing service', text(503, '')],
     ['a lost connection', lose],
-    ['an answer without sense', ok({ access_token: 'a\nb', expires_in: 5 })],
-    ['an answer that is no JSON', text(200, 'token-0')],
-  ])('%s is waited out', async (_what, trouble) => {
+    ['an invalid token in the answer', ok({ access_token: 'a\nb', expires_in: 5 })],
+    ['an answer that is not JSON', text(200, 'token-0')],
+  ])('a grant is retried after %s, and the call succeeds', async (_what, trouble) => {
     scripted.service.on(GRANT, trouble, trouble, grant);
     expect(await stat()).toMatchObject({ name: 'f' });
     expect(scripted.service.callsOf(STAT)).toHaveLength(1);
   });
 
-  test('one who stops waiting does not stop the others', async () => {
+  test('a call that is aborted while it waits for a token does not abort the grant for other calls', async () => {
     const { service, remote } = scripted;
     let answer = () => {};
     service.on(GRANT, (response, call, request) => {
@@ -224,7 +227,7 @@ describe('when there is no token to be had', () => {
     expect(await patient).toMatchObject({ name: 'f' });
   });
 
-  test('closing ends the wait', async () => {
+  test('close fails a call that waits for a token with offline', async () => {
     const { service, remote } = scripted;
     service.on(GRANT, hang);
     const failed = expect(stat()).rejects.toMatchObject({ failure: 'offline' });

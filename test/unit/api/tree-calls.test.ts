@@ -20,19 +20,19 @@ describe('changes of the tree', () => {
     ['insufficient_quota', {}, 'insufficient-space'],
     ['cant_copy_shared_folder', {}, 'no-permission'],
     ['cant_move_into_vault', { cant_move_into_vault: { '.tag': 'is_shared_folder' } }, 'no-permission'],
-  ])('a copy refused for %s %o', async (tag, more, failure) => {
+  ])('a copy refused with %s %o fails with the right failure', async (tag, more, failure) => {
     scripted.service.on('files/copy_v2', refuse({ '.tag': tag, ...more }, tag));
     await expect(scripted.remote.copy(at('/a'), at('/b'))).rejects.toMatchObject({ failure });
   });
 
   test.each<[string, Answer, string]>([
     [
-      'an app that may not',
+      'an app without the permission',
       text(400, 'Error in call: Your API app is not allowed to call this function.'),
       'not-allowed',
     ],
     [
-      'a token that may not',
+      'a token without the scope',
       json(401, {
         error_summary: 'missing_scope/',
         error: { '.tag': 'missing_scope', required_scope: 'files.permanent_delete' },
@@ -40,7 +40,7 @@ describe('changes of the tree', () => {
       'not-allowed',
     ],
     [
-      'an account that may not',
+      'an account without the feature',
       json(403, {
         error_summary: 'x/',
         error: { '.tag': 'invalid_account_type', invalid_account_type: { '.tag': 'feature' } },
@@ -48,20 +48,20 @@ describe('changes of the tree', () => {
       'not-allowed',
     ],
     [
-      'an entry that must stay',
+      'an entry without write permission',
       refuse(
         { '.tag': 'path_write', path_write: { '.tag': 'no_write_permission' } },
         'path_write/no_write_permission',
       ),
       'no-permission',
     ],
-    ['too much at once', refuse({ '.tag': 'too_many_files' }, 'too_many_files'), 'too-many-files'],
-  ])('a removal for good refused: %s', async (_why, answer, failure) => {
+    ['too many files', refuse({ '.tag': 'too_many_files' }, 'too_many_files'), 'too-many-files'],
+  ])('a permanent removal refused for %s fails with the right failure', async (_why, answer, failure) => {
     scripted.service.on('files/permanently_delete', answer);
     await expect(scripted.remote.remove(at('/f'), { permanent: true })).rejects.toMatchObject({ failure });
   });
 
-  test("a proxy's page in place of the service's answer is no success", async () => {
+  test("a removal answered with a proxy's page fails with unavailable", async () => {
     await scripted.close();
     scripted = await openScripted({ random: () => 0.9 });
     const page = text(200, '<html>log in</html>');

@@ -33,25 +33,25 @@ beforeEach(async () => {
 });
 afterEach(() => scripted.close());
 
-describe('what passes is waited out', () => {
+describe('transient failures', () => {
   test.each<[string, Answer]>([
     ['500 without a body', text(500, '')],
     ['503 with HTML', text(503, '<html>down</html>')],
     ['a lost connection', lose],
-    ['an answer that is no JSON', text(200, '{"name": "f", ')],
-    ['an answer that lacks what it must have', ok({ '.tag': 'file', name: 'f', path_display: '/f' })],
+    ['an answer that is not JSON', text(200, '{"name": "f", ')],
+    ['an answer without required fields', ok({ '.tag': 'file', name: 'f', path_display: '/f' })],
     ['an answer of null', ok(null)],
-    ['an entry of a kind that nobody knows', ok(tagged('file', { '.tag': 'symlink' }))],
+    ['an entry of an unknown kind', ok(tagged('file', { '.tag': 'symlink' }))],
     ['internal_error', json(409, { error_summary: 'internal_error/', error: { '.tag': 'internal_error' } })],
     ['409 without an error', text(409, '')],
-  ])('%s', async (_what, trouble) => {
+  ])('a stat is retried after %s', async (_what, trouble) => {
     const { service, remote } = scripted;
     service.on(STAT, trouble, trouble, found);
     expect(await remote.stat(at('/f'))).toMatchObject({ name: 'f' });
     expect(service.calls).toHaveLength(3);
   });
 
-  test('a cut in the middle of an answer', async () => {
+  test('a stat is retried after an answer that was cut off', async () => {
     const { service, remote } = scripted;
     const half: Answer = (response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
@@ -61,14 +61,14 @@ describe('what passes is waited out', () => {
     expect(await remote.stat(at('/f'))).toMatchObject({ name: 'f' });
   });
 
-  test('a service that does not answer in time', async () => {
+  test('a stat is retried after a timeout', async () => {
     await scripted.close();
     scripted = await openScripted({ timeouts: { ...HTTP_TIMEOUTS, firstAnswerMs: 50, answerMs: 50 } });
     scripted.service.on(STAT, hang, found);
     expect(await scripted.remote.stat(at('/f'))).toMatchObject({ name: 'f' });
   });
 
-  test('a rate limit, for as long as the header says', async () => {
+  test('a stat is retried after a rate limit for the time in Retry-After', async () => {
     const { service, remote, clock } = scripted;
     service.on(STAT, limited(3), found);
     const stat = remote.stat(at('/f'));
@@ -80,16 +80,19 @@ describe('what passes is waited out', () => {
   });
 
   test.each<[string, Answer]>([
-    ['as text with the header', text(429, 'slow down', { 'retry-after': '3' })],
+    ['as text with Retry-After', text(429, 'slow down', { 'retry-after': '3' })],
     [
-      'as JSON without the header',
+      'as JSON without Retry-After',
       json(429, {
         error_summary: 'too_many_requests/',
         error: { reason: { '.tag': 'too_many_requests' }, retry_after: 3 },
       }),
     ],
-    ['until a date', text(503, '', { 'retry-after': new Date(Date.UTC(2026, 0, 1, 0, 0, 3)).toUTCString() })],
-  ])('a rate limit %s', async (_form, answer) => {
+    [
+      'with a date in Retry-After',
+      text(503, '', { 'retry-after': new Date(Date.UTC(2026, 0, 1, 0, 0, 3)).toUTCString() }),
+    ],
+  ])('a rate limit %s is waited for', async (_form, answer) => {
     const { service, remote, clock } = scripted;
     service.on(STAT, answer, found);
     const stat = remote.stat(at('/f'));
@@ -100,7 +103,7 @@ describe('what passes is waited out', () => {
     expect(service.calls).toHaveLength(2);
   });
 
-  test('a rate limit stops all other calls of the account too', async () => {
+  test('a rate limit delays all other calls of the account too', async () => {
     const { service, remote, clock } = scripted;
     service
       .on(STAT, limited(3), found)
@@ -116,7 +119,7 @@ describe('what passes is waited out', () => {
   });
 });
 
-test('a drive that was asked to wait 5 s works after 5 s, though the wall clock was set back an hour meanwhile', async () => {
+test('a rate limit of 5 s ends after 5 s although the wall clock is set back an hour meanwhile', async () => {
   const { service, remote, clock } = scripted;
   service.on(STAT, limited(5), found);
   const first = remote.stat(at('/f'));
@@ -128,14 +131,14 @@ test('a drive that was asked to wait 5 s works after 5 s, though the wall clock 
   expect(await second).toMatchObject({ name: 'f' });
 });
 
-describe('what does not pass is reported once the deadline is over', () => {
+describe('lasting failures', () => {
   test.each<[string, Answer, string]>([
-    ['a service that fails', text(502, ''), 'unavailable'],
-    ['a service that cuts', lose, 'offline'],
-    ['a service that limits', limited(4), 'rate-limited'],
+    ['a failing service', text(502, ''), 'unavailable'],
+    ['a service that cuts connections', lose, 'offline'],
+    ['a rate limit', limited(4), 'rate-limited'],
     ['contention', limited(4, 'too_many_write_operations'), 'rate-limited'],
-    ['a service that talks nonsense', ok([]), 'unavailable'],
-  ])('%s', async (_what, trouble, failure) => {
+    ['a service with invalid answers', ok([]), 'unavailable'],
+  ])('%s is retried and fails the call at the deadline with %s', async (_what, trouble, failure) => {
     await scripted.close();
     scripted = await openScripted({ random: () => 0.9 });
     const { service, remote, clock } = scripted;
@@ -147,19 +150,19 @@ describe('what does not pass is reported once the deadline is over', () => {
     expect(clock.now() - startMs).toBeLessThanOrEqual(25_000);
   });
 
-  test('a limit beyond the deadline at once, with its length', async () => {
+  test('a rate limit beyond the deadline fails the call at once with its length, and holds back other calls', async () => {
     const { service, remote } = scripted;
     service.on(STAT, limited(300));
     await expect(remote.stat(at('/f'))).rejects.toMatchObject({
       failure: 'rate-limited',
       details: { retryAfterMs: 300_000, requestId: REQUEST_ID },
     });
-    // And nobody else asks until then.
+    // No other call is sent until the limit ends.
     await expect(remote.stat(at('/g'))).rejects.toMatchObject({ failure: 'rate-limited' });
     expect(service.calls).toHaveLength(1);
   });
 
-  test('a limit that follows on another: the time held back counts', async () => {
+  test('the wait for an earlier rate limit counts toward the deadline of a call', async () => {
     const { service, remote, clock } = scripted;
     service.on(STAT, limited(20)).on('users/get_space_usage', limited(20));
     const stat = expect(remote.stat(at('/f'))).rejects.toMatchObject({ failure: 'rate-limited' });
@@ -170,7 +173,7 @@ describe('what does not pass is reported once the deadline is over', () => {
     expect(service.calls).toHaveLength(3);
   });
 
-  test('a service that is not there', async () => {
+  test('a stat of a service that is not running fails with offline', async () => {
     await scripted.close();
     const gone = scripted.service.url;
     scripted = await openScripted({ apiUrl: gone, random: () => 0.9 });
@@ -180,7 +183,7 @@ describe('what does not pass is reported once the deadline is over', () => {
   });
 });
 
-describe('what the service said is said once, and truly', () => {
+describe('refusals', () => {
   const plain = (status: number, sentence: string) => text(status, sentence);
   const tag = (status: number, error: Record<string, unknown>) =>
     json(status, { error_summary: 'x/', error });
@@ -188,11 +191,15 @@ describe('what the service said is said once, and truly', () => {
   test.each<[string, Answer, string]>([
     ['a malformed call', plain(400, "request body: unknown field 'pat'"), 'bad-request'],
     [
-      'a path that is none',
+      'a malformed path',
       plain(400, "request body: path: 'x' did not match pattern '(/.*)'"),
       'malformed-path',
     ],
-    ['an app that may not', plain(400, 'Your API app is not allowed to call this function.'), 'not-allowed'],
+    [
+      'an app without the permission',
+      plain(400, 'Your API app is not allowed to call this function.'),
+      'not-allowed',
+    ],
     [
       'a scope that the app lacks',
       plain(
@@ -206,39 +213,38 @@ describe('what the service said is said once, and truly', () => {
       tag(401, { '.tag': 'missing_scope', required_scope: 'x' }),
       'not-allowed',
     ],
-    ['a token that is none', plain(400, 'The given OAuth 2 access token is malformed.'), 'unauthorized'],
+    ['a malformed token', plain(400, 'The given OAuth 2 access token is malformed.'), 'unauthorized'],
     ['a revoked token', tag(401, { '.tag': 'invalid_access_token' }), 'unauthorized'],
     ['an expired token that cannot be renewed', tag(401, { '.tag': 'expired_access_token' }), 'unauthorized'],
     ['a suspended user', tag(401, { '.tag': 'user_suspended' }), 'unauthorized'],
-    ['an error in the token that is new to us', tag(401, { '.tag': 'moon_phase' }), 'unauthorized'],
+    ['an unknown token error', tag(401, { '.tag': 'moon_phase' }), 'unauthorized'],
     [
-      'an account that may not',
+      'an account of the wrong type',
       tag(403, { '.tag': 'invalid_account_type', invalid_account_type: { '.tag': 'endpoint' } }),
       'not-allowed',
     ],
     ['a wrong root', tag(422, { '.tag': 'no_permission' }), 'bad-request'],
     [
-      'content that may not be had',
+      'restricted content',
       tag(409, { '.tag': 'path', path: { '.tag': 'restricted_content' } }),
       'restricted',
     ],
-    [
-      'a lookup error that is new to us',
-      tag(409, { '.tag': 'path', path: { '.tag': 'moon_phase' } }),
-      'bad-request',
-    ],
+    ['an unknown lookup error', tag(409, { '.tag': 'path', path: { '.tag': 'moon_phase' } }), 'bad-request'],
     ['an error named like a property of all objects', tag(409, { '.tag': 'constructor' }), 'bad-request'],
-  ])('%s', async (_what, answer, failure) => {
-    const { service, remote } = scripted;
-    service.on(STAT, answer);
-    await expect(remote.stat(at('/f'))).rejects.toMatchObject({
-      failure,
-      details: { requestId: REQUEST_ID },
-    });
-    expect(service.calls).toHaveLength(1);
-  });
+  ])(
+    'a call refused for %s fails at once with the right failure and the request id',
+    async (_what, answer, failure) => {
+      const { service, remote } = scripted;
+      service.on(STAT, answer);
+      await expect(remote.stat(at('/f'))).rejects.toMatchObject({
+        failure,
+        details: { requestId: REQUEST_ID },
+      });
+      expect(service.calls).toHaveLength(1);
+    },
+  );
 
-  test('nothing there, in the words of the service', async () => {
+  test('stat of a missing path returns undefined', async () => {
     scripted.service.on(STAT, notFound);
     expect(await scripted.remote.stat(at('/f'))).toBeUndefined();
   });
@@ -250,17 +256,17 @@ test.each<[string, Answer]>([
   ['404 in plain text', text(404, 'no such route')],
   ['413 of a proxy', text(413, '<html>too large</html>')],
   ['418', text(418, 'short and stout')],
-  ['a wrong method', text(405, '')],
+  ['405', text(405, '')],
   ['a redirect', text(302, '', { location: 'http://elsewhere.example/' })],
   ["another API's error", json(403, { error: { code: 403, message: 'blocked' } })],
-])('%s is not taken for an answer of the service', async (_what, answer) => {
+])('%s is not taken for an answer of the service and fails with foreign', async (_what, answer) => {
   const { service, remote } = scripted;
   service.on(STAT, answer);
   await expect(remote.stat(at('/f'))).rejects.toMatchObject({ failure: 'foreign' });
 });
 
 describe('secrets', () => {
-  test('stay out of errors and log, even when the service quotes them', async () => {
+  test('errors and log never contain the token, even when the service quotes it', async () => {
     const { service, remote, clock, log } = scripted;
     service.on(
       STAT,
@@ -275,7 +281,7 @@ describe('secrets', () => {
     expect(JSON.stringify(log.lines)).not.toContain(TOKEN);
   });
 
-  test('a token that cannot stand in a header is refused without being shown', () => {
+  test('a token with a line break is refused without being shown', () => {
     const token = 'sl.secret\nX-Injected: 1';
     const open = () =>
       createRemote({
@@ -292,8 +298,8 @@ describe('secrets', () => {
   });
 });
 
-describe('an abort', () => {
-  test('closes the connection at once and gives its reason', async () => {
+describe('aborted calls', () => {
+  test('an aborted call closes its connection at once and fails with the reason of the abort', async () => {
     const { service, remote } = scripted;
     service.on(STAT, hang);
     const abort = new AbortController();
@@ -305,7 +311,7 @@ describe('an abort', () => {
     await service.until(() => service.aborted === 1);
   });
 
-  test('ends the wait for the next try', async () => {
+  test('an aborted call ends its wait for the next try', async () => {
     const { service, remote, clock } = scripted;
     service.on(STAT, text(503, '', { 'retry-after': '20' }));
     const abort = new AbortController();
@@ -318,7 +324,7 @@ describe('an abort', () => {
   });
 });
 
-test('closing fails what is under way and all that comes after', async () => {
+test('close fails running calls and all later ones with offline', async () => {
   const { service, remote } = scripted;
   service.on(STAT, hang);
   const stat = remote.stat(at('/f'));
@@ -330,7 +336,7 @@ test('closing fails what is under way and all that comes after', async () => {
   expect(service.calls).toHaveLength(1);
 });
 
-describe('a listener that is no HTTP server', () => {
+describe('a server that does not speak HTTP', () => {
   let server: Server;
   const sockets: Socket[] = [];
 
@@ -339,7 +345,7 @@ describe('a listener that is no HTTP server', () => {
     server.close();
   });
 
-  test('is as good as nobody', async () => {
+  test('a stat of a server that does not speak HTTP fails with offline', async () => {
     server = createServer((socket) => {
       sockets.push(socket);
       socket.on('error', () => {});
@@ -356,7 +362,7 @@ describe('a listener that is no HTTP server', () => {
   });
 });
 
-/** An error's message, stack and fields, and those of its causes. */
+/** Returns the message, stack and fields of an error and of its causes. */
 function everythingIn(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const own = JSON.stringify(error, Object.getOwnPropertyNames(error));

@@ -14,24 +14,24 @@ afterEach(() => scripted.close());
 
 const upload = () => scripted.uploads.upload(at('/f'), BODY, { mode: { if: 'any' } });
 
-describe('several uploads at once', () => {
-  /** Uploads that were not told yet to be done. */
+describe('concurrent uploads', () => {
+  /** Uploads that are not finished. */
   let left = 0;
   function many(count: number) {
     left = count;
     return Promise.all(Array.from({ length: count }, () => upload()));
   }
 
-  /** Answers all that are let out at once when the last of them has come; how many they were at most. */
+  /** Holds uploads until all that are allowed at once have arrived, and records how many there were at most. */
   function crowded(answerOf: (underWay: number) => Answer) {
     const seen = { most: 0 };
-    const held: (() => unknown)[] = [];
+    const waiting: (() => unknown)[] = [];
     scripted.service.on(UPLOAD, (...asked) => {
-      const answer = answerOf(held.length + 1);
-      held.push(() => answer(...asked));
-      seen.most = Math.max(seen.most, held.length);
-      if (held.length < Math.min(left, scripted.uploads.uploadsAtOnce())) return;
-      for (const give of held.splice(0)) give();
+      const answer = answerOf(waiting.length + 1);
+      waiting.push(() => answer(...asked));
+      seen.most = Math.max(seen.most, waiting.length);
+      if (waiting.length < Math.min(left, scripted.uploads.uploadsAtOnce())) return;
+      for (const give of waiting.splice(0)) give();
     });
     return seen;
   }
@@ -44,7 +44,7 @@ describe('several uploads at once', () => {
     error: { reason: { '.tag': 'too_many_write_operations' }, retry_after: 1 },
   });
 
-  test('go side by side, more and more, where the service takes that', async () => {
+  test('uploads run in parallel, up to eight, while the service accepts that', async () => {
     const seen = crowded(() => done);
     await many(2);
     expect(seen.most).toBe(2);
@@ -53,10 +53,10 @@ describe('several uploads at once', () => {
     expect(scripted.uploads.uploadsAtOnce()).toBe(8);
   });
 
-  test('go one by one once the service has refused one, which is tried again at once', async () => {
+  test('uploads run one by one after the service has refused one for contention, which is retried at once', async () => {
     const { service, clock, log } = scripted;
     const seen = crowded((underWay) => (underWay > 1 ? refused : done));
-    // No time passes: nobody waits the second that the service asks for.
+    // No time passes, so the refused upload did not wait for its Retry-After.
     await many(2);
     expect(service.callsOf(UPLOAD).length).toBeLessThanOrEqual(5);
     expect(scripted.uploads.uploadsAtOnce()).toBe(1);
@@ -69,7 +69,7 @@ describe('several uploads at once', () => {
     expect(scripted.uploads.uploadsAtOnce()).toBe(2);
   });
 
-  test('go one by one once the service limits calls', async () => {
+  test('uploads run one by one after a rate limit', async () => {
     scripted.service.on(UPLOAD, text(429, 'Too many requests.', { 'retry-after': '1' }), uploaded);
     await scripted.clock.during(upload());
     expect(scripted.uploads.uploadsAtOnce()).toBe(1);

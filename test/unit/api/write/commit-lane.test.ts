@@ -36,7 +36,7 @@ function write(name: string, text = name, signal?: AbortSignal): Promise<FileEnt
 const writeAll = (names: readonly string[]) => Promise.all(names.map((name) => write(name)));
 const manyNames = (count: number) => Array.from({ length: count }, (_, index) => `file ${index}`);
 
-/** The calls so far; of those for several files, with how many. */
+/** The calls so far, with the number of files where a call is for several. */
 const calls = () => remote.calls.map((call) => ('count' in call ? `${call.what} ${call.count}` : call.what));
 const textAt = (name: string) => Buffer.from(remote.contentAt(named(name)) ?? []).toString();
 
@@ -44,7 +44,7 @@ const turns = async (count = 20) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Holds the next call that `isMeant`. */
+/** Holds the next call for which `isMeant` is true. */
 function hold(isMeant: (call: Call) => boolean) {
   let release = (_error?: Error) => {};
   let isHeld = false;
@@ -59,8 +59,8 @@ function hold(isMeant: (call: Call) => boolean) {
   return { release, isHeld: () => isHeld };
 }
 
-describe('one file', () => {
-  test('that comes alone is one call, at once', async () => {
+describe('a single file', () => {
+  test('a single file is committed with one upload call at once', async () => {
     expect(await write('a')).toBe(remote.files.get(named('a')));
     await write('b');
     await write('c');
@@ -68,12 +68,12 @@ describe('one file', () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test('and one more beside it are two calls: they have nothing to gain from each other', async () => {
+  test('two concurrent files are committed with one upload call each', async () => {
     await writeAll(['a', 'b']);
     expect(calls()).toEqual(['upload', 'upload']);
   });
 
-  test('in a session that is sent already is one commit', async () => {
+  test('a file that is already in a session is committed with one call', async () => {
     const bytes = Buffer.from('long');
     const [session] = await remote.stageContents([{ bytes, contentHash: contentHashOf(bytes) }]);
     if (!session) throw new Error('no session');
@@ -84,20 +84,20 @@ describe('one file', () => {
   });
 });
 
-describe('several at once', () => {
-  test('gather while the first is committed, and go together', async () => {
+describe('concurrent files', () => {
+  test('files that arrive during a commit are committed together in the next batch', async () => {
     await writeAll(manyNames(8));
     expect(calls()).toEqual(['upload', 'stageContents 7', 'finishSessions 7']);
     for (const name of manyNames(8)) expect(textAt(name)).toBe(name);
   });
 
-  test('two hundred are a handful of calls', async () => {
+  test('200 concurrent files are committed with at most ten calls', async () => {
     await clock.during(writeAll(manyNames(200)));
     expect(calls().length).toBeLessThanOrEqual(10);
     for (const name of manyNames(200)) expect(textAt(name)).toBe(name);
   });
 
-  test('that come back one by one are waited for, and are one group again', async () => {
+  test('the lane waits for writers that return one by one, and commits their files in one batch', async () => {
     await writeAll(manyNames(8));
     remote.calls.length = 0;
     const again: Promise<FileEntry>[] = [];
@@ -110,7 +110,7 @@ describe('several at once', () => {
     expect(calls()).toEqual(['stageContents 7', 'finishSessions 7']);
   });
 
-  test('again and again stay one group', async () => {
+  test('writers that return again and again are committed in batches', async () => {
     const client = async (name: string) => {
       for (let round = 0; round < 10; round += 1) await write(`${name} ${round}`);
     };
@@ -119,7 +119,7 @@ describe('several at once', () => {
     expect(calls().length).toBeLessThanOrEqual(25);
   });
 
-  test('of which fewer come back wait no longer than a moment', async () => {
+  test('a writer that returns alone waits 25 ms for the others', async () => {
     await writeAll(manyNames(8));
     remote.calls.length = 0;
     const again = write('a');
@@ -130,7 +130,7 @@ describe('several at once', () => {
     expect(calls()).toEqual(['upload']);
   });
 
-  test('never commit twice at a time', async () => {
+  test('the lane never runs two commits at a time', async () => {
     let committing = 0;
     let most = 0;
     remote.before = async ({ what }) => {
@@ -151,12 +151,12 @@ describe('several at once', () => {
   });
 });
 
-describe('where the service takes several side by side', () => {
+describe('a service that accepts parallel commits', () => {
   beforeEach(() => {
     remote.sideBySide = 4;
   });
 
-  test('short files are an upload each, as many at once as it takes', async () => {
+  test('short files are uploaded in parallel, as many as the service accepts', async () => {
     let most = 0;
     let underWay = 0;
     remote.before = async () => {
@@ -171,7 +171,7 @@ describe('where the service takes several side by side', () => {
     for (const name of manyNames(20)) expect(textAt(name)).toBe(name);
   });
 
-  test('and then no longer, they go together', async () => {
+  test('files are committed in batches once the service no longer accepts parallel commits', async () => {
     let release = () => {};
     const gate = new Promise<void>((resolve) => {
       release = resolve;
@@ -185,7 +185,7 @@ describe('where the service takes several side by side', () => {
     expect(calls().slice(4)).toEqual(['stageContents 6', 'finishSessions 6']);
   });
 
-  test('the order of the writes to one path is kept', async () => {
+  test('writes to one path stay in order when commits run in parallel', async () => {
     const gate = hold(({ what }) => what === 'upload');
     const first = write('same', 'first');
     const second = write('same', 'second');
@@ -197,10 +197,10 @@ describe('where the service takes several side by side', () => {
   });
 });
 
-describe('the outcome of each', () => {
+describe('the outcome of each file', () => {
   const conflict = new ApiError('conflict-file', 'path/conflict/file');
 
-  test('is its own', async () => {
+  test('a file that is refused in a batch fails alone', async () => {
     remote.outcomeOf = ({ path }) => (path === named('file 3') ? conflict : undefined);
     const outcomes = await Promise.allSettled(manyNames(8).map((name) => write(name)));
     expect(outcomes.map(({ status }) => status === 'fulfilled')).toEqual(
@@ -209,7 +209,7 @@ describe('the outcome of each', () => {
     expect(outcomes[3]).toMatchObject({ reason: conflict });
   });
 
-  test('is told at once, and others may go on, while one is still tried again', async () => {
+  test('files of a batch are acknowledged at once while another one is retried, and further commits proceed', async () => {
     let finish = () => {};
     const finishSessions = remote.finishSessions.bind(remote);
     remote.finishSessions = async (commits, signal, onOutcome) => {
@@ -233,7 +233,7 @@ describe('the outcome of each', () => {
     expect(await late).toMatchObject({ name: 'file 1' });
   });
 
-  test('is an upload of its own for what the service lost on the way', async () => {
+  test('a file whose session the service has lost is uploaded alone', async () => {
     remote.outcomeOf = ({ path }) =>
       path === named('file 3') ? new ApiError('session-gone', 'lookup_failed/not_found') : undefined;
     await writeAll(manyNames(8));
@@ -241,13 +241,13 @@ describe('the outcome of each', () => {
     expect(textAt('file 3')).toBe('file 3');
   });
 
-  test('is an upload of its own for all when the service takes no batch of contents', async () => {
+  test('all files are uploaded one by one when the service has no batch call', async () => {
     remote.stageContents = () => Promise.reject(new ApiError('bad-request', 'Unknown API function'));
     await writeAll(manyNames(5));
     expect(calls()).toEqual(['upload', 'upload', 'upload', 'upload', 'upload']);
   });
 
-  test('is the same for all who waited long while the service was away', async () => {
+  test('files that have waited long for an unreachable service all fail with its error, and a later one is tried', async () => {
     const gate = hold(({ what }) => what === 'upload');
     const first = write('first');
     await turns();
@@ -262,7 +262,7 @@ describe('the outcome of each', () => {
     expect(calls()).toEqual(['upload', 'upload']);
   });
 
-  test('is its own refusal, when the one before was refused', async () => {
+  test('a refused commit does not fail the next one', async () => {
     const gate = hold(({ what }) => what === 'upload');
     const first = write('first');
     const second = write('second');
@@ -274,7 +274,7 @@ describe('the outcome of each', () => {
 });
 
 describe('writes to one path', () => {
-  test('are committed in their order, never two at a time', async () => {
+  test('writes to one path are committed in order', async () => {
     const texts = Array.from({ length: 6 }, (_, index) => `version ${index}`);
     const versions: (string | undefined)[] = [];
     const writes = texts.map(async (text) => {
@@ -285,7 +285,7 @@ describe('writes to one path', () => {
     expect(versions).toEqual(texts);
   });
 
-  test('that differ only in letter case are to one path', async () => {
+  test('writes to paths that differ only in letter case are committed one after the other', async () => {
     const gate = hold(({ what }) => what === 'upload');
     const first = write('Same', 'first');
     const second = write('sAME', 'second');
@@ -296,7 +296,7 @@ describe('writes to one path', () => {
     expect(calls()).toEqual(['upload', 'upload']);
   });
 
-  test('go on after one that failed', async () => {
+  test('a failed write does not fail the next one to its path', async () => {
     const gate = hold(({ what }) => what === 'upload');
     const first = write('same', 'first');
     const second = write('same', 'second');
@@ -308,10 +308,10 @@ describe('writes to one path', () => {
   });
 });
 
-describe('a client that leaves', () => {
+describe('aborted commits', () => {
   const reason = new Error('gone');
 
-  test('before its turn leaves nothing behind, and the others are none the worse', async () => {
+  test('a write aborted before its turn is not committed, and the others are', async () => {
     const gate = hold(({ what }) => what === 'upload');
     const leaving = new AbortController();
     const first = write('first');
@@ -327,7 +327,7 @@ describe('a client that leaves', () => {
   });
 
   test.each(['stageContents', 'finishSessions'] as const)(
-    'during %s costs the others nothing',
+    'a write aborted during %s does not affect the others',
     async (stage) => {
       const gate = hold(({ what }) => what === stage);
       const leaving = new AbortController();
@@ -338,12 +338,12 @@ describe('a client that leaves', () => {
       await expect(left).rejects.toBe(reason);
       gate.release();
       await others;
-      // What was being committed may be there, and only that.
+      // A write aborted during the commit may have been committed.
       expect(remote.files.has(named('left'))).toBe(stage === 'finishSessions');
     },
   );
 
-  test('during the commit is overtaken by no later write to its path', async () => {
+  test('a write aborted during its commit does not overtake a later write to its path', async () => {
     const gate = hold(({ what }) => what === 'finishSessions');
     const leaving = new AbortController();
     const others = writeAll(manyNames(5));
@@ -358,7 +358,7 @@ describe('a client that leaves', () => {
     expect(textAt('left')).toBe('new');
   });
 
-  test('has gone already: nothing is done', async () => {
+  test('a write whose signal is already aborted makes no call', async () => {
     await expect(write('a', 'a', AbortSignal.abort(reason))).rejects.toBe(reason);
     await turns();
     expect(calls()).toEqual([]);

@@ -39,7 +39,7 @@ const failed = (failure: Record<string, unknown>) => ({ '.tag': 'failure', failu
 const conflict = failed({ '.tag': 'path', path: { '.tag': 'conflict', conflict: { '.tag': 'file' } } });
 const contention = failed({ '.tag': 'too_many_write_operations' });
 
-/** Answers each entry asked for, by its session. */
+/** Answers each requested entry by the name in its session. */
 const entries =
   (outcomeOf: (name: string) => unknown): Answer =>
   (response, call, request) =>
@@ -50,7 +50,7 @@ function namesIn(arg: unknown): string[] {
   return asked.map(({ cursor }) => cursor.session_id.replace('session-', ''));
 }
 
-/** `get_metadata` of what is there. */
+/** Answers `get_metadata` for the files in `names`, and not-found for others. */
 const there =
   (...names: string[]): Answer =>
   (response, call, request) => {
@@ -61,7 +61,7 @@ const there =
 const asked = () => scripted.service.callsOf(BATCH).map(({ arg }) => namesIn(arg));
 const finish = () => scripted.uploads.finishSessions(commits);
 
-test('each entry has its own outcome, in the order asked', async () => {
+test('finishSessions returns an outcome for each entry, in the order asked', async () => {
   scripted.service.on(
     BATCH,
     entries((name) => (name === 'b' ? conflict : done(name))),
@@ -80,17 +80,17 @@ test('each entry has its own outcome, in the order asked', async () => {
   });
 });
 
-test('nothing to commit is no call', async () => {
+test('finishSessions without entries makes no call', async () => {
   expect(await scripted.uploads.finishSessions([])).toEqual([]);
   expect(scripted.service.calls).toEqual([]);
 });
 
-test('more than fit are refused before anything is sent', async () => {
+test('finishSessions refuses more than 1,000 entries', async () => {
   const tooMany = Array.from({ length: 1001 }, () => commit('a'));
   await expect(scripted.uploads.finishSessions(tooMany)).rejects.toMatchObject({ failure: 'bad-request' });
 });
 
-test('only what met contention goes out again, after a while', async () => {
+test('finishSessions retries only the entries that met contention, after a second', async () => {
   const { service, clock } = scripted;
   service.on(
     BATCH,
@@ -106,7 +106,7 @@ test('only what met contention goes out again, after a while', async () => {
   expect(asked()).toEqual([['a', 'b', 'c'], ['b']]);
 });
 
-test('an entry whose outcome is unknown is looked for, whatever the entries after it met', async () => {
+test('finishSessions looks up an entry whose outcome is unknown, and retries only the ones with contention', async () => {
   const { service, clock } = scripted;
   const internal = failed({ '.tag': 'internal_error' });
   const used = failed({ '.tag': 'lookup_failed', lookup_failed: { '.tag': 'not_found' } });
@@ -122,7 +122,7 @@ test('an entry whose outcome is unknown is looked for, whatever the entries afte
   expect(asked()).toEqual([['a', 'b', 'c'], ['b']]);
 });
 
-test('contention to the end costs those that it met, and no others', async () => {
+test('finishSessions fails only the entries whose contention lasts to the deadline', async () => {
   const { service, clock } = scripted;
   const nested = failed({ '.tag': 'path', path: { '.tag': 'too_many_write_operations' } });
   service.on(
@@ -136,7 +136,7 @@ test('contention to the end costs those that it met, and no others', async () =>
   ]);
 });
 
-test('other content than was sent is no success', async () => {
+test('finishSessions fails with hash-mismatch for an entry that was stored with other content', async () => {
   const other = { ...done('b'), content_hash: 'f'.repeat(64) };
   scripted.service.on(
     BATCH,
@@ -149,20 +149,20 @@ describe.each<[string, Answer]>([
   ['cut', lose],
   ['500', text(500, '')],
   ['fewer outcomes than entries', ok({ entries: [] })],
-])('when the answer is lost: %s', (_what, loss) => {
-  test('what is there was done, and only the rest goes out again', async () => {
+])('finishSessions whose answer is lost: %s', (_what, loss) => {
+  test('finishSessions whose answer was lost retries only the files that are not there', async () => {
     scripted.service.on(BATCH, loss, entries(done)).on(STAT, there('a', 'c'));
     expect(await finish()).toMatchObject([{ path: '/a' }, { path: '/b' }, { path: '/c' }]);
     expect(asked()).toEqual([['a', 'b', 'c'], ['b']]);
   });
 
-  test('all of it was done: nothing goes out again', async () => {
+  test('finishSessions whose answer was lost makes no further call when all files are there', async () => {
     scripted.service.on(BATCH, loss).on(STAT, there('a', 'b', 'c'));
     expect(await finish()).toMatchObject([{ path: '/a' }, { path: '/b' }, { path: '/c' }]);
     expect(asked()).toHaveLength(1);
   });
 
-  test('it was done after we looked: a used session or a conflict is our own', async () => {
+  test('finishSessions whose answer was lost takes a used session or a conflict for success when its own content is there', async () => {
     const used = failed({ '.tag': 'lookup_failed', lookup_failed: { '.tag': 'not_found' } });
     let looks = 0;
     scripted.service
@@ -179,7 +179,7 @@ describe.each<[string, Answer]>([
   });
 });
 
-test('a service that stays away gives each open entry that outcome', async () => {
+test('finishSessions reports unavailable for each missing file while the service stays away', async () => {
   await scripted.close();
   scripted = await openScripted({ random: () => 0.9 });
   scripted.service.on(BATCH, text(503, '')).on(STAT, there('a'));
@@ -190,7 +190,7 @@ test('a service that stays away gives each open entry that outcome', async () =>
   ]);
 });
 
-test('an abort is no outcome', async () => {
+test('finishSessions rejects with the reason of an abort', async () => {
   const abort = new AbortController();
   const reason = new Error('gone');
   scripted.service.on(BATCH, () => abort.abort(reason));

@@ -31,7 +31,7 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
   const upload = (mode: WriteMode) => scripted.uploads.upload(at('/f'), BODY, { mode });
 
   test.each<WriteMode>([{ if: 'any' }, { if: 'absent' }, { if: 'rev', rev: OLD_REV }])(
-    'was done: our content is there (%o)',
+    'an upload whose answer was lost succeeds without a repeat when its content is there (%o)',
     async (mode) => {
       const { service } = scripted;
       service.on('files/upload', loss, conflict).on(STAT, stored());
@@ -40,27 +40,27 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
     },
   );
 
-  test('was not done: it is sent again', async () => {
+  test('an upload whose answer was lost is sent again when the file is not there', async () => {
     const { service } = scripted;
     service.on('files/upload', loss, ok(fileMetadata('/f', { content_hash: HASH }))).on(STAT, notFound);
     expect(await upload({ if: 'absent' })).toMatchObject({ contentHash: HASH });
     expect(service.callsOf('files/upload')).toHaveLength(2);
   });
 
-  test('was done after we looked: the conflict that follows is with ourselves', async () => {
+  test('an upload whose answer was lost succeeds when its repeat conflicts with its own content', async () => {
     const { service } = scripted;
     service.on('files/upload', loss, conflict).on(STAT, notFound, stored());
     expect(await upload({ if: 'absent' })).toMatchObject({ contentHash: HASH });
     expect(service.routes).toEqual(['files/upload', STAT, 'files/upload', STAT]);
   });
 
-  test('met another content there: a true conflict', async () => {
+  test('an upload whose answer was lost fails with conflict-file when other content is there', async () => {
     const { service } = scripted;
     service.on('files/upload', loss, conflict).on(STAT, stored({ content_hash: 'b'.repeat(64) }));
     await expect(upload({ if: 'rev', rev: OLD_REV })).rejects.toMatchObject({ failure: 'conflict-file' });
   });
 
-  describe('and somebody has replaced what it wrote before we looked', () => {
+  describe('a lost upload that was replaced by another client', () => {
     const theirs = fileMetadata('/f', { rev: '00000000000c', content_hash: 'b'.repeat(64) });
     const base = fileMetadata('/f', { rev: OLD_REV, server_modified: LONG_AGO });
     const history = (...entries: object[]) => ok({ is_deleted: false, entries, has_more: false });
@@ -75,15 +75,18 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
     test.each<[string, WriteMode]>([
       ['absent', { if: 'absent' }],
       ['rev', { if: 'rev', rev: OLD_REV }],
-    ])('was done all the same: it is in the history (%s)', async (_mode, mode) => {
-      const { service } = scripted;
-      service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
-      service.on('files/list_revisions', history(theirs, revision({}), base));
-      expect(await upload(mode)).toMatchObject({ rev: '00000000000b' });
-      expect(service.callsOf('files/upload')).toHaveLength(2);
-    });
+    ])(
+      'an upload whose answer was lost succeeds when its revision is in the history (%s)',
+      async (_mode, mode) => {
+        const { service } = scripted;
+        service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
+        service.on('files/list_revisions', history(theirs, revision({}), base));
+        expect(await upload(mode)).toMatchObject({ rev: '00000000000b' });
+        expect(service.callsOf('files/upload')).toHaveLength(2);
+      },
+    );
 
-    test('or deleted it: it is in the history too', async () => {
+    test('an upload whose answer was lost succeeds when its revision is in the history of a deleted file', async () => {
       const { service } = scripted;
       service.on('files/upload', loss, conflict).on(STAT, notFound);
       service.on('files/list_revisions', history(revision({}), base));
@@ -91,16 +94,19 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
     });
 
     test.each([
-      ['what was there long before', revision({ server_modified: LONG_AGO })],
-      ['other content', revision({ content_hash: 'c'.repeat(64) })],
-    ])('but %s is not ours', async (_what, other) => {
-      const { service } = scripted;
-      service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
-      service.on('files/list_revisions', history(theirs, other, base));
-      await expect(upload({ if: 'rev', rev: OLD_REV })).rejects.toMatchObject({ failure: 'conflict-file' });
-    });
+      ['was written long before', revision({ server_modified: LONG_AGO })],
+      ['has other content', revision({ content_hash: 'c'.repeat(64) })],
+    ])(
+      'an upload whose answer was lost fails with conflict-file when the revision in the history %s',
+      async (_what, other) => {
+        const { service } = scripted;
+        service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
+        service.on('files/list_revisions', history(theirs, other, base));
+        await expect(upload({ if: 'rev', rev: OLD_REV })).rejects.toMatchObject({ failure: 'conflict-file' });
+      },
+    );
 
-    test('nor is what the named revision replaced', async () => {
+    test('an upload whose answer was lost fails with conflict-file when the matching revision is older than its base', async () => {
       const { service } = scripted;
       service.on('files/upload', loss, conflict).on(STAT, ok(tagged('file', theirs)));
       service.on('files/list_revisions', history(theirs, base, revision({})));
@@ -108,13 +114,13 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
     });
   });
 
-  test('met equal content under a name in another case: a true conflict for `absent`', async () => {
+  test('a create whose answer was lost fails with conflict-file when the file there differs in letter case', async () => {
     const { service } = scripted;
     service.on('files/upload', loss, conflict).on(STAT, stored({ name: 'F', path_display: '/F' }));
     await expect(upload({ if: 'absent' })).rejects.toMatchObject({ failure: 'conflict-file' });
   });
 
-  test('cannot be looked for: it is sent again', async () => {
+  test('an upload whose answer was lost is sent again when its file cannot be looked up', async () => {
     const { service } = scripted;
     const forbidden = refuse(
       { '.tag': 'path', path: { '.tag': 'restricted_content' } },
@@ -124,7 +130,7 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
     expect(await upload({ if: 'absent' })).toMatchObject({ contentHash: HASH });
   });
 
-  test('met equal content that was there long before: a true conflict for `absent`', async () => {
+  test('a create whose answer was lost fails with conflict-file when equal content was there long before', async () => {
     const { service } = scripted;
     service.on('files/upload', loss, conflict).on(STAT, stored({ server_modified: LONG_AGO }));
     await expect(upload({ if: 'absent' })).rejects.toMatchObject({ failure: 'conflict-file' });
@@ -132,11 +138,11 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
 });
 
 describe('an upload', () => {
-  test('whose answer is lost at the deadline is still looked for', async () => {
+  test('an upload whose last answer is lost at the deadline is still looked up', async () => {
     await scripted.close();
     scripted = await openScripted({ random: () => 0.9 });
     const { service, uploads, clock } = scripted;
-    // The waits are 450, 900, 1800, 3600 and 7200 ms; with one more it would be over 25 s.
+    // The waits are 450, 900, 1800, 3600 and 7200 ms; one more would pass the deadline of 25 s.
     const tries = 6;
     service.on('files/upload', lose).on(STAT, (response, call, request) => {
       const done = service.callsOf('files/upload').length === tries;
@@ -147,7 +153,7 @@ describe('an upload', () => {
     expect(clock.now() - Date.UTC(2026, 0, 1)).toBe(13_950);
   });
 
-  test('is recognised though our clock is far ahead of the service', async () => {
+  test("an upload whose answer was lost is recognized although our clock is far ahead of the service's", async () => {
     await scripted.close();
     scripted = await openScripted({ clock: new ManualClock(Date.UTC(2100, 0, 1)) });
     scripted.service.on('files/upload', lose, conflict).on(STAT, stored());
@@ -157,7 +163,7 @@ describe('an upload', () => {
   });
 
   test.each([-3_600_000, 3_600_000])(
-    'whose answer is lost is recognised, though the wall clock moved by %i ms meanwhile',
+    'an upload whose answer was lost is recognized although the wall clock moved by %i ms meanwhile',
     async (step) => {
       await scripted.close();
       scripted = await openScripted({ random: () => 0.9 });
@@ -172,7 +178,7 @@ describe('an upload', () => {
     },
   );
 
-  test('that certainly did not arrive is not looked for', async () => {
+  test('an upload that cannot have arrived is not looked up', async () => {
     const gone = await openScripted();
     await gone.close();
     await scripted.close();
@@ -182,7 +188,7 @@ describe('an upload', () => {
     expect(scripted.service.calls).toEqual([]);
   });
 
-  test('refused in so many words is not looked for', async () => {
+  test('an upload that was refused is not looked up', async () => {
     const { service, uploads } = scripted;
     service.on('files/upload', conflict);
     await expect(uploads.upload(at('/f'), BODY, { mode: { if: 'absent' } })).rejects.toMatchObject({
@@ -191,7 +197,7 @@ describe('an upload', () => {
     expect(service.routes).toEqual(['files/upload']);
   });
 
-  test('of the very revision and content that are there needs no writing, though strict says conflict', async () => {
+  test('an upload of the revision and content that are already there succeeds despite the strict conflict', async () => {
     const { service, uploads } = scripted;
     service.on('files/upload', conflict).on(STAT, stored({ rev: OLD_REV, server_modified: LONG_AGO }));
     const mode = { if: 'rev', rev: OLD_REV } as const;
@@ -214,20 +220,20 @@ describe.each(LOSSES)('a session commit whose answer is lost: %s', (_what, loss)
     'lookup_failed/not_found',
   );
 
-  test('was done', async () => {
+  test('a session commit whose answer was lost succeeds when its content is there', async () => {
     const { service, uploads } = scripted;
     service.on(FINISH, loss, used).on(STAT, stored());
     expect(await uploads.finishSession(finishing)).toMatchObject({ contentHash: HASH });
     expect(service.callsOf(FINISH)).toHaveLength(1);
   });
 
-  test('was done after we looked: the session is used up', async () => {
+  test('a session commit whose answer was lost succeeds when its repeat finds the session used and the content there', async () => {
     const { service, uploads } = scripted;
     service.on(FINISH, loss, used).on(STAT, notFound, stored());
     expect(await uploads.finishSession(finishing)).toMatchObject({ contentHash: HASH });
   });
 
-  test('without the hash: by size, time and what the writer said of the time', async () => {
+  test('a session commit without a hash whose answer was lost is recognized by size and times', async () => {
     const { service, uploads } = scripted;
     const modifiedMs = Date.UTC(2001, 1, 2, 3, 4, 5);
     const { contentHash: _, ...unhashed } = finishing;
@@ -240,7 +246,7 @@ describe.each(LOSSES)('a session commit whose answer is lost: %s', (_what, loss)
     await expect(uploads.finishSession(commit)).rejects.toMatchObject({ failure: 'session-gone' });
   });
 
-  test('and the session is used up, but other content is there', async () => {
+  test('a session commit whose answer was lost fails with session-gone when other content is there', async () => {
     const { service, uploads } = scripted;
     service.on(FINISH, loss, used).on(STAT, stored({ content_hash: 'b'.repeat(64) }));
     await expect(uploads.finishSession(finishing)).rejects.toMatchObject({ failure: 'session-gone' });

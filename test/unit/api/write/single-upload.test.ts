@@ -25,7 +25,7 @@ describe('an upload', () => {
       { if: 'rev', rev: '015f' },
       { mode: { '.tag': 'update', update: '015f' }, strict_conflict: true },
     ],
-  ])('has its condition checked by the service: %o', async (mode, arg) => {
+  ])("an upload sends its condition %o as the service's write mode", async (mode, arg) => {
     scripted.service.on(UPLOAD, uploaded);
     await upload(mode, Date.UTC(2020, 1, 2, 3, 4, 5, 999));
     const [call] = scripted.service.calls;
@@ -44,7 +44,7 @@ describe('an upload', () => {
     expect(call?.body.toString()).toBe('abc');
   });
 
-  test('of nothing has a type and a length too', async () => {
+  test('an empty upload has a content type and a length', async () => {
     const empty = contentHashOf(new Uint8Array());
     scripted.service.on(UPLOAD, ok(fileMetadata('/f', { size: 0, content_hash: empty })));
     await scripted.uploads.upload(at('/f'), new Uint8Array(), { mode: { if: 'any' } });
@@ -54,7 +54,7 @@ describe('an upload', () => {
     });
   });
 
-  test('of many bytes arrives whole, again after a loss too', async () => {
+  test('an upload of 3 MB arrives complete, also when it is repeated', async () => {
     const big = new Uint8Array(3_000_001).map((_, index) => index % 251);
     const content_hash = contentHashOf(big);
     scripted.service
@@ -69,12 +69,12 @@ describe('an upload', () => {
     ['another hash', { content_hash: 'f'.repeat(64) }],
     ['another size', { content_hash: HASH, size: 4 }],
     ['no hash and another size', { content_hash: undefined, size: 4 }],
-  ])('that the service stored with %s is no success', async (_what, more) => {
+  ])('an upload stored with %s fails with hash-mismatch', async (_what, more) => {
     scripted.service.on(UPLOAD, ok(fileMetadata('/f', more)));
     await expect(upload()).rejects.toMatchObject({ failure: 'hash-mismatch' });
   });
 
-  test('that was damaged on its way is sent again', async () => {
+  test('an upload that was damaged in transit is sent again', async () => {
     const damaged = refuse({ '.tag': 'content_hash_mismatch' }, 'content_hash_mismatch');
     scripted.service.on(UPLOAD, damaged, uploaded);
     expect(await upload({ if: 'absent' })).toMatchObject({ contentHash: HASH });
@@ -83,20 +83,20 @@ describe('an upload', () => {
 
   test.each<[string, Answer]>([
     [
-      'as 429',
+      'a 429',
       json(429, {
         error_summary: 'too_many_write_operations/',
         error: { reason: { '.tag': 'too_many_write_operations' }, retry_after: 1 },
       }),
     ],
     [
-      'deep in a 409',
+      'the reason of a 409',
       refuse(
         { '.tag': 'path', reason: { '.tag': 'too_many_write_operations' } },
         'path/too_many_write_operations',
       ),
     ],
-  ])('that met another writer waits a second: %s', async (_how, answer) => {
+  ])('an upload that meets contention in %s is retried after a second', async (_how, answer) => {
     const { service, clock } = scripted;
     service.on(UPLOAD, answer, uploaded);
     const uploading = upload({ if: 'absent' });
@@ -118,14 +118,17 @@ describe('an upload', () => {
     ['insufficient_space', {}, 'insufficient-space'],
     ['disallowed_name', {}, 'disallowed-name'],
     ['team_folder', {}, 'no-permission'],
-  ])('refused for %s %o', async (tag, more, failure) => {
-    const reason = { '.tag': tag, ...more };
-    scripted.service.on(UPLOAD, refuse({ '.tag': 'path', reason, upload_session_id: 's' }, `path/${tag}`));
-    await expect(upload()).rejects.toMatchObject({ failure, details: { summary: `path/${tag}` } });
-    expect(scripted.service.calls).toHaveLength(1);
-  });
+  ])(
+    "an upload refused for %s %o fails with the right failure and the service's summary",
+    async (tag, more, failure) => {
+      const reason = { '.tag': tag, ...more };
+      scripted.service.on(UPLOAD, refuse({ '.tag': 'path', reason, upload_session_id: 's' }, `path/${tag}`));
+      await expect(upload()).rejects.toMatchObject({ failure, details: { summary: `path/${tag}` } });
+      expect(scripted.service.calls).toHaveLength(1);
+    },
+  );
 
-  test('too large for one call', async () => {
+  test('an upload that is too large for one call fails with too-large', async () => {
     scripted.service.on(UPLOAD, refuse({ '.tag': 'payload_too_large' }, 'payload_too_large'));
     await expect(upload()).rejects.toMatchObject({ failure: 'too-large' });
   });
