@@ -20,7 +20,7 @@ test.each([
   ['tls-cert', ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem']],
   ['no-auth', ['--no-auth']],
   ['drive default', ['--delete', 'trash']],
-])('a change of %s waits for the next start', (name, args) => {
+])('a change of %s is reported as waiting for the next start', (name, args) => {
   expect(settingsForNextStart(configOf(), configOf(...args))).toEqual([name]);
 });
 

@@ -16,11 +16,11 @@ const lock = (more: Partial<ListedLock>): ListedLock => ({
   ...more,
 });
 
-test('says so when there is none', () => {
+test('the lock table without locks says "No locks."', () => {
   expect(lockTable([], 0)).toBe('No locks.');
 });
 
-test('a line a lock, by path, with what its owner wrote as text', () => {
+test('the lock table has one line per lock, sorted by path, with the owner as text', () => {
   const locks = [
     lock({ root: pathOf(['b', 'c']), scope: 'shared', depth: 'infinity', principal: '', expiresMs: 30_000 }),
     lock({ ownerXml: '<D:href xmlns:D="DAV:">ann &amp; bob</D:href>\n <x/>' }),
@@ -32,13 +32,13 @@ test('a line a lock, by path, with what its owner wrote as text', () => {
   ]);
 });
 
-test('names the drive where there are several', () => {
+test('the lock table names the drive when there are several', () => {
   const text = lockTable([lock({}), lock({ drive: 'work' })], 0);
   expect(text).toMatch(/^drive +path/);
   expect(text).toMatch(/^work +\/a\.docx/m);
 });
 
-test('what a client sent cannot steer the terminal or make lines of its own', () => {
+test('the lock table shows no control characters or line breaks from a client', () => {
   const evil = '\u001b[2Jx\n\u202egnp';
   const text = lockTable([lock({ root: pathOf([evil]), ownerXml: `\u001b]0;${evil}`, principal: evil })], 0);
   expect(text.split('\n')).toHaveLength(2);

@@ -18,7 +18,7 @@ const lineFor = (system: string, url: string, name = 'ann') =>
     .split('\n')
     .find((line) => line.trim().startsWith(system));
 
-test('Explorer’s hurdle of plain http is named for plain http alone', () => {
+test('the mount help points to the Windows page for plain http, and shows the command for https', () => {
   expect(lineFor('Windows', 'http://127.0.0.1:8765/')).toContain('docs/mount/windows.md');
   expect(lineFor('Windows', 'https://127.0.0.1:8765/')).toBe(
     '  Windows  net use * https://127.0.0.1:8765/ /user:ann',
@@ -26,14 +26,14 @@ test('Explorer’s hurdle of plain http is named for plain http alone', () => {
   expect(lineFor('GNOME', 'https://127.0.0.1:8765/')).toContain('davs://127.0.0.1:8765/');
 });
 
-test('a name with a space is one word to each shell', () => {
+test('the mount help quotes a user name with a space for each shell', () => {
   expect(lineFor('Windows', 'https://127.0.0.1:8765/', 'ann lee')).toContain('"/user:ann lee"');
   expect(lineFor('rclone', 'https://127.0.0.1:8765/', "ann o'lee")).toContain(
     `--webdav-user 'ann o'\\''lee'`,
   );
 });
 
-test('users of a configuration file are counted, and the mount commands ask for one of them', () => {
+test('the mount help for a configuration file counts its users and shows a placeholder for the name', () => {
   const shown = help({ entry: { kind: 'table', users: 20, drives: 3, file: '/etc/davgate.json' } });
   expect(shown).toContain('davgate serves 3 drives at  http://127.0.0.1:8765/');
   expect(shown).toContain('login     as the 20 users of /etc/davgate.json');
@@ -42,13 +42,13 @@ test('users of a configuration file are counted, and the mount commands ask for 
   expect(shown).not.toContain('without a login');
 });
 
-test('"without a login" is said of a drive that is open, and of no other', () => {
+test('the mount help says "without a login" for an open drive only', () => {
   expect(help({ entry: { kind: 'open' } })).toContain('without a login');
   expect(help({ entry: { kind: 'open' } })).not.toMatch(/--webdav-user|\/user:/);
   expect(help({})).not.toContain('without a login');
 });
 
-test('a server on all addresses tells those that other machines can use', () => {
+test('the mount help of a server on all addresses lists the URLs for other machines', () => {
   const row = { netmask: '', mac: '', cidr: null };
   const interfaces = {
     lo: [{ ...row, address: '127.0.0.1', family: 'IPv4' as const, internal: true }],
@@ -60,7 +60,7 @@ test('a server on all addresses tells those that other machines can use', () => 
   expect(help({ otherUrls: urls })).toContain('  also at   https://192.0.2.7:8443/\n');
 });
 
-test('the names of a certificate are told where the address has none of them', () => {
+test("the mount help names the certificate's names when the URL has none of them", () => {
   const file = join(import.meta.dirname, '../../support/certificates/one.pem');
   const names = namesOfCertificate(file, 'https://nowhere.example:8443/');
   expect(names.length).toBeGreaterThan(0);

@@ -16,8 +16,8 @@ async function visit(uri: string, parameters: Record<string, string>, method = '
   return { status: answer.status, text: await answer.text() };
 }
 
-describe('the address that a browser brings the code to', () => {
-  test('takes the code, and says that the page can be closed', async () => {
+describe('the OAuth redirect server', () => {
+  test('the redirect server takes the code, and answers that the page can be closed', async () => {
     const { uri, code } = await opened();
     const { status, text } = await visit(uri, { code: 'SECRET', state: 'our state' });
     expect([status, text]).toEqual([200, expect.stringContaining('You can close this page')]);
@@ -25,7 +25,7 @@ describe('the address that a browser brings the code to', () => {
     expect(await code).toBe('SECRET');
   });
 
-  test('takes no code that another page sends, no other path and no other method', async () => {
+  test('the redirect server ignores another state, path or method', async () => {
     const { uri, code } = await opened();
     expect((await visit(uri, { code: 'evil', state: 'other' })).status).toBe(400);
     expect((await visit(uri, { code: 'evil' })).status).toBe(400);
@@ -36,7 +36,7 @@ describe('the address that a browser brings the code to', () => {
     expect(await code).toBe('ours');
   });
 
-  test('says so when access was declined, and when the service refused', async () => {
+  test('the redirect server reports declined access and a refusal of the service', async () => {
     const declined = await opened();
     await visit(declined.uri, { error: 'access_denied', state: 'our state' });
     await expect(declined.code).rejects.toThrow('access was declined');
@@ -53,7 +53,7 @@ describe('the address that a browser brings the code to', () => {
     'http://localhost/',
     'http://localhost:8764/?x',
     'localhost:8764',
-  ])('%s is refused: it is not of this machine, or not to be listened at', async (uri) => {
+  ])('the redirect address %s is refused', async (uri) => {
     await expect(openRedirect(uri, 's')).rejects.toThrow(
       /^--redirect: ".*" is not an address of this machine/,
     );

@@ -14,7 +14,7 @@ const warnings = (args: readonly string[], host = '127.0.0.1', more = {}) =>
   });
 
 test.each(['0.0.0.0', '::', '192.0.2.7', 'nas.local'])(
-  'a start on %s without TLS warns of clear text',
+  'a start on %s without TLS warns that passwords and files are sent unencrypted',
   (host) => {
     expect(warnings([], host)).toEqual([
       expect.stringMatching(
@@ -26,21 +26,21 @@ test.each(['0.0.0.0', '::', '192.0.2.7', 'nas.local'])(
   },
 );
 
-test.each(['127.0.0.1', '::1', 'localhost'])(
-  'a start on %s, which is this machine alone, warns of nothing',
-  (host) => {
-    expect(warnings([], host)).toEqual([]);
+test.each(['127.0.0.1', '::1', 'localhost'])('a start on %s warns of nothing', (host) => {
+  expect(warnings([], host)).toEqual([]);
+});
+
+test.each(['password', 'token'])(
+  'a start with --%s warns that the list of processes shows it, and one with a file does not',
+  (name) => {
+    expect(warnings([`--${name}`, 'SECRET'])).toEqual([
+      expect.stringMatching(new RegExp(`^--${name}: (?!.*SECRET).*use --${name}-file FILE or DAVGATE_`)),
+    ]);
+    expect(warnings([`--${name}-file`, '/a/file'])).toEqual([]);
   },
 );
 
-test.each(['password', 'token'])('a start with --%s warns of the list of processes', (name) => {
-  expect(warnings([`--${name}`, 'SECRET'])).toEqual([
-    expect.stringMatching(new RegExp(`^--${name}: (?!.*SECRET).*use --${name}-file FILE or DAVGATE_`)),
-  ]);
-  expect(warnings([`--${name}-file`, '/a/file'])).toEqual([]);
-});
-
-test('a start with a password in --redis warns of the list of processes', () => {
+test('a start with a password in --redis warns and names DAVGATE_REDIS_URL', () => {
   expect(warnings(['--redis', 'redis://ann:SECRET@localhost'])).toEqual([
     expect.stringMatching(/^--redis: (?!.*SECRET).*; use DAVGATE_REDIS_URL$/),
   ]);

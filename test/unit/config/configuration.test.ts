@@ -29,7 +29,7 @@ async function fileOf(value: unknown): Promise<Config> {
 }
 
 describe('defaults', () => {
-  test('with nothing said: loopback, one user, the embedded service', () => {
+  test('without settings davgate listens on loopback, with one user and the embedded service', () => {
     expect(configOf()).toEqual({
       listen: { host: '127.0.0.1', port: 8765 },
       crossOrigins: [],
@@ -44,7 +44,7 @@ describe('defaults', () => {
     });
   });
 
-  test('--trusted-proxy names networks and addresses with commas between', () => {
+  test('--trusted-proxy takes networks and addresses separated by commas', () => {
     const { trustedProxies } = configOf('--trusted-proxy', '10.0.0.0/8, ::1');
     expect(['10.1.2.3', '::1', '192.0.2.1'].map((address) => trustedProxies.has(address))).toEqual([
       true,
@@ -53,7 +53,7 @@ describe('defaults', () => {
     ]);
   });
 
-  test('with a token alone: the public service', () => {
+  test('with only a token davgate uses the public service', () => {
     expect(configOf('--token', 't').drives[0]?.service).toEqual({
       apiUrl: 'https://api.dropboxapi.com',
       contentUrl: 'https://content.dropboxapi.com',
@@ -62,7 +62,7 @@ describe('defaults', () => {
     });
   });
 
-  test('with another api-url: its other roles are there too unless said otherwise', () => {
+  test('--api-url is also the content and notify URL unless those are given', () => {
     expect(
       configOf('--token=t', '--api-url=http://a:1/', '--notify-url', 'http://n').drives[0]?.service,
     ).toEqual({
@@ -74,24 +74,27 @@ describe('defaults', () => {
   });
 });
 
-describe('the user’s directories', () => {
+describe('XDG directories', () => {
   const directories = (environment: NodeJS.ProcessEnv) => {
     const { dataDirectory, cacheDirectory } = resolveConfig(new Map(), undefined, environment, '/nowhere');
     return [dataDirectory, cacheDirectory];
   };
 
-  test.each(['', 'relative'])('%j is none, as the XDG specification says', (value) => {
-    const own = [join(homedir(), '.local/share/davgate'), join(homedir(), '.cache/davgate')];
-    expect(directories({ XDG_DATA_HOME: value, XDG_CACHE_HOME: value })).toEqual(own);
-    expect(directories({})).toEqual(own);
-    expect(serviceDirectory(undefined, { XDG_DATA_HOME: value })).toBe(
-      join(homedir(), '.local/share/davgate-service'),
-    );
-  });
+  test.each(['', 'relative'])(
+    'the XDG directory %j is ignored in favor of the default below the home directory',
+    (value) => {
+      const own = [join(homedir(), '.local/share/davgate'), join(homedir(), '.cache/davgate')];
+      expect(directories({ XDG_DATA_HOME: value, XDG_CACHE_HOME: value })).toEqual(own);
+      expect(directories({})).toEqual(own);
+      expect(serviceDirectory(undefined, { XDG_DATA_HOME: value })).toBe(
+        join(homedir(), '.local/share/davgate-service'),
+      );
+    },
+  );
 });
 
-describe('where a setting may stand', () => {
-  test('a flag counts before a variable', () => {
+describe('sources of settings', () => {
+  test('a flag takes precedence over an environment variable', () => {
     const settings = new Map([
       ...settingsOfEnvironment({ DAVGATE_DELETE: 'trash', DAVGATE_ROOT: '/a' }),
       ...settingsOfArguments(['--delete', 'permanent']),
@@ -100,7 +103,7 @@ describe('where a setting may stand', () => {
     expect(drive).toMatchObject({ deletePolicy: 'permanent', root: '/a' });
   });
 
-  test('a file names several users and drives', async () => {
+  test('a configuration file can have several users and drives', async () => {
     const config = await fileOf({
       listen: '[::1]:80',
       drives: { home: { token: 'one', root: '/Home/' }, local: {} },
@@ -121,18 +124,18 @@ describe('where a setting may stand', () => {
   });
 
   test.each(['redis://localhost', 'rediss://ann:p%40ss@redis.example.com:6380/7', 'redis://:pass@[::1]:1/'])(
-    'a Redis: %s',
+    '--redis accepts %s',
     (url) => {
       expect(configOf('--redis', url).redisUrl).toBe(url);
     },
   );
 
-  test('--help lists every setting', () => {
+  test('--help lists the variable of every setting', () => {
     for (const option of OPTIONS) expect(optionsHelp()).toContain(option.variable);
   });
 });
 
-describe('what cannot be used is refused with its name and the mend', () => {
+describe('refused settings', () => {
   test.each([
     [['--listen', '8765'], /^--listen: "8765" is not HOST:PORT; write for example/],
     [['--listen', '127.0.0.1:70000'], /^--listen: /],
@@ -179,17 +182,17 @@ describe('what cannot be used is refused with its name and the mend', () => {
     [['--redis', 'redis://localhost/first'], /^--redis: /],
     [['--redis', 'redis://localhost/1?x=y'], /^--redis: /],
     [['--redis', 'redis://ann:100%@localhost'], /^--redis: .*percent-encoded/],
-  ])('%j', (args, message) => {
+  ])('the arguments %j are refused with the name of the setting and the reason', (args, message) => {
     expect(() => configOf(...args)).toThrow(message);
     expect(() => configOf(...args)).toThrow(ConfigError);
   });
 
-  test('an unknown variable', () => {
+  test('an unknown DAVGATE_ variable is refused with its name', () => {
     expect(() => settingsOfEnvironment({ DAVGATE_LISTN: 'x' })).toThrow(/^DAVGATE_LISTN: no such setting/);
     expect(() => settingsOfEnvironment({ DAVGATE_PORTS: 'x' })).toThrow(/^DAVGATE_PORTS: no such setting/);
   });
 
-  test('what Kubernetes says of a service called davgate is no setting', () => {
+  test('the variables that Kubernetes sets for a service called davgate are ignored', () => {
     const links = {
       DAVGATE_SERVICE_HOST: '10.0.0.1',
       DAVGATE_SERVICE_PORT: '8765',
@@ -203,7 +206,7 @@ describe('what cannot be used is refused with its name and the mend', () => {
     expect(settingsOfEnvironment(links)).toEqual(new Map());
   });
 
-  test('an empty variable, which would make davgate serve something else', () => {
+  test('an empty variable is refused where the setting needs a value', () => {
     for (const { name, variable, ...option } of OPTIONS) {
       const settings = () => settingsOfEnvironment({ [variable]: '' });
       if ('value' in option && name !== 'root')
@@ -212,7 +215,7 @@ describe('what cannot be used is refused with its name and the mend', () => {
     }
   });
 
-  test('an address with a login in it, which is not quoted', () => {
+  test('a URL that contains a login, or an invalid token, is refused without being quoted', () => {
     for (const flag of ['--api-url', '--content-url', '--notify-url'])
       for (const url of ['https://ann:SECRET@api.example', 'ann:SECRET@api.example'])
         expect(() => configOf('--token', 't', flag, url)).toThrow(
@@ -225,7 +228,7 @@ describe('what cannot be used is refused with its name and the mend', () => {
     );
   });
 
-  test('a table of users beside another word on who may come in', async () => {
+  test('a configuration file with users excludes --password, --user and --no-auth', async () => {
     const path = join(folder, 'users.json');
     await writeFile(path, JSON.stringify({ users: [{ name: 'ann', password: 'p', drive: 'default' }] }));
     const file = readConfigFile(path);
@@ -274,23 +277,26 @@ describe('what cannot be used is refused with its name and the mend', () => {
     ],
     [{ users: [{ name: 'a', drive: 'default' }] }, /either "password" or "password-hash"/],
     [{ users: [{ name: 'a', password: 'p', admin: 'x', drive: 'default' }] }, /"admin" of user 1/],
-  ])('in a file: %j', async (value, message) => {
-    await expect(fileOf(value)).rejects.toThrow(message);
-  });
+  ])(
+    'the configuration file %j is refused with the name of the setting and the reason',
+    async (value, message) => {
+      await expect(fileOf(value)).rejects.toThrow(message);
+    },
+  );
 
-  test('a broken file is named, and no part of it quoted', async () => {
+  test('a configuration file with invalid JSON is refused with its name and without its content', async () => {
     const error = await fileOf('{"token": "sl.SECRET').catch((thrown: Error) => thrown);
     expect(String(error)).toContain('davgate.json');
     expect(String(error)).not.toContain('SECRET');
   });
 
-  test('a Redis with a password is not quoted', () => {
+  test('an invalid --redis URL with a password is refused without the password', () => {
     expect(() => configOf('--redis', 'redis://ann:SECRET@host/x')).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining('SECRET') }),
     );
   });
 
-  test('a file that is not there', () => {
+  test('a missing configuration file is refused with its path and error code', () => {
     expect(() => readConfigFile('/does/not/exist')).toThrow(
       /--config: cannot read \/does\/not\/exist \(ENOENT\)/,
     );

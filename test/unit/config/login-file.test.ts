@@ -33,8 +33,8 @@ function configOf(args: readonly string[] = [], environment: Record<string, stri
 
 const serviceOf = (config: Config) => config.drives[0]?.service;
 
-describe('the file', () => {
-  test('is for its owner alone, and nothing is left beside it', async () => {
+describe('the login file', () => {
+  test('the login file is readable by its owner only, replaces a temporary file and can be removed', async () => {
     await writeFile(`${loginFile(directory)}.new`, 'left by a kill', { mode: 0o644 });
     await writeLogin(directory, LOGIN);
     expect((await stat(loginFile(directory))).mode & 0o777).toBe(0o600);
@@ -46,10 +46,10 @@ describe('the file', () => {
 
   test.each([
     ['half a file', '{"apiUrl": "SECRET'],
-    ['a field too few', '{"apiUrl": "x", "refreshToken": "SECRET"}'],
-    ['another kind of field', JSON.stringify({ ...LOGIN, appKey: 7 })],
+    ['a missing field', '{"apiUrl": "x", "refreshToken": "SECRET"}'],
+    ['a field of the wrong type', JSON.stringify({ ...LOGIN, appKey: 7 })],
     ['null', 'null'],
-  ])('%s is refused by name, and never quoted', async (_name, text) => {
+  ])('a login file with %s is refused with its path and without its content', async (_name, text) => {
     await writeFile(loginFile(directory), text);
     expect(() => readLogin(directory)).toThrow(
       `${loginFile(directory)}: not a login that davgate login wrote; delete it and log in again`,
@@ -57,10 +57,10 @@ describe('the file', () => {
   });
 });
 
-describe('what is served after a login', () => {
+describe('the service after a login', () => {
   beforeEach(() => writeLogin(directory, LOGIN));
 
-  test('is its account, where nothing else is said', () => {
+  test('after a login davgate serves its account, also when the same service and app are given', () => {
     const { apiUrl, contentUrl, notifyUrl } = LOGIN;
     const credentials = { appKey: 'app', refreshToken: 'SECRET' };
     expect(serviceOf(configOf())).toEqual({ apiUrl, contentUrl, notifyUrl, credentials });
@@ -72,7 +72,7 @@ describe('what is served after a login', () => {
     });
   });
 
-  test('is what a token says that is given', () => {
+  test('a token or refresh token in the settings takes precedence over the login', () => {
     expect(serviceOf(configOf(['--token', 't']))).toMatchObject({
       apiUrl: 'https://api.dropboxapi.com',
       credentials: { token: 't' },
@@ -83,14 +83,14 @@ describe('what is served after a login', () => {
     });
   });
 
-  test('is refused at another service or for another app: the token is not for them', () => {
+  test('after a login another --api-url or app key is refused, because the token does not belong to it', () => {
     expect(() => configOf(['--api-url', 'https://evil.example'])).toThrow(
       `--api-url: ${loginFile(directory)} is a login at https://api.example with the app app; leave this out or run davgate login --remove first`,
     );
     expect(() => configOf([], { DAVGATE_APP_KEY: 'other' })).toThrow(/^DAVGATE_APP_KEY: .* is a login at/);
   });
 
-  test('drives of a file say their own', async () => {
+  test('drives in a configuration file do not use the login', async () => {
     const path = join(directory, 'config.json');
     await writeFile(
       path,

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-test('is the same at the next start, for its owner alone', async () => {
+test('a generated password is stored for its owner only and is the same at the next start', async () => {
   const { text: password, isNew } = await madeUpPassword(directory);
   expect(password).toMatch(/^[\w-]{20}$/);
   expect(isNew).toBe(true);
@@ -21,14 +21,14 @@ test('is the same at the next start, for its owner alone', async () => {
   expect(await readFile(file, 'utf8')).toBe(`${password}\n`);
 });
 
-test('begins with no dash, which programs take for an option', async () => {
+test('a generated password does not begin with a dash, which programs take for an option', async () => {
   const dashes = (sizeBytes: number) => Buffer.alloc(sizeBytes, '-----', 'base64url');
   const { text: password } = await madeUpPassword(directory, dashes);
   expect(password).toMatch(/^x[\w-]{19}$/);
   expect((await madeUpPassword(directory)).text).toBe(password);
 });
 
-test('an empty file, as a full disk leaves one, is none', async () => {
+test('an empty password file, as left by a full disk, is replaced by a new password', async () => {
   await writeFile(join(directory, 'password'), '\n');
   expect((await madeUpPassword(directory)).text).toHaveLength(20);
 });

@@ -25,7 +25,7 @@ describe('ages and deadlines', () => {
   });
 });
 
-test('a wait longer than a timer of Node holds does not end at once', async () => {
+test('a sleep longer than a timer of Node can last does not end at once', async () => {
   const over = new AbortController();
   let isAwake = false;
   const sleep = systemClock.sleep(2 ** 31 + 1, over.signal).then(

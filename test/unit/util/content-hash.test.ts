@@ -10,7 +10,7 @@ const pattern = (size: number) =>
     .slice(0, size);
 const counted = (size: number) => Buffer.from(pattern(size), 'latin1');
 
-/** The service's published and computed vectors (service-api §10). */
+/** The service's published and computed test vectors (service-api §10). */
 const VECTORS: [string, Buffer, string][] = [
   ['nothing', zeros(0), 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
   ['one zero byte', zeros(1), '1406e05881e299367766d313e26c05564ec91bf721d31726bd6e46e60689539a'],
@@ -58,17 +58,18 @@ const VECTORS: [string, Buffer, string][] = [
   ],
 ];
 
-describe.each(VECTORS)('%s', (_, bytes, expected) => {
-  test('in one piece', () => expect(contentHashOf(bytes)).toBe(expected));
+describe.each(VECTORS)('content hash of %s', (_, bytes, expected) => {
+  test('the content hash in one piece is the expected one', () =>
+    expect(contentHashOf(bytes)).toBe(expected));
 
-  test('in uneven pieces', () => {
+  test('the content hash in uneven pieces is the expected one', () => {
     const hasher = new ContentHasher();
     for (let offset = 0; offset < bytes.length; offset += 1_000_003)
       hasher.update(bytes.subarray(offset, offset + 1_000_003));
     expect(hasher.digest()).toBe(expected);
   });
 
-  test('from the hashes of its blocks', () => {
+  test('the content hash from the hashes of its blocks is the expected one', () => {
     const hasher = new ContentHasher();
     for (let offset = 0; offset < bytes.length; offset += BLOCK_BYTES)
       hasher.addBlock(

@@ -3,7 +3,7 @@ import { endsBefore, withinGrace } from '../../../src/util/grace.ts';
 import { silentLog } from '../../../src/util/log.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-test('an orderly end is told after 8 s that its time is over, and takes no longer than it needs', async () => {
+test('withinGrace aborts its signal after 8 s, and returns at once when the work ends earlier', async () => {
   const clock = new ManualClock();
   const start = clock.now();
   const close = (over: AbortSignal) =>
@@ -14,7 +14,7 @@ test('an orderly end is told after 8 s that its time is over, and takes no longe
   expect(clock.sleeping).toBe(0);
 });
 
-test('an end that hangs all the same is given up within the 10 s that docker stop waits, with a line in the log', async () => {
+test('withinGrace gives up work that hangs after 9.5 s, before docker stop kills it, and logs that', async () => {
   const clock = new ManualClock();
   const start = clock.now();
   const errors: string[] = [];
@@ -24,7 +24,7 @@ test('an end that hangs all the same is given up within the 10 s that docker sto
   expect(errors).toEqual(['davgate stops before everything is closed; acknowledged writes are safe']);
 });
 
-test('a failure of the awaited work is thrown to the caller, and no listener stays on the signal', async () => {
+test('endsBefore throws the failure of its work, and tells whether the work ended before the signal', async () => {
   const over = new AbortController();
   await expect(endsBefore(over.signal, Promise.reject(new Error('why')))).rejects.toThrow('why');
   expect(await endsBefore(over.signal, Promise.resolve())).toBe(true);

@@ -10,7 +10,7 @@ async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-test('what is missing is made, for this user alone, and told from the top down', async () => {
+test('makeFolder makes missing folders for this user only and returns them from the top down', async () => {
   const top = await temporaryFolder();
   expect(makeFolder(join(top, 'a', 'b', 'c'))).toEqual(['a', 'a/b', 'a/b/c'].map((path) => join(top, path)));
   expect((await stat(join(top, 'a'))).mode & 0o777).toBe(0o700);
@@ -18,7 +18,7 @@ test('what is missing is made, for this user alone, and told from the top down',
   expect(makeFolder(join(top, 'a', 'b', 'd', '..', 'e'))).toEqual([join(top, 'a/b/e')]);
 });
 
-test('the folder above each one that was made is synced, so that no power cut takes it back', async () => {
+test('makeFolder syncs the folder above each new one, and nothing for existing ones', async () => {
   const top = await temporaryFolder();
   await mkdir(join(top, 'a'));
   const synced: string[] = [];
@@ -28,7 +28,7 @@ test('the folder above each one that was made is synced, so that no power cut ta
   expect(synced).toHaveLength(2);
 });
 
-test('what is there stays as it is', async () => {
+test('makeFolder leaves existing folders unchanged, also behind a symbolic link', async () => {
   const top = await temporaryFolder();
   await mkdir(join(top, 'a'), { mode: 0o755 });
   await symlink(join(top, 'a'), join(top, 'link'));
@@ -36,7 +36,7 @@ test('what is there stays as it is', async () => {
   expect((await stat(join(top, 'a'))).mode & 0o777).toBe(0o755);
 });
 
-test('what is in the way is told in the words of the system', async () => {
+test("makeFolder fails with the system's error code when a file is in the way", async () => {
   const top = await temporaryFolder();
   await writeFile(join(top, 'file'), '');
   await symlink(join(top, 'nowhere'), join(top, 'dangling'));
@@ -55,9 +55,6 @@ test('what is in the way is told in the words of the system', async () => {
   ]);
 });
 
-test.each(['/proc/davgate', '/proc/davgate/below'])(
-  '%s can never be made, and that is told at once',
-  (path) => {
-    expect(() => makeFolder(path)).toThrow(/ENOENT/);
-  },
-);
+test.each(['/proc/davgate', '/proc/davgate/below'])('makeFolder fails with ENOENT at once for %s', (path) => {
+  expect(() => makeFolder(path)).toThrow(/ENOENT/);
+});

@@ -14,12 +14,12 @@ describe('Networks', () => {
     ['::1', '::1', true],
     ['10.0.0.0/8', 'unknown', false],
     ['10.0.0.0/8', '', false],
-  ])('%s and %s: %s', (cidr, address, isInside) => {
+  ])('the network %s contains the address %s: %s', (cidr, address, isInside) => {
     expect(new Networks([cidr]).has(address)).toBe(isInside);
   });
 
   test.each(['', '10.0.0.0/33', '10.0.0/8', '::/129', 'proxy.example', '10.0.0.0/-1', '10.0.0.0/8/8'])(
-    '%j is refused by its text',
+    'the network %j is refused with its text',
     (cidr) => {
       expect(() => new Networks(['127.0.0.1', cidr])).toThrow(new RangeError(cidr));
     },
@@ -34,11 +34,11 @@ test.each([
   ['::1', '0:0:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['2001:db8::', '2001:db8:0:0::/64'],
-])('the neighborhood of %s is %s', (address, neighborhood) => {
+])('the address %s belongs to the neighborhood %s', (address, neighborhood) => {
   expect(neighborhoodOf(address)).toBe(neighborhood);
 });
 
-test('an IPv4 address is told as such by a socket for both versions', () => {
+test('plainAddress returns an IPv4-mapped address as IPv4', () => {
   expect(plainAddress('::ffff:192.0.2.1')).toBe('192.0.2.1');
   expect(plainAddress('::1')).toBe('::1');
 });

@@ -16,7 +16,7 @@ import {
   relocate,
 } from '../../../src/util/path.ts';
 
-/** Names that a path may hold. */
+/** Valid names. */
 const name = fc
   .string({ minLength: 1, maxLength: 12, unit: 'grapheme' })
   .filter((text) => !/[/\0]/.test(text) && text !== '.' && text !== '..' && text.isWellFormed());
@@ -27,24 +27,24 @@ test.each([
   ['/plan', '/plan (2)'],
   ['/f/.profile', '/f/.profile (2)'],
   ['/f.d/archive.tar.gz', '/f.d/archive.tar (2).gz'],
-])('%s with the number 2 is %s', (from, to) => {
+])('numberedPath of %s with the number 2 is %s', (from, to) => {
   expect(numberedPath(pathOf(from.slice(1).split('/')), 2)).toBe(to);
 });
 
-test('the free path is the path itself, or the one with the first number that nothing has', () => {
+test('freePath returns the path itself, or the first numbered one that is free', () => {
   const taken = new Set(['/f/a.txt', '/f/a (1).txt']);
   const isFree = (candidate: string) => !taken.has(candidate);
   expect(freePath(pathOf(['f', 'b.txt']), isFree)).toBe('/f/b.txt');
   expect(freePath(pathOf(['f', 'a.txt']), isFree)).toBe('/f/a (2).txt');
 });
 
-describe('a path', () => {
-  test.each(['', '.', '..', 'a/b', 'a\0b', '\ud800'])('has no name %j', (bad) => {
+describe('paths', () => {
+  test.each(['', '.', '..', 'a/b', 'a\0b', '\ud800'])('a path with the name %j is refused', (bad) => {
     expect(() => pathOf(['fine', bad])).toThrow(PathError);
     expect(() => join(ROOT, bad)).toThrow(PathError);
   });
 
-  test('is made of its names again', () => {
+  test('a path equals the path of its names', () => {
     fc.assert(
       fc.property(path, (some) => {
         expect(pathOf(namesOf(some))).toBe(some);
@@ -52,7 +52,7 @@ describe('a path', () => {
     );
   });
 
-  test('is its parent and its name', () => {
+  test('a path joined from a parent and a name has that parent and that name', () => {
     fc.assert(
       fc.property(path, name, (folder, last) => {
         const child = join(folder, last);
@@ -63,18 +63,18 @@ describe('a path', () => {
     expect([parentOf(ROOT), nameOf(ROOT), namesOf(ROOT)]).toEqual([ROOT, '', []]);
   });
 
-  test('is in NFC whatever it came as', () => {
+  test('a path is normalized to NFC', () => {
     expect(pathOf(['A\u0308'])).toBe('/\u00c4');
   });
 });
 
-describe('two names are one', () => {
+describe('foldName', () => {
   test.each([
     ['README.md', 'readme.MD'],
     ['Äpfel', 'a\u0308PFEL'],
     ['ΣΑΣ', 'σασ'],
     ['ПРИВЕТ', 'привет'],
-  ])('%j and %j', (one, other) => {
+  ])('the names %j and %j fold to the same name', (one, other) => {
     expect(foldName(one)).toBe(foldName(other));
   });
 
@@ -83,15 +83,15 @@ describe('two names are one', () => {
     ['İ', 'i'],
     ['straße', 'STRASSE'],
     ['a', 'b'],
-  ])('but not %j and %j', (one, other) => {
+  ])('the names %j and %j fold to different names', (one, other) => {
     expect(foldName(one)).not.toBe(foldName(other));
   });
 
-  test('folding twice changes nothing more, whatever letter has whatever mark', () => {
+  test('folding twice equals folding once, for every letter and every combination of an upper-case letter and a mark', () => {
     const characters = Array.from({ length: 0x110000 }, (_, code) => code)
       .filter((code) => code < 0xd800 || code > 0xdfff)
       .map((code) => String.fromCodePoint(code));
-    // Only marks that are part of some letter can make another letter of one.
+    // Only marks that occur in decomposed letters can combine with a letter to another one.
     const marks = [...new Set(characters.flatMap((one) => [...one.normalize('NFD')].slice(1)))];
     const upper = characters.filter((one) => one.toLowerCase() !== one);
     const wrong = (some: string) => foldName(foldName(some)) !== foldName(some);
@@ -102,7 +102,7 @@ describe('two names are one', () => {
     ).toEqual([]);
   });
 
-  test('folding random names twice changes nothing more', () => {
+  test('folding random names twice equals folding once', () => {
     fc.assert(
       fc.property(name, (some) => {
         expect(foldName(foldName(some))).toBe(foldName(some));
@@ -111,19 +111,19 @@ describe('two names are one', () => {
   });
 });
 
-describe('within', () => {
+describe('isWithin', () => {
   test.each([
     [['a'], ['a'], true],
     [['A', 'b'], ['a'], true],
     [['ab'], ['a'], false],
     [['a'], ['a', 'b'], false],
     [['a'], [], true],
-  ])('%j within %j: %s', (inner, outer, expected) => {
+  ])('isWithin(%j, %j) is %s', (inner, outer, expected) => {
     expect(isWithin(pathOf(inner), pathOf(outer))).toBe(expected);
   });
 });
 
-test('relocating keeps what lies below, and there and back is where it was', () => {
+test('relocate keeps the names below, and relocating back restores the path', () => {
   fc.assert(
     fc.property(path, path, fc.array(name, { maxLength: 3 }), (from, to, below) => {
       const inner = pathOf([...namesOf(from), ...below]);

@@ -4,7 +4,7 @@ import { parseRange } from '../../../src/util/ranges.ts';
 
 const UNSATISFIABLE = 'unsatisfiable' as const;
 
-describe('a Range header', () => {
+describe('parseRange', () => {
   test.each([
     ['bytes=0-', 10, [[0, 10]]],
     ['bytes=0-0', 10, [[0, 1]]],
@@ -41,7 +41,7 @@ describe('a Range header', () => {
         [300, 310],
       ],
     ],
-  ])('%j of %d bytes is %j', (header, sizeBytes, ranges) => {
+  ])('the Range %j of %d bytes is %j', (header, sizeBytes, ranges) => {
     expect(parseRange(header, sizeBytes)).toEqual(ranges.map(([start, end]) => ({ start, end })));
   });
 
@@ -52,7 +52,7 @@ describe('a Range header', () => {
     ['bytes=0-', 0],
     ['bytes=20-,30-40', 10],
     ['bytes=-0', 0],
-  ])('%j of %d bytes cannot be satisfied', (header, sizeBytes) => {
+  ])('the Range %j of %d bytes cannot be satisfied', (header, sizeBytes) => {
     expect(parseRange(header, sizeBytes)).toBe(UNSATISFIABLE);
   });
 
@@ -68,11 +68,11 @@ describe('a Range header', () => {
     ['0-1', 10],
     [`bytes=${Array.from({ length: 65 }, (_, index) => `${index * 1000}-${index * 1000}`)}`, 100_000],
     ['bytes=-5', 0],
-  ])('%j of %d bytes is ignored', (header, sizeBytes) => {
+  ])('the Range %j of %d bytes is ignored', (header, sizeBytes) => {
     expect(parseRange(header, sizeBytes)).toBeUndefined();
   });
 
-  test('never asks for bytes that are not there, nor for any twice', () => {
+  test('parseRange never returns bytes beyond the end or overlapping ranges', () => {
     const bound = fc.option(fc.nat(2_000), { nil: '' });
     const spec = fc.tuple(bound, bound).map(([first, last]) => `${first}-${last}`);
     fc.assert(

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { SingleFlight } from '../../../src/util/single-flight.ts';
 
-/** Work that a test ends by hand. */
-function heldWork() {
+/** Returns work that a test finishes by hand, and its calls. */
+function manualWork() {
   const calls: { signal: AbortSignal; finish(value: string): void; fail(reason: Error): void }[] = [];
   const work = (signal: AbortSignal) =>
     new Promise<string>((resolve, reject) => {
@@ -13,7 +13,7 @@ function heldWork() {
 
 test('callers of one key share one piece of work and its value', async () => {
   const flights = new SingleFlight<string, string>();
-  const { calls, work } = heldWork();
+  const { calls, work } = manualWork();
   const all = [flights.run('a', work), flights.run('a', work), flights.run('b', work)];
   expect(calls).toHaveLength(2);
   calls[0]?.finish('one');
@@ -23,7 +23,7 @@ test('callers of one key share one piece of work and its value', async () => {
 
 test('callers share a failure, and the next caller tries again', async () => {
   const flights = new SingleFlight<string, string>();
-  const { calls, work } = heldWork();
+  const { calls, work } = manualWork();
   const outcomes = Promise.allSettled([flights.run('a', work), flights.run('a', work)]);
   calls[0]?.fail(new Error('refused'));
   expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
@@ -32,7 +32,7 @@ test('callers share a failure, and the next caller tries again', async () => {
   expect(await again).toBe('well');
 });
 
-test('work that throws at once is a rejection', async () => {
+test('work that throws synchronously rejects', async () => {
   const flights = new SingleFlight<string, string>();
   const outcome = flights.run('a', () => {
     throw new Error('refused');
@@ -40,9 +40,9 @@ test('work that throws at once is a rejection', async () => {
   await expect(outcome).rejects.toThrow('refused');
 });
 
-test('one caller who goes leaves the work to the others', async () => {
+test('a caller that leaves does not abort the work for the others', async () => {
   const flights = new SingleFlight<string, string>();
-  const { calls, work } = heldWork();
+  const { calls, work } = manualWork();
   const leaver = new AbortController();
   const left = flights.run('a', work, leaver.signal);
   const stayed = flights.run('a', work, new AbortController().signal);
@@ -53,9 +53,9 @@ test('one caller who goes leaves the work to the others', async () => {
   expect(await stayed).toBe('value');
 });
 
-test('the last caller who goes aborts the work, and the next caller starts anew', async () => {
+test('the last caller that leaves aborts the work, and the next caller starts anew', async () => {
   const flights = new SingleFlight<string, string>();
-  const { calls, work } = heldWork();
+  const { calls, work } = manualWork();
   const leaver = new AbortController();
   const left = flights.run('a', work, leaver.signal);
   leaver.abort(new Error('gone'));
@@ -67,9 +67,9 @@ test('the last caller who goes aborts the work, and the next caller starts anew'
   expect(await next).toBe('fresh');
 });
 
-test('a caller whose signal is aborted already starts nothing', async () => {
+test('a caller whose signal is already aborted starts no work', async () => {
   const flights = new SingleFlight<string, string>();
-  const { calls, work } = heldWork();
+  const { calls, work } = manualWork();
   await expect(flights.run('a', work, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
   expect(calls).toHaveLength(0);
 });

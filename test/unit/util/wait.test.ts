@@ -64,7 +64,7 @@ test('a wait on a condition leaves no listener on its signal', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-test('the sleep of an alarm ends after its time', async () => {
+test('the sleep of an alarm ends after its time, and not before', async () => {
   const { clock, alarm, ends } = alarmClock();
   void ends(alarm.sleep(1_000));
   await clock.advance(999);

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { withinTime } from '../../../src/util/within-time.ts';
 
-test('returns what the work returns, the very same thing', () => {
+test('withinTime returns the very value that the work returns', () => {
   const made = { a: 1 };
   expect(withinTime(() => made, 1000)).toBe(made);
 });
 
-test('throws what the work throws', () => {
+test('withinTime throws what the work throws', () => {
   const error = new RangeError('out');
   expect(() =>
     withinTime(() => {
@@ -15,7 +15,7 @@ test('throws what the work throws', () => {
   ).toThrow(error);
 });
 
-test('breaks off work without an end, also inside a regular expression', () => {
+test('withinTime aborts endless work, also inside a regular expression', () => {
   const endless = () => {
     for (;;);
   };
@@ -23,7 +23,7 @@ test('breaks off work without an end, also inside a regular expression', () => {
   expect(withinTime(() => /^(a+)+$/.test(`${'a'.repeat(60)}b`), 20)).toBeUndefined();
 });
 
-test('within other work breaks off its own part only, or all where that has less time', () => {
+test('a nested withinTime aborts only its own work, and the outer one aborts both', () => {
   const endless = () => {
     for (;;);
   };

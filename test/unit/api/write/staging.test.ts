@@ -36,7 +36,7 @@ const entriesOf = (arg: unknown) => (arg as { entries: Appended[] }).entries;
 const success = { '.tag': 'success' };
 const failed = (tag: string) => ({ '.tag': 'failure', failure: { '.tag': tag } });
 
-/** Answers each entry asked for, by its place. */
+/** Answers each requested entry by its index. */
 const entries =
   (outcomeOf: (index: number) => unknown): Answer =>
   (response, call, request) =>
@@ -50,7 +50,7 @@ const contents = ['one', '', 'three'].map(contentOf);
 const stage = (some: readonly ShortContent[] = contents) => scripted.uploads.stageContents(some);
 const appendCalls = () => scripted.service.callsOf(APPEND_BATCH);
 
-test('one content is a session begun and closed in one call', async () => {
+test('a single content is staged with one call that starts and closes a session', async () => {
   scripted.service.on(START, ok({ session_id: 's' }));
   expect(await stage([contentOf('one')])).toEqual([{ id: 's' }]);
   expect(scripted.service.routes).toEqual([START]);
@@ -61,7 +61,7 @@ test('one content is a session begun and closed in one call', async () => {
 });
 
 describe('several contents', () => {
-  test('go in one body, into sessions that were asked for at once', async () => {
+  test('several contents are staged in one body, into sessions started by one call', async () => {
     scripted.service.on(
       APPEND_BATCH,
       entries(() => success),
@@ -80,7 +80,7 @@ describe('several contents', () => {
     });
   });
 
-  test('use sessions in stock, each once', async () => {
+  test('staging uses each started session once, and keeps unused ones for later calls', async () => {
     scripted.service.on(
       APPEND_BATCH,
       entries(() => success),
@@ -91,7 +91,7 @@ describe('several contents', () => {
     expect(new Set(staged.map((session) => 'id' in session && session.id)).size).toBe(15);
   });
 
-  test('use no session that has been in stock for long', async () => {
+  test('staging uses no session that was started an hour before', async () => {
     scripted.service.on(
       APPEND_BATCH,
       entries(() => success),
@@ -103,7 +103,7 @@ describe('several contents', () => {
     expect(Number((first as { id: string }).id.split(':')[1])).toBeGreaterThan(before.length * 9);
   });
 
-  test('ask once more when the service gives fewer sessions than wanted', async () => {
+  test('staging starts more sessions when the service returned fewer than requested', async () => {
     scripted.service.on(
       APPEND_BATCH,
       entries(() => success),
@@ -113,7 +113,7 @@ describe('several contents', () => {
     expect(scripted.service.callsOf(START_BATCH)).toHaveLength(2);
   });
 
-  test('are cut where the argument would be too long for a header', async () => {
+  test('staging is split where its argument would be too long for a header', async () => {
     scripted.service.on(
       APPEND_BATCH,
       entries(() => success),
@@ -126,7 +126,7 @@ describe('several contents', () => {
     expect(appendCalls().flatMap(({ arg }) => entriesOf(arg))).toHaveLength(130);
   });
 
-  test('have each its own outcome', async () => {
+  test('each staged content has its own outcome', async () => {
     scripted.service.on(
       APPEND_BATCH,
       entries((index) => (index === 1 ? failed('not_found') : success)),
@@ -138,7 +138,7 @@ describe('several contents', () => {
     );
   });
 
-  test('whose answer was lost are sent again, and found to be there', async () => {
+  test('contents whose staging answer was lost are sent again, and a closed session then counts as staged', async () => {
     scripted.service.on(
       APPEND_BATCH,
       lose,
@@ -149,7 +149,7 @@ describe('several contents', () => {
     expect(appendCalls()).toHaveLength(2);
   });
 
-  test('of which one is closed, though nothing was lost, are not believed to be there', async () => {
+  test('a closed session without a lost answer fails with session-gone', async () => {
     scripted.service.on(
       APPEND_BATCH,
       entries((index) => (index === 1 ? failed('closed') : success)),
@@ -157,7 +157,7 @@ describe('several contents', () => {
     expect((await stage())[1]).toMatchObject({ failure: 'session-gone' });
   });
 
-  test('are all refused when the call is', async () => {
+  test('staging fails for all contents when the service refuses the call', async () => {
     scripted.service.on(APPEND_BATCH, text(400, 'Error in call to API function "x": Unknown API function'));
     await expect(stage()).rejects.toMatchObject({ failure: 'bad-request' });
   });

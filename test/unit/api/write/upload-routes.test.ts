@@ -12,11 +12,11 @@ beforeEach(async () => {
 });
 afterEach(() => scripted.close());
 
-describe('a session', () => {
+describe('upload sessions', () => {
   const session = { id: 'pid_upload_session:1' };
   const part = { offset: 4_194_304, bytes: BODY, last: true };
 
-  test('is concurrent, and begins empty', async () => {
+  test('startSession starts a concurrent session without content', async () => {
     scripted.service.on('files/upload_session/start', ok({ session_id: session.id }));
     expect(await scripted.uploads.startSession()).toEqual(session);
     const [call] = scripted.service.calls;
@@ -24,7 +24,7 @@ describe('a session', () => {
     expect(call?.body).toHaveLength(0);
   });
 
-  test('has each part hashed, and ends with the last', async () => {
+  test('appendSession sends each part with its hash, and closes the session with the last part', async () => {
     scripted.service.on(APPEND, ok(null));
     await scripted.uploads.appendSession(session, part);
     await scripted.uploads.appendSession(session, { ...part, last: false, contentHash: 'e'.repeat(64) });
@@ -36,7 +36,7 @@ describe('a session', () => {
   });
 
   test.each(LOSSES)(
-    'takes a part again whose answer was lost, and one that had closed it: %s',
+    'appendSession whose answer was lost sends the part again and takes a closed session for success: %s',
     async (_what, loss) => {
       scripted.service.on(APPEND, loss, refuse({ '.tag': 'closed' }, 'closed'));
       await scripted.uploads.appendSession(session, part);
@@ -57,7 +57,7 @@ describe('a session', () => {
     });
   const long = { offset: 8, bytes: Buffer.from('abcdefgh'), last: false };
 
-  test('goes on with a part where the service says that it stopped', async () => {
+  test('appendSession continues a part at the offset that the service reports', async () => {
     scripted.service.on(APPEND, lose, behind(11), behind(13), ok(null));
     await scripted.uploads.appendSession(session, long);
     expect(appended()).toEqual([
@@ -68,7 +68,7 @@ describe('a session', () => {
     ]);
   });
 
-  test('sends nothing again of a part that it has whole, but closes with the last one', async () => {
+  test('appendSession sends nothing again of a complete part, and closes the session after the last one', async () => {
     scripted.service.on(APPEND, lose, behind(16));
     await scripted.uploads.appendSession(session, long);
     expect(appended()).toHaveLength(2);
@@ -77,16 +77,19 @@ describe('a session', () => {
     expect(appended().at(-1)).toEqual([16, '', true, true]);
   });
 
-  test.each([7, 8, 17])('does not believe an offset outside of the part: %d', async (offset) => {
-    scripted.service.on(APPEND, behind(offset));
-    await expect(scripted.uploads.appendSession(session, long)).rejects.toMatchObject({
-      failure: 'incorrect-offset',
-      details: { correctOffset: offset },
-    });
-    expect(appended()).toHaveLength(1);
-  });
+  test.each([7, 8, 17])(
+    'appendSession fails with incorrect-offset when the service reports the offset %d outside of the part',
+    async (offset) => {
+      scripted.service.on(APPEND, behind(offset));
+      await expect(scripted.uploads.appendSession(session, long)).rejects.toMatchObject({
+        failure: 'incorrect-offset',
+        details: { correctOffset: offset },
+      });
+      expect(appended()).toHaveLength(1);
+    },
+  );
 
-  test('that is closed takes no part that was not sent before', async () => {
+  test('appendSession to a closed session fails with session-gone unless it repeats the last part', async () => {
     scripted.service.on(APPEND, refuse({ '.tag': 'closed' }, 'closed'));
     await expect(scripted.uploads.appendSession(session, part)).rejects.toMatchObject({
       failure: 'session-gone',
@@ -106,7 +109,7 @@ describe('a session', () => {
     ['too_large', {}, { failure: 'too-large' }],
     ['concurrent_session_invalid_offset', {}, { failure: 'bad-request' }],
     ['insufficient_space', {}, { failure: 'insufficient-space' }],
-  ])('refuses a part: %s', async (tag, more, error) => {
+  ])('appendSession refused for %s fails with the right failure', async (tag, more, error) => {
     scripted.service.on(APPEND, refuse({ '.tag': tag, ...more }, tag));
     await expect(scripted.uploads.appendSession(session, part)).rejects.toMatchObject(error);
   });
@@ -123,7 +126,7 @@ describe('a session', () => {
       { failure: 'conflict-folder' },
     ],
     [{ '.tag': 'concurrent_session_missing_data' }, { failure: 'bad-request' }],
-  ])('refuses its commit: %o', async (error, failure) => {
+  ])('finishSession refused with %o fails with the right failure', async (error, failure) => {
     scripted.service.on('files/upload_session/finish', refuse(error, 'x'));
     const commit = { session, sizeBytes: 3, path: at('/f'), options: { mode: { if: 'absent' } } } as const;
     await expect(scripted.uploads.finishSession(commit)).rejects.toMatchObject(failure);

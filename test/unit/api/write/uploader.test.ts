@@ -27,24 +27,27 @@ const laneOf = (remote: BytesRemote) => new CommitLane(remote, systemClock);
 const uploaderOf = (remote: BytesRemote, limits?: UploadLimits) =>
   new Uploader(remote, laneOf(remote), silentLog, limits);
 
-describe('a body that ends within one block', () => {
-  test.each([0, 1, 100_000, BLOCK_BYTES - 1, BLOCK_BYTES])('of %d bytes is one call', async (sizeBytes) => {
-    const { remote, uploader } = setUp();
-    const bytes = pseudoRandomBytes(sizeBytes, 1);
-    const entry = await uploader.write(PATH, pieces(bytes, 65_536), ANY);
-    expect(entry).toBe(remote.files.get(PATH));
-    expect(bytes.equals(remote.contentAt(PATH) ?? Buffer.alloc(1))).toBe(true);
-    expect(remote.calls.map(({ what }) => what)).toEqual(['upload']);
-  });
+describe('bodies of one block', () => {
+  test.each([0, 1, 100_000, BLOCK_BYTES - 1, BLOCK_BYTES])(
+    'a body of %d bytes is uploaded with one call',
+    async (sizeBytes) => {
+      const { remote, uploader } = setUp();
+      const bytes = pseudoRandomBytes(sizeBytes, 1);
+      const entry = await uploader.write(PATH, pieces(bytes, 65_536), ANY);
+      expect(entry).toBe(remote.files.get(PATH));
+      expect(bytes.equals(remote.contentAt(PATH) ?? Buffer.alloc(1))).toBe(true);
+      expect(remote.calls.map(({ what }) => what)).toEqual(['upload']);
+    },
+  );
 
-  test('in pieces of one byte arrives whole', async () => {
+  test('a body in pieces of one byte is uploaded unchanged', async () => {
     const { remote, uploader } = setUp();
     const bytes = pseudoRandomBytes(70_001, 2);
     await uploader.write(PATH, pieces(bytes, 1), ANY);
     expect(bytes.equals(remote.contentAt(PATH) ?? Buffer.alloc(0))).toBe(true);
   });
 
-  test('takes the mode and the time along', async () => {
+  test('an upload passes on its mode and modification time', async () => {
     const { remote, uploader } = setUp();
     const seen: unknown[] = [];
     remote.upload = async (path, body, options) => {
@@ -59,10 +62,10 @@ describe('a body that ends within one block', () => {
   });
 });
 
-describe('a longer body', () => {
+describe('longer bodies', () => {
   const part = UPLOAD_LIMITS.partBytes;
   test.each([BLOCK_BYTES + 1, BLOCK_BYTES + part, BLOCK_BYTES + part + 1, 2 * part, 5 * part + 12_345])(
-    'of %d bytes becomes a session, announced or not',
+    'a body of %d bytes is uploaded in a session, with or without an announced length',
     async (sizeBytes) => {
       const bytes = pseudoRandomBytes(sizeBytes, 3);
       for (const options of [ANY, { ...ANY, sizeBytes }]) {
@@ -76,7 +79,7 @@ describe('a longer body', () => {
     },
   );
 
-  test('starts its session before the first byte when its length is announced', async () => {
+  test('a body with an announced length starts its session before its first byte', async () => {
     const { remote, uploader } = setUp();
     const bytes = pseudoRandomBytes(2 * BLOCK_BYTES, 4);
     let startsAtFirstByte = 0;
@@ -88,7 +91,7 @@ describe('a longer body', () => {
     expect(startsAtFirstByte).toBe(1);
   });
 
-  test('is read no further than the parts that may be under way', async () => {
+  test('a body is not read further ahead than the parts in flight', async () => {
     const { remote, uploader } = setUp();
     let readBytes = 0;
     let open = () => {};
@@ -101,7 +104,7 @@ describe('a longer body', () => {
       for (let count = 0; count < 100; count++) {
         readBytes += piece.length;
         yield piece;
-        // The sender gets its turn: what it may take, it takes before the next piece.
+        // Yields to the sender, so that it takes what it can before the next piece.
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
@@ -114,7 +117,7 @@ describe('a longer body', () => {
     expect((await stored).sizeBytes).toBe(100 * piece.length);
   });
 
-  test('sends parts in parallel, and the last one after all others', async () => {
+  test('a session sends its parts in parallel, and the last one after all others', async () => {
     const { remote, uploader } = setUp();
     let underWay = 0;
     let mostUnderWay = 0;
@@ -132,7 +135,7 @@ describe('a longer body', () => {
     expect(underWayWithLast).toBe(1);
   });
 
-  test('goes to the commit lane it is given', async () => {
+  test('a session is committed through the given commit lane', async () => {
     const remote = new BytesRemote();
     const commits: CommitRequest[] = [];
     const lane = laneOf(remote);
@@ -156,7 +159,7 @@ describe('a longer body', () => {
   });
 });
 
-test('many uploads at once share the buffers and all arrive', async () => {
+test('concurrent uploads share the buffers and arrive unchanged', async () => {
   const remote = new BytesRemote();
   const uploader = uploaderOf(remote, { partBytes: BLOCK_BYTES, inFlightMax: 3, buffersMax: 2 });
   const all = Array.from({ length: 6 }, (_, seed) => pseudoRandomBytes(4 * BLOCK_BYTES + seed, seed));
@@ -168,7 +171,7 @@ test('many uploads at once share the buffers and all arrive', async () => {
   });
 });
 
-test('bytes of any length in pieces of any size arrive as they are', async () => {
+test('a body of any length in pieces of any size arrives unchanged', async () => {
   const size = fc.integer({ min: 0, max: 3 * BLOCK_BYTES });
   const cuts = fc.array(fc.integer({ min: 0, max: 2_000_000 }), { minLength: 1, maxLength: 6 });
   await fc.assert(
@@ -179,7 +182,7 @@ test('bytes of any length in pieces of any size arrive as they are', async () =>
       const bytes = pseudoRandomBytes(sizeBytes, sizeBytes);
       async function* body() {
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
-          // A piece may be empty, but not all of them.
+          // Single pieces may be empty, but not all of them.
           const length = lengths[turn % lengths.length] || (turn % 2) * 7777;
           yield bytes.subarray(at, at + length);
           at += length;

@@ -10,7 +10,7 @@ test.each([
   'http://[::1]:8080/cb',
   'com.example.app:/oauth',
   'db-abc123://auth',
-])('%s may be sent a code', (uri) => {
+])('the redirect URI %s is accepted', (uri) => {
   expect(redirectUriProblem(uri)).toBeUndefined();
 });
 
@@ -34,6 +34,6 @@ test.each([
   ['https://bücher.example/', 'is not an absolute URL'],
   ['', 'is not an absolute URL'],
   [`https://app.example/${'x'.repeat(2000)}`, 'is longer than 2000 characters'],
-])('%j may not', (uri, problem) => {
+])('the redirect URI %j is refused because it %s', (uri, problem) => {
   expect(redirectUriProblem(uri)).toContain(problem);
 });

@@ -3,13 +3,13 @@ import { assignAccounts, DriveAccountError } from '../../../../src/service/accou
 import { DEFAULT_EMAIL } from '../../../../src/service/accounts/provision.ts';
 
 interface Before {
-  /** Accounts of earlier starts by drive. */
+  /** Account of each drive from earlier starts. */
   readonly kept?: Readonly<Record<string, string>>;
-  /** Whether the default account holds files. */
+  /** Whether the default account contains files. */
   readonly hasFiles?: boolean;
 }
 
-/** The accounts of drives, each written as its name or as its name and the account that the configuration says. */
+/** Assigns accounts to drives. Each drive is a name, or a name with the account from the configuration. */
 function accountsOf(
   drives: readonly (string | readonly [string, string])[],
   { kept = {}, hasFiles = true }: Before = {},
@@ -28,26 +28,26 @@ function accountsOf(
 
 const own = (name: string) => `${name}@drives.davgate.invalid`;
 
-test('the only drive has the default account, whose files are from before drives had their own', () => {
+test('the only drive has the default account, which has the files of earlier versions', () => {
   expect(accountsOf(['default'])).toEqual({ default: DEFAULT_EMAIL });
   expect(accountsOf(['home'])).toEqual({ home: DEFAULT_EMAIL });
 });
 
-test('several drives of a new data directory have an account each', () => {
+test('several drives of a new data directory each have their own account', () => {
   expect(accountsOf(['a', 'b'], { hasFiles: false })).toEqual({ a: own('a'), b: own('b') });
 });
 
-test('a drive that is added leaves the first one its account, whatever their order', () => {
+test('an added drive leaves the first one its account, in any order', () => {
   const kept = { home: DEFAULT_EMAIL };
   expect(accountsOf(['new', 'home'], { kept })).toEqual({ new: own('new'), home: DEFAULT_EMAIL });
 });
 
-test('a drive that is removed and configured again has the account it had', () => {
+test('a drive that is removed and configured again has its previous account', () => {
   const kept = { a: own('a'), b: own('b') };
   expect(accountsOf(['b'], { kept })).toEqual({ b: own('b') });
 });
 
-test('files that several drives shared are given to none of them unasked', () => {
+test('files that several drives shared are assigned to none of them without "account" in the configuration', () => {
   expect(() => accountsOf(['a', 'b'])).toThrow(DriveAccountError);
   expect(() => accountsOf(['a', 'b'])).toThrow(
     /^\/data holds files .* which of the drives a, b they belong to: write "account": "drive@davgate\.invalid"/,
@@ -55,7 +55,7 @@ test('files that several drives shared are given to none of them unasked', () =>
   expect(accountsOf([['a', DEFAULT_EMAIL], 'b'])).toEqual({ a: DEFAULT_EMAIL, b: own('b') });
 });
 
-test('a drive of another name does not take over the files of the only one there was', () => {
+test('a drive with another name does not take over the files of the previous only drive', () => {
   const kept = { ann: DEFAULT_EMAIL };
   expect(() => accountsOf(['bob'], { kept })).toThrow(
     /^drive "bob" is new, and the files in \/data belong to the drive "ann": name this one "ann", or hand the files on/,
@@ -64,11 +64,11 @@ test('a drive of another name does not take over the files of the only one there
   expect(accountsOf(['bob'], { kept, hasFiles: false })).toEqual({ bob: own('bob') });
 });
 
-test('two drives share an account only where the configuration says so in both', () => {
+test('two drives share an account only if the configuration names it for both', () => {
   const both = { a: 'ann@example.org', b: 'Ann@example.org' };
   expect(accountsOf(Object.entries(both))).toEqual(both);
   expect(() => accountsOf(['a', 'b'], { kept: both })).toThrow(/^the drives "a" and "b" would both have/);
   expect(() => accountsOf([['a', own('b')], 'b'], { kept: { b: own('b') } })).toThrow(DriveAccountError);
-  // Names that differ in the case of letters would have one address.
+  // Drive names that differ only in letter case would have the same email address.
   expect(() => accountsOf(['a', 'A'], { hasFiles: false })).toThrow(DriveAccountError);
 });

@@ -29,7 +29,7 @@ async function signsIn(email: string, password = ''): Promise<boolean> {
   return hash !== undefined && (await isPassword(password, hash));
 }
 
-test('a password that could not be written down is no password yet', async () => {
+test('provision fails when it cannot write the password file, and sets a working password at the next try', async () => {
   const later = join(directory, 'not there yet');
   await expect(provision(registry, clock, later)).rejects.toThrow('ENOENT');
   await mkdir(later);
@@ -37,7 +37,7 @@ test('a password that could not be written down is no password yet', async () =>
   expect(await signsIn(email, password)).toBe(true);
 });
 
-test('a password that was written down and not yet set is the one that is set', async () => {
+test('provision sets the password that an interrupted run has written to the file', async () => {
   const accounts = {
     ...registry.accounts,
     change: () => {
