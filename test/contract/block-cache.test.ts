@@ -12,7 +12,7 @@ import { pseudoRandomBytes } from '../support/bytes.ts';
 const GIBIBYTE = 1024 ** 3;
 const WORLD = { clock: systemClock, log: silentLog };
 
-/** Every way in which blocks are kept; each holds at least a few of them. */
+/** All configurations of the block cache; each holds at least a few blocks. */
 const DRIVERS: { readonly name: string; open(directory: string): Promise<BlockCache> }[] = [
   {
     name: 'memory and disk',
@@ -119,7 +119,7 @@ describe.each(DRIVERS)('block cache: $name', ({ name, open }) => {
   });
 
   test(`${name}: the cache drops old blocks rather than grow without end`, async () => {
-    // More than memory and the queue to the disk hold together.
+    // More blocks than memory and the disk queue hold together.
     const keys = Array.from({ length: 20 }, (_, index) => ({ ...block, index }));
     for (const key of keys) cache.keep(key, bytes);
     const latest = keys[19] ?? block;

@@ -18,10 +18,10 @@ export function intent(id: string, text = 'ä &lt; 😀'): Intent {
   };
 }
 
-/** What every driver of `Intents` holds to; `open` gives an empty store. */
+/** Tests an implementation of `Intents`; `open` returns an empty store. */
 export function intentsContract(driver: string, open: () => Promise<Intents>): void {
   describe(`intents in ${driver}`, () => {
-    test('an intent is told as it was noted until it is crossed out, and others stay', async () => {
+    test('an intent is returned unchanged until it is crossed out, and others stay', async () => {
       const intents = await open();
       expect(await intents.ids()).toEqual([]);
       for (const id of ['1', '2', '3', '4']) await intents.note(intent(id));
@@ -32,7 +32,7 @@ export function intentsContract(driver: string, open: () => Promise<Intents>): v
       expect(await intents.get('1')).toBeUndefined();
     });
 
-    test('an intent with a megabyte of properties is told as it was noted', async () => {
+    test('an intent with a megabyte of properties is returned unchanged', async () => {
       const intents = await open();
       const large = intent('large', 'x'.repeat(1_048_576));
       await intents.note(large);

@@ -49,7 +49,7 @@ const small = Buffer.from('small');
 const large = pseudoRandomBytes(200_000, 1);
 
 describe('the journal in SQLite', () => {
-  test('is there after it was closed and opened, for each drive its own', async () => {
+  test('a journal that is reopened has all its writes and bodies, for each drive its own', async () => {
     const directory = newDirectory();
     const first = await open(directory);
     const drive = await first.drive('d');
@@ -65,7 +65,7 @@ describe('the journal in SQLite', () => {
     expect((await bodyOf(again, 'large')).equals(large)).toBe(true);
   });
 
-  test('removes a discarded body at once, and at the next start an upload that a kill cut off', async () => {
+  test('a discarded body is deleted at once, and an upload cut off by a kill at the next start', async () => {
     const directory = newDirectory();
     const first = await open(directory);
     const drive = await first.drive('d');
@@ -109,7 +109,7 @@ describe('the journal in SQLite', () => {
     expect([filesIn(directory), again.lostFiles]).toEqual([[], 0]);
   });
 
-  test('is of one process', async () => {
+  test('a journal that is open cannot be opened again', async () => {
     const directory = newDirectory();
     await open(directory);
     await expect(open(directory)).rejects.toThrow(StateInUse);
@@ -124,7 +124,7 @@ describe('acknowledged bodies without a record', () => {
     events.length = 0;
   });
 
-  test('go to the lost-and-found folder of their drive with a log line when the database is new', async () => {
+  test('bodies without a record go to the lost-and-found folder of their drive, with a log line', async () => {
     const directory = newDirectory();
     const first = await open(directory);
     const drive = await first.drive('d');
@@ -149,7 +149,7 @@ describe('acknowledged bodies without a record', () => {
     ]);
   });
 
-  test('that have no lasting name yet are kept too when the database is new', async () => {
+  test('staged bodies without a record go to the lost-and-found folder too', async () => {
     const directory = newDirectory();
     const first = await open(directory);
     await (await first.drive('d')).stage(pieces(large));
@@ -158,7 +158,7 @@ describe('acknowledged bodies without a record', () => {
     expect((await (await open(directory, log)).drive('d')).lostFiles).toBe(1);
   });
 
-  test('that an earlier version left beside the folders of the drives are kept too, and those with a record still read', async () => {
+  test("bodies that an earlier version left outside the drives' folders are kept, and those with a record still readable", async () => {
     const directory = newDirectory();
     const first = await open(directory);
     const drive = await first.drive('d');
@@ -202,34 +202,37 @@ describe('acknowledged bodies without a record', () => {
   });
 });
 
-describe('what is lost', () => {
+describe('the lost-and-found folder', () => {
   const long = `${'ü'.repeat(100)}.odt`;
 
-  test.each([100, 200_000])('is kept with its reason, and counted (%i bytes)', async (size) => {
-    const directory = newDirectory();
-    const journals = await open(directory);
-    const drive = await journals.drive('my/drive');
-    const bytes = pseudoRandomBytes(size, 2);
-    const write = pendingWrite('0a1b2c3d-e', bytes, {
-      path: path(`/Docs/${long}`),
-      acceptedMs: Date.UTC(2026, 0, 2),
-    });
-    await accept(drive, write, bytes);
-    expect(drive.lostFiles).toBe(0);
-    const keptAt = await drive.lose(write, 'the name is refused');
-    expect(readFileSync(keptAt).equals(bytes)).toBe(true);
-    const folder = join(directory, 'lost', 'my%2Fdrive');
-    expect(keptAt.startsWith(join(folder, '20260102T000000Z-0a1b2c3d-ü'))).toBe(true);
-    const reason = readFileSync(`${keptAt}.reason.txt`, 'utf8');
-    for (const fact of ['the name is refused', `/Docs/${long}`, 'my/drive', write.contentHash, `${size}`])
-      expect(reason).toContain(fact);
-    expect(readdirSync(folder)).toHaveLength(2);
-    expect([await drive.all(), filesIn(directory, 'my%2Fdrive'), drive.lostFiles]).toEqual([[], [], 1]);
-    await journals.close();
-    expect((await (await open(directory)).drive('my/drive')).lostFiles).toBe(1);
-  });
+  test.each([100, 200_000])(
+    'a lost write of %i bytes is kept with its reason and counted, also after a restart',
+    async (size) => {
+      const directory = newDirectory();
+      const journals = await open(directory);
+      const drive = await journals.drive('my/drive');
+      const bytes = pseudoRandomBytes(size, 2);
+      const write = pendingWrite('0a1b2c3d-e', bytes, {
+        path: path(`/Docs/${long}`),
+        acceptedMs: Date.UTC(2026, 0, 2),
+      });
+      await accept(drive, write, bytes);
+      expect(drive.lostFiles).toBe(0);
+      const keptAt = await drive.lose(write, 'the name is refused');
+      expect(readFileSync(keptAt).equals(bytes)).toBe(true);
+      const folder = join(directory, 'lost', 'my%2Fdrive');
+      expect(keptAt.startsWith(join(folder, '20260102T000000Z-0a1b2c3d-ü'))).toBe(true);
+      const reason = readFileSync(`${keptAt}.reason.txt`, 'utf8');
+      for (const fact of ['the name is refused', `/Docs/${long}`, 'my/drive', write.contentHash, `${size}`])
+        expect(reason).toContain(fact);
+      expect(readdirSync(folder)).toHaveLength(2);
+      expect([await drive.all(), filesIn(directory, 'my%2Fdrive'), drive.lostFiles]).toEqual([[], [], 1]);
+      await journals.close();
+      expect((await (await open(directory)).drive('my/drive')).lostFiles).toBe(1);
+    },
+  );
 
-  test('a second time, after a kill in between, is the same file', async () => {
+  test('losing a write again after a kill keeps the same file', async () => {
     const directory = newDirectory();
     const drive = await (await open(directory)).drive('d');
     const bytes = pseudoRandomBytes(100_000, 3);
@@ -244,7 +247,7 @@ describe('what is lost', () => {
 });
 
 describe('a full disk', () => {
-  /** 32 MiB, of which the journal leaves half free. */
+  /** Mounts a disk of 32 MiB, of which the journal leaves half free. */
   function smallDisk(): string {
     const disk = mkdtempSync(join(tmpdir(), 'davgate-small-disk-'));
     try {
@@ -275,7 +278,7 @@ describe('a full disk', () => {
     }
   }
 
-  test('that others have filled to the last byte refuses writes too; what has landed is crossed out all the same', async () => {
+  test('a disk without a free byte makes new writes fail with JournalFull, while landed writes can still be forgotten', async () => {
     const directory = smallDisk();
     const drive = await (await open(directory)).drive('d');
     const large = await drive.stage(pieces(pseudoRandomBytes(300_000, 2)));
@@ -294,7 +297,7 @@ describe('a full disk', () => {
     expect((await bodyOf(drive, 'more')).equals(bytes)).toBe(true);
   });
 
-  test('is given back what a burst of writes took', async () => {
+  test("the journal's database shrinks after a burst of writes", async () => {
     const directory = newDirectory();
     const drive = await (await open(directory)).drive('d');
     const size = () => statSync(join(directory, 'journal', 'state.db')).size;
@@ -309,7 +312,7 @@ describe('a full disk', () => {
   });
 
   test.each([30_000, 300_000])(
-    'refuses writes of %i bytes, keeps all that it accepted, and goes on when there is room',
+    'a full disk makes writes of %i bytes fail, keeps all accepted ones, and takes new ones when there is room',
     async (size) => {
       const directory = smallDisk();
       const first = await open(directory);

@@ -4,7 +4,7 @@ import { contentHashOf } from '../../src/util/content-hash.ts';
 import { pseudoRandomBytes } from '../support/bytes.ts';
 import { path } from '../support/paths.ts';
 
-/** Small enough for a row, and large enough for a file. */
+/** Sizes of bodies that are stored in a row, up to 64 KiB, or in a file. */
 const SIZES = [0, 1, 64 * 1024, 64 * 1024 + 1, 5_000_000];
 
 export function pendingWrite(id: string, bytes: Uint8Array, more: Partial<PendingWrite> = {}): PendingWrite {
@@ -24,7 +24,7 @@ export function pendingWrite(id: string, bytes: Uint8Array, more: Partial<Pendin
   };
 }
 
-/** In pieces, as a body comes. */
+/** Yields `bytes` in pieces, like the body of a request. */
 export async function* pieces(bytes: Uint8Array, sizeBytes = 10_000): AsyncIterable<Uint8Array> {
   for (let start = 0; start < bytes.byteLength; start += sizeBytes)
     yield bytes.subarray(start, start + sizeBytes);
@@ -40,10 +40,10 @@ export async function bodyOf(journal: Journal, id: string, range?: { start: numb
   return Buffer.concat(read);
 }
 
-/** What every driver of `Journal` holds to; `open` gives an empty one. */
+/** Tests an implementation of `Journal`; `open` returns an empty one. */
 export function journalContract(driver: string, open: () => Promise<Journal>): void {
   describe(`the journal in ${driver}`, () => {
-    test.each(SIZES)('a body of %i bytes, whole and in part', async (size) => {
+    test.each(SIZES)('a body of %i bytes is read back whole and in part', async (size) => {
       const journal = await open();
       const bytes = pseudoRandomBytes(size, size);
       const staged = await journal.stage(pieces(bytes));
@@ -56,7 +56,7 @@ export function journalContract(driver: string, open: () => Promise<Journal>): v
       expect(part.equals(bytes.subarray(range.start, range.end))).toBe(true);
     });
 
-    test('writes are told in the order in which they were accepted, as they were given', async () => {
+    test('writes are returned unchanged in the order in which they were accepted', async () => {
       const journal = await open();
       const writes = ['c', 'a', 'b'].map((id) =>
         pendingWrite(id, Buffer.from(id), { replaces: `r${id}`, folderId: `id:${id}` }),
@@ -65,17 +65,20 @@ export function journalContract(driver: string, open: () => Promise<Journal>): v
       expect(await journal.all()).toEqual(writes);
     });
 
-    test.each([10, 100_000])('one takes the place of another (%i bytes)', async (size) => {
-      const journal = await open();
-      const [old, now] = [pseudoRandomBytes(size, 1), pseudoRandomBytes(size, 2)];
-      await accept(journal, pendingWrite('old', old), old);
-      await accept(journal, pendingWrite('now', now), now, 'old');
-      expect((await journal.all()).map(({ id }) => id)).toEqual(['now']);
-      await expect(bodyOf(journal, 'old')).rejects.toThrow(BodyGone);
-      expect((await bodyOf(journal, 'now')).equals(now)).toBe(true);
-    });
+    test.each([10, 100_000])(
+      'a write of %i bytes that supersedes another one replaces it and its body',
+      async (size) => {
+        const journal = await open();
+        const [old, now] = [pseudoRandomBytes(size, 1), pseudoRandomBytes(size, 2)];
+        await accept(journal, pendingWrite('old', old), old);
+        await accept(journal, pendingWrite('now', now), now, 'old');
+        expect((await journal.all()).map(({ id }) => id)).toEqual(['now']);
+        await expect(bodyOf(journal, 'old')).rejects.toThrow(BodyGone);
+        expect((await bodyOf(journal, 'now')).equals(now)).toBe(true);
+      },
+    );
 
-    test('a change keeps the body; what is forgotten is gone, and others change in the same step', async () => {
+    test('a change keeps the body of a write, and forgetting one write can change another in the same step', async () => {
       const journal = await open();
       const bytes = Buffer.from('bytes');
       const [one, two] = [pendingWrite('one', bytes), pendingWrite('two', bytes)];
@@ -89,7 +92,7 @@ export function journalContract(driver: string, open: () => Promise<Journal>): v
       await journal.forget(['one', 'none']);
     });
 
-    test('many at a time', async () => {
+    test('50 concurrent writes are all accepted with their bodies', async () => {
       const journal = await open();
       const ids = Array.from({ length: 50 }, (_, index) => `${index}`);
       await Promise.all(ids.map((id) => accept(journal, pendingWrite(id, Buffer.from(id)), Buffer.from(id))));
@@ -97,7 +100,7 @@ export function journalContract(driver: string, open: () => Promise<Journal>): v
       for (const id of ids) expect((await bodyOf(journal, id)).toString()).toBe(id);
     });
 
-    test.each([100, 200_000])('nothing is left of a body that fails after %i bytes', async (size) => {
+    test.each([100, 200_000])('a body that fails after %i bytes leaves no write behind', async (size) => {
       const journal = await open();
       const lost = new Error('connection lost');
       async function* failing() {

@@ -23,7 +23,7 @@ async function textAt(localFiles: LocalFileStore, at: string): Promise<string | 
   return content && new TextDecoder().decode(content);
 }
 
-/** Which of `places` are there, with a content that is theirs. */
+/** Returns those of `places` that have a local file, and checks the size of its content. */
 async function present(localFiles: LocalFileStore, places: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const at of places) {
@@ -35,10 +35,10 @@ async function present(localFiles: LocalFileStore, places: readonly string[]): P
   return found;
 }
 
-/** What every driver of `LocalFileStore` holds to; `open` gives an empty store. */
+/** Tests an implementation of `LocalFileStore`; `open` returns an empty store. */
 export function localFilesContract(driver: string, open: () => Promise<LocalFileStore>): void {
   describe(`local files in ${driver}`, () => {
-    test('what was put is told and read as it was given, in any letter case', async () => {
+    test('a local file is returned and read unchanged, in any letter case', async () => {
       const localFiles = await open();
       const content = Uint8Array.from({ length: 256 }, (_, index) => index);
       await localFiles.put(localFileAt('/Ä/._New', content), content);
@@ -48,7 +48,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect(await localFiles.read(path('/none'))).toBeUndefined();
     });
 
-    test('a later one takes the place of an earlier; an empty one is there', async () => {
+    test('a local file replaces an earlier one at its path, also with empty content', async () => {
       const localFiles = await open();
       await put(localFiles, '/a/._x', '/A/._X');
       expect(await textAt(localFiles, '/a/._x')).toBe('/A/._X');
@@ -57,7 +57,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect(await localFiles.in(path('/a'))).toHaveLength(1);
     });
 
-    test('a folder has those directly in it', async () => {
+    test('a listing of local files has those directly in the folder', async () => {
       const localFiles = await open();
       await put(localFiles, '/._x', '/a/._x', '/A/._y', '/a/b/._z', '/ab/._x', '/_/._x');
       const named = async (at: string) => (await localFiles.in(path(at))).map((file) => file.path).sort();
@@ -66,7 +66,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect(await named('/_')).toEqual(['/_/._x']);
     });
 
-    test('a touch moves the time and nothing else', async () => {
+    test('touch changes the modification time and nothing else', async () => {
       const localFiles = await open();
       await put(localFiles, '/._x');
       await localFiles.touch(path('/._X'), 5_000);
@@ -77,7 +77,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       });
     });
 
-    test('forgetting a folder drops what is at it and below it, and nothing beside it', async () => {
+    test('forget of a folder drops the local files in and below it, and none beside it', async () => {
       const localFiles = await open();
       const places = ['/a/._x', '/a/b/._y', '/ab/._x', '/a!/._x', '/a%/._x', '/._a'];
       await put(localFiles, ...places);
@@ -89,7 +89,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect(await present(localFiles, places)).toEqual([]);
     });
 
-    test('a move takes along what is below and replaces what is at the target', async () => {
+    test('move takes all local files below the source along and replaces those at the target', async () => {
       const localFiles = await open();
       await put(localFiles, '/A/._x', '/a/B/._y', '/ab/._x', '/to/._x', '/to/._old', '/toto/._x');
       await localFiles.move(path('/a'), path('/To'));
@@ -103,7 +103,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect((await localFiles.in(path('/to'))).map((file) => file.path)).toEqual(['/To/._x']);
     });
 
-    test('a move that only changes letter case keeps all and shows the new names', async () => {
+    test('a move that changes only letter case keeps all local files and shows the new names', async () => {
       const localFiles = await open();
       await put(localFiles, '/a/._x', '/a/b/._y');
       await localFiles.move(path('/a'), path('/A'));
@@ -111,7 +111,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect(await textAt(localFiles, '/a/b/._y')).toBe('/a/b/._y');
     });
 
-    test('a copy gets new ids, replaces what is at the target and is its own', async () => {
+    test('copy gives new ids, replaces the local files at the target and is independent of its source', async () => {
       const localFiles = await open();
       await put(localFiles, '/a/._x', '/a/b/._y', '/to/._old');
       let made = 0;
@@ -127,7 +127,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect(await textAt(localFiles, '/to/b/._y')).toBe('/a/b/._y');
     });
 
-    test('a store that never had a local file copies, moves and forgets nothing without complaint', async () => {
+    test('copy, move, forget and touch in an empty store succeed', async () => {
       const localFiles = await open();
       await localFiles.copy(path('/a'), path('/b'), () => 'new:1');
       await localFiles.move(path('/a'), path('/b'));
@@ -137,7 +137,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect(await localFiles.in(ROOT)).toEqual([]);
     });
 
-    test('a single file moves and copies', async () => {
+    test('a single local file can be moved and copied', async () => {
       const localFiles = await open();
       await put(localFiles, '/a/._x', '/b/._y');
       await localFiles.move(path('/a/._x'), path('/b/._y'));
@@ -147,7 +147,7 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
       expect(await present(localFiles, ['/a/._x'])).toEqual([]);
     });
 
-    test('one that is too large is refused, and what was there stays', async () => {
+    test('a local file that is too large is refused, and the old one stays', async () => {
       const localFiles = await open();
       await put(localFiles, '/._x');
       const content = new Uint8Array(LOCAL_FILE_BYTES_MAX + 1);
@@ -159,14 +159,14 @@ export function localFilesContract(driver: string, open: () => Promise<LocalFile
   });
 }
 
-/** `open` gives an empty store that keeps 100 bytes in all. */
+/** Tests the total limit of a store; `open` returns an empty store that keeps 100 bytes. */
 export function localFilesLimitContract(driver: string, open: () => Promise<LocalFileStore>): void {
   const content = (sizeBytes: number) => new Uint8Array(sizeBytes);
   const store = async (localFiles: LocalFileStore, at: string, sizeBytes: number) =>
     localFiles.put(localFileAt(at, content(sizeBytes)), content(sizeBytes));
 
   describe(`the limit of local files in ${driver}`, () => {
-    test('beyond the limit the oldest make room', async () => {
+    test('beyond the limit the oldest local files are dropped', async () => {
       const localFiles = await open();
       for (const at of ['/1', '/2', '/3', '/4']) await store(localFiles, at, 25);
       await store(localFiles, '/1', 25);
@@ -175,7 +175,7 @@ export function localFilesLimitContract(driver: string, open: () => Promise<Loca
       expect(await present(localFiles, ['/1', '/2', '/3', '/4', '/5'])).toEqual(['/1', '/4', '/5']);
     });
 
-    test('what was replaced, forgotten, or replaced by a move takes no room', async () => {
+    test('local files that were replaced or forgotten do not count toward the limit', async () => {
       const localFiles = await open();
       for (const sizeBytes of [60, 90, 40]) await store(localFiles, '/1', sizeBytes);
       await store(localFiles, '/2', 50);
@@ -186,7 +186,7 @@ export function localFilesLimitContract(driver: string, open: () => Promise<Loca
       expect(await present(localFiles, ['/1', '/4'])).toEqual(['/1', '/4']);
     });
 
-    test('copies take room', async () => {
+    test('copies of local files count toward the limit', async () => {
       const localFiles = await open();
       await store(localFiles, '/1', 60);
       await localFiles.copy(path('/1'), path('/2'), () => 'new:1');

@@ -38,10 +38,10 @@ const NOTHING = { covering: [], within: [] };
 
 const tokens = (locks: readonly Lock[]) => locks.map((lock) => lock.token).sort();
 
-/** What every driver of `Locks` holds to; `open` gives an empty store. */
+/** Tests an implementation of `Locks`; `open` returns an empty store. */
 export function locksContract(driver: string, open: () => Promise<Locks>): void {
   describe(`locks in ${driver}`, () => {
-    test('a lock that was taken is told as it was given', async () => {
+    test('a created lock is returned unchanged', async () => {
       const locks = await open();
       const lock = lockOn('/Plans/x');
       expect(await locks.create(NOW_MS, lock)).toEqual(lock);
@@ -50,28 +50,33 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
     });
 
     test.each([
-      ['exclusive against exclusive', lockOn('/a'), lockOn('/a'), true],
-      ['exclusive against shared', lockOn('/a', { scope: 'shared' }), lockOn('/a'), true],
-      ['shared against exclusive', lockOn('/a'), lockOn('/a', { scope: 'shared' }), true],
-      ['shared beside shared', lockOn('/a', { scope: 'shared' }), lockOn('/a', { scope: 'shared' }), false],
-      ['below an infinite one', lockOn('/a'), lockOn('/a/b/c', { depth: '0' }), true],
-      ['below the root', lockOn('/'), lockOn('/a/b', { depth: '0' }), true],
-      ['below one of depth 0', lockOn('/a', { depth: '0' }), lockOn('/a/b'), false],
-      ['infinite above one of depth 0', lockOn('/a/b', { depth: '0' }), lockOn('/a'), true],
-      ['infinite on the root', lockOn('/a/b', { depth: '0' }), lockOn('/'), true],
-      ['depth 0 above another', lockOn('/a/b'), lockOn('/a', { depth: '0' }), false],
-      ['in another letter case', lockOn('/Ä/B'), lockOn('/ä/b'), true],
-      ['beside a name that begins alike', lockOn('/a'), lockOn('/ab'), false],
-      ['above a name that sorts before the slash', lockOn('/a!'), lockOn('/a'), false],
-      ['with wildcards in the name', lockOn('/a_%'), lockOn('/abc'), false],
-    ])('%s', async (_, first, second, conflicts) => {
+      ['an exclusive lock on an exclusively locked path', lockOn('/a'), lockOn('/a'), true],
+      ['an exclusive lock on a shared-locked path', lockOn('/a', { scope: 'shared' }), lockOn('/a'), true],
+      ['a shared lock on an exclusively locked path', lockOn('/a'), lockOn('/a', { scope: 'shared' }), true],
+      [
+        'a shared lock beside a shared one',
+        lockOn('/a', { scope: 'shared' }),
+        lockOn('/a', { scope: 'shared' }),
+        false,
+      ],
+      ['a lock below one of depth infinity', lockOn('/a'), lockOn('/a/b/c', { depth: '0' }), true],
+      ['a lock below a locked root', lockOn('/'), lockOn('/a/b', { depth: '0' }), true],
+      ['a lock below one of depth 0', lockOn('/a', { depth: '0' }), lockOn('/a/b'), false],
+      ['a lock of depth infinity above another', lockOn('/a/b', { depth: '0' }), lockOn('/a'), true],
+      ['a lock of depth infinity on the root', lockOn('/a/b', { depth: '0' }), lockOn('/'), true],
+      ['a lock of depth 0 above another', lockOn('/a/b'), lockOn('/a', { depth: '0' }), false],
+      ['a lock in another letter case', lockOn('/Ä/B'), lockOn('/ä/b'), true],
+      ['a lock on a name with the same prefix', lockOn('/a'), lockOn('/ab'), false],
+      ['a lock beside a name that sorts before the slash', lockOn('/a!'), lockOn('/a'), false],
+      ['a lock on a name with wildcards', lockOn('/a_%'), lockOn('/abc'), false],
+    ])('%s is granted unless it conflicts', async (_, first, second, conflicts) => {
       const locks = await open();
       expect(await locks.create(NOW_MS, first)).toEqual(first);
       expect(await locks.create(NOW_MS, second)).toEqual(conflicts ? { conflict: first } : second);
       expect(tokens(await locks.all(NOW_MS))).toEqual(tokens(conflicts ? [first] : [first, second]));
     });
 
-    test('of many who ask for one at once, exactly one gets it', async () => {
+    test('of 50 concurrent exclusive locks of one path exactly one is granted', async () => {
       const locks = await open();
       const wanted = Array.from({ length: 50 }, () => lockOn('/a/b'));
       const answers = await Promise.all(wanted.map((lock) => locks.create(NOW_MS, lock)));
@@ -79,7 +84,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.all(NOW_MS)).toHaveLength(1);
     });
 
-    test('a lock whose time has come counts nowhere', async () => {
+    test('an expired lock covers nothing, is not listed, cannot be refreshed and is not in the way', async () => {
       const locks = await open();
       const lock = lockOn('/a', { expiresMs: NOW_MS + 1 });
       await locks.create(NOW_MS, lock);
@@ -94,7 +99,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.create(later, next)).toEqual(next);
     });
 
-    test('a refresh moves the end and nothing else', async () => {
+    test('a refresh changes the timeout of a lock and nothing else', async () => {
       const locks = await open();
       const lock = lockOn('/a');
       await locks.create(NOW_MS, lock);
@@ -104,7 +109,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.refresh(NOW_MS, 'urn:uuid:none', span)).toBeUndefined();
     });
 
-    test('a release frees the place, once', async () => {
+    test('a released lock frees its path, and a second release returns false', async () => {
       const locks = await open();
       const lock = lockOn('/a');
       await locks.create(NOW_MS, lock);
@@ -124,7 +129,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       ['below the claimed root', claimOn('/', 'infinity'), lockOn('/a'), true],
       ['on a claimed folder, with depth 0', claimOn('/a'), lockOn('/a', { depth: '0' }), true],
       ['beside it', claimOn('/a', 'infinity'), lockOn('/a!'), false],
-    ])('a lock %s, beside a claim', async (_, claim, lock, isRefused) => {
+    ])('a lock %s is refused while a claim conflicts with it', async (_, claim, lock, isRefused) => {
       const locks = await open();
       const { id, protections } = await locks.claim(NOW_MS, [claim]);
       expect(protections).toEqual([NOTHING]);
@@ -134,7 +139,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       if (isRefused) expect(await locks.create(NOW_MS, lock)).toEqual(lock);
     });
 
-    test('a claim tells the locks that protect what it names, and does not wait for them', async () => {
+    test('a claim returns the locks that protect its path, and is granted despite them', async () => {
       const locks = await open();
       const [above, at, below] = [
         lockOn('/a', { scope: 'shared' }),
@@ -155,7 +160,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.create(NOW_MS, below)).toHaveProperty('claim');
     });
 
-    test('claims do not exclude each other, and the end of one leaves the other', async () => {
+    test('several claims of one path are granted, and ending one leaves the other', async () => {
       const locks = await open();
       const [one, other] = [
         await locks.claim(NOW_MS, [claimOn('/a')]),
@@ -166,7 +171,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.create(NOW_MS, lockOn('/a'))).toEqual({ claim: { ...claimOn('/a'), id: other.id } });
     });
 
-    test('of a claim and a lock that race, the one sees the other', async () => {
+    test('of a concurrent claim and lock, one sees the other', async () => {
       const locks = await open();
       const races = Array.from({ length: 30 }, async (_, index) => {
         const lock = lockOn(`/${index}`);
@@ -181,7 +186,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       await Promise.all(races);
     });
 
-    test('the end of a claim is told to those who wait for it, and they need not wait', async () => {
+    test('claimsEnd waits until the claim ends, or until its signal is aborted', async () => {
       const locks = await open();
       const { id } = await locks.claim(NOW_MS, [claimOn('/a')]);
       const leaving = new AbortController();
@@ -197,7 +202,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.create(NOW_MS, lockOn('/a'))).toHaveProperty('token');
     });
 
-    test('a resource has at most 32 shared locks, those above it included, until one ends', async () => {
+    test('a resource has at most 32 shared locks, including those above it, until one is released', async () => {
       const locks = await open();
       const shared = (root: string, principal: string) => lockOn(root, { scope: 'shared', principal });
       const above = shared('/a', 'ann');
@@ -210,7 +215,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.create(NOW_MS, shared('/a/b', 'ben'))).toHaveProperty('token');
     });
 
-    test('a user has at most 1,000 locks: one that ends or runs out makes room, and others have their own', async () => {
+    test('a user has at most 1,000 locks, which released and expired locks do not count toward', async () => {
       const locks = await open();
       const taken = Array.from({ length: LOCKS_OF_USER_MAX }, (_, index) =>
         lockOn(`/${index}`, index === 1 ? { expiresMs: NOW_MS + 1 } : {}),
@@ -225,7 +230,7 @@ export function locksContract(driver: string, open: () => Promise<Locks>): void 
       expect(await locks.create(NOW_MS + 1, lockOn('/last'))).toEqual({ full: 'user' });
     });
 
-    test('after any steps, no two locks conflict and all questions are answered as by a plain list', async () => {
+    test('after any sequence of steps no two locks conflict, and all answers equal those of a plain list', async () => {
       const run = async (steps: readonly Step[]) => {
         const locks = await open();
         const model = new Model();
@@ -282,10 +287,10 @@ const STEP = fc.oneof(
 
 type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
 
-/** The locks as a plain list, every question answered by looking at each. */
+/** A model that keeps the locks in a plain list and answers every question by a scan. */
 class Model {
   nowMs = NOW_MS;
-  /** Every token that was ever given, so that steps also name locks that are gone. */
+  /** Every token ever granted, so that steps also name locks that are gone. */
   readonly given: string[] = [];
   locks: Lock[] = [];
   claims: (Claim & { readonly id: string })[] = [];
@@ -355,7 +360,7 @@ async function take(step: Step, locks: Locks, model: Model): Promise<void> {
   } else {
     const alive = model.alive().some((lock) => lock.token === token);
     const released = await locks.release(token);
-    // `release` is told no time: whether an expired lock was still there is the driver's affair.
+    // `release` has no time argument, so an expired lock may or may not be found.
     if (alive) expect(released).toBe(true);
     model.locks = model.locks.filter((lock) => lock.token !== token);
   }

@@ -72,7 +72,7 @@ const ofAnn = { locks: ['/ann'], properties: ['ann'], aside: 'ann' };
 const ofBob = { locks: ['/bob'], properties: ['bob'], aside: 'bob' };
 
 describe('the state of a drive', () => {
-  test('is each account’s own, for as often as they take turns', async () => {
+  test('each account has its own state of a drive when accounts take turns', async () => {
     const directory = newDirectory();
     const turns = [
       [ANN, NOTHING, 'ann'],
@@ -91,7 +91,7 @@ describe('the state of a drive', () => {
     }
   });
 
-  test('is the new account’s also where it was looked at before', async () => {
+  test("the state of a drive that is already open becomes the new account's", async () => {
     const state = openState();
     await state.owners.set('d', ANN);
     await fill(state.drive('d'), 'ann');
@@ -99,7 +99,7 @@ describe('the state of a drive', () => {
     expect(await contentOf(state.drive('d'))).toEqual(NOTHING);
   });
 
-  test('stays when only the folder or the address of the account is another one', async () => {
+  test('the state of a drive stays when only the root or the email address of its account changes', async () => {
     const state = openState();
     await state.owners.set('d', ANN);
     await fill(state.drive('d'), 'ann');
@@ -109,7 +109,7 @@ describe('the state of a drive', () => {
     expect(await state.owners.get('d')).toEqual(moved);
   });
 
-  test('of an earlier davgate goes to the first account that comes', async () => {
+  test('state from an earlier davgate goes to the first account of its drive', async () => {
     const directory = newDirectory();
     const old = openDatabase(directory, MIGRATIONS.slice(0, 1));
     old.exec("INSERT INTO drives (name, properties_version) VALUES ('d', 7)");
@@ -121,7 +121,7 @@ describe('the state of a drive', () => {
   });
 });
 
-test('a journal of an earlier davgate is taken over, and notes its owner', async () => {
+test('a journal from an earlier davgate is migrated and stores its owner', async () => {
   const directory = newDirectory();
   openDatabase(join(directory, 'journal'), JOURNAL_MIGRATIONS.slice(0, 1)).close();
   const journals = await openJournals(directory);

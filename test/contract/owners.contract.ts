@@ -4,10 +4,10 @@ import type { Owner, Owners } from '../../src/state/owners.ts';
 export const ANN: Owner = { accountId: 'dbid:ann', email: 'ann@example.org', root: '' };
 export const BOB: Owner = { accountId: 'dbid:bob', email: 'bob@example.org', root: '/Team/Pläne' };
 
-/** What every driver of `Owners` holds to; `open` gives an empty store. */
+/** Tests an implementation of `Owners`; `open` returns an empty store. */
 export function ownersContract(driver: string, open: () => Promise<Owners>): void {
   describe(`owners in ${driver}`, () => {
-    test('are told as they were given, each drive its own', async () => {
+    test('each drive has its own owner, which is returned unchanged', async () => {
       const owners = await open();
       expect(await owners.get('one')).toBeUndefined();
       await owners.set('one', ANN);
@@ -16,7 +16,7 @@ export function ownersContract(driver: string, open: () => Promise<Owners>): voi
       expect(await owners.get('three')).toBeUndefined();
     });
 
-    test('the same again is no change', async () => {
+    test('setting the same owner again changes nothing', async () => {
       const owners = await open();
       await owners.set('one', BOB);
       await owners.set('one', BOB);

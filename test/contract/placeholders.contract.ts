@@ -7,26 +7,26 @@ export function placeholderAt(at: string, id = `hold:${at}`): Placeholder {
   return { path: path(at), id, rev: 'r1', modifiedMs: 1_000, untilMs: 61_000 };
 }
 
-const paths = (placeholders: readonly Placeholder[]) => placeholders.map((hold) => hold.path).sort();
+const paths = (placeholders: readonly Placeholder[]) => placeholders.map((each) => each.path).sort();
 
-/** What every driver of `PlaceholderStore` holds to; `open` gives an empty store. */
+/** Tests an implementation of `PlaceholderStore`; `open` returns an empty store. */
 export function placeholdersContract(driver: string, open: () => Promise<PlaceholderStore>): void {
   describe(`placeholders in ${driver}`, () => {
-    test('what was put is told as it was given, in any letter case', async () => {
+    test('a placeholder is returned unchanged, in any letter case', async () => {
       const placeholders = await open();
       await placeholders.put(placeholderAt('/Ä/New'));
       expect(await placeholders.get(path('/ä/NEW'))).toEqual(placeholderAt('/Ä/New'));
       expect(await placeholders.get(path('/ä'))).toBeUndefined();
     });
 
-    test('a later one takes the place of an earlier', async () => {
+    test('a placeholder replaces an earlier one at its path', async () => {
       const placeholders = await open();
       await placeholders.put(placeholderAt('/a', 'hold:1'));
       await placeholders.put(placeholderAt('/A', 'hold:2'));
       expect(await placeholders.within(ROOT)).toEqual([placeholderAt('/A', 'hold:2')]);
     });
 
-    test('a folder has those directly in it, and within it those below too', async () => {
+    test('placeholders are found by their folder, and by any folder above', async () => {
       const placeholders = await open();
       for (const at of ['/x', '/a/x', '/A/y', '/a/b/z', '/ab/x', '/a!/x', '/_/x'])
         await placeholders.put(placeholderAt(at));
@@ -38,7 +38,7 @@ export function placeholdersContract(driver: string, open: () => Promise<Placeho
       expect(await placeholders.within(ROOT)).toHaveLength(7);
     });
 
-    test('forgetting drops the one at that path', async () => {
+    test('forget drops the placeholder at one path only', async () => {
       const placeholders = await open();
       for (const at of ['/a', '/a/x', '/ab']) await placeholders.put(placeholderAt(at));
       await placeholders.forget(path('/A'));

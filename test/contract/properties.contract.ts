@@ -10,10 +10,10 @@ export function property(name: string, text = 'x', namespace = 'urn:test'): Dead
   return { namespace, name, xml: `<t:${name} xmlns:t="${namespace}">${text}</t:${name}>` };
 }
 
-/** What every driver of `DeadProperties` holds to; `open` gives an empty store. */
+/** Tests an implementation of `DeadProperties`; `open` returns an empty store. */
 export function propertiesContract(driver: string, open: () => Promise<DeadProperties>): void {
   describe(`dead properties in ${driver}`, () => {
-    test('what was set is told as it was given, and only of ids that have any', async () => {
+    test('properties are returned unchanged, and only for ids that have any', async () => {
       const properties = await open();
       const [a, b] = [property('a', 'ä &lt; 😀'), property('b', '', '')];
       await properties.change('id:1', [{ set: a }, { set: b }]);
@@ -22,7 +22,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect(found.get('id:1')).toEqual([a, b]);
     });
 
-    test('ids that differ only in letter case stay apart', async () => {
+    test('ids that differ only in letter case have separate properties', async () => {
       const properties = await open();
       await properties.change('id:a', [{ set: property('lower') }]);
       await properties.change('id:A', [{ set: property('upper') }]);
@@ -31,7 +31,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect(found.get('id:A')).toEqual([property('upper')]);
     });
 
-    test('one name in two namespaces is two properties, and case tells names apart', async () => {
+    test('properties are distinguished by namespace and by the letter case of their names', async () => {
       const properties = await open();
       const all = [property('n', '1', 'urn:a'), property('n', '2', 'urn:b'), property('N', '3', 'urn:a')];
       await properties.change(
@@ -43,7 +43,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect((await properties.of(['id:1'])).get('id:1')).toEqual(all.slice(1));
     });
 
-    test('changes apply in their order', async () => {
+    test('changes of one id apply in order', async () => {
       const properties = await open();
       await properties.change('id:1', [
         { set: property('a', '1') },
@@ -57,7 +57,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect(await properties.of(['id:1'])).toEqual(new Map());
     });
 
-    test('what would pass the limit is refused, and nothing is changed', async () => {
+    test('a change above the size limit is refused with PropertiesFull and changes nothing', async () => {
       const properties = await open();
       const kept = property('kept', 'x'.repeat(PROPERTIES_BYTES_MAX / 2));
       await properties.change('id:1', [{ set: kept }]);
@@ -75,7 +75,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect((await properties.of(['id:1'])).get('id:1')).toEqual([tooMuch]);
     });
 
-    test('a copy takes the place of what the target had', async () => {
+    test('copy replaces the properties of the target, and is independent of its source', async () => {
       const properties = await open();
       await properties.change('id:from', [{ set: property('a') }]);
       await properties.change('id:to', [{ set: property('b') }]);
@@ -87,7 +87,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect(await properties.of(['id:to'])).toEqual(new Map());
     });
 
-    test('a rename takes them along, and done again does no harm', async () => {
+    test('rename moves the properties to the new id, and can be repeated', async () => {
       const properties = await open();
       await properties.change('id:from', [{ set: property('a') }]);
       await properties.rename('id:from', 'id:to');
@@ -95,7 +95,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect(await properties.of(['id:from', 'id:to'])).toEqual(new Map([['id:to', [property('a')]]]));
     });
 
-    test('forgetting drops those ids and no others', async () => {
+    test('forget drops the properties of the given ids only', async () => {
       const properties = await open();
       for (const id of ['id:1', 'id:2', 'id:3']) await properties.change(id, [{ set: property('a') }]);
       await properties.forget(['id:1', 'id:3', 'id:none']);
@@ -103,7 +103,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect(await properties.ids()).toEqual(['id:2']);
     });
 
-    test('are empty until one is set, and again when the last one is removed', async () => {
+    test('a store is empty until a property is set, and after the last one is removed', async () => {
       const properties = await open();
       expect(await properties.isEmpty()).toBe(true);
       await properties.change('id:1', [{ set: property('a') }]);
@@ -114,7 +114,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect(await properties.isEmpty()).toBe(true);
     });
 
-    test('each change makes the version grow; questions do not', async () => {
+    test('each change increases the version of the properties, and reading does not', async () => {
       const properties = await open();
       const versions = [await properties.version()];
       const grownBy = async (change: Promise<void>) => {
@@ -130,7 +130,7 @@ export function propertiesContract(driver: string, open: () => Promise<DeadPrope
       expect(await properties.version()).toBe(versions.at(-1));
     });
 
-    test('changes of one id that are made at once all hold', async () => {
+    test('50 concurrent changes of one id are all applied', async () => {
       const properties = await open();
       const names = Array.from({ length: 50 }, (_, index) => `n${index}`);
       await Promise.all(names.map((name) => properties.change('id:1', [{ set: property(name) }])));

@@ -8,11 +8,11 @@ import { openDatabase } from '../../src/state/sqlite/state-database.ts';
 import { ROOT } from '../../src/util/path.ts';
 import { path } from '../support/paths.ts';
 
-/** `J̌` in the key that it had once, with the mark apart. Its small letter has always had one of its own. */
+/** `J̌` in the key that an earlier version used, decomposed. The key of its small letter has always been composed. */
 const OUTDATED = 'j\u030c';
 const SMALL = '\u01f0';
 
-/** Held and local files as the first version kept them: their paths, and keys that are outdated by now. */
+/** Placeholders and local files as the first version stored them, with their paths and now outdated keys. */
 const FILES = [
   { path: `/Docs/${SMALL}.txt`, key: `/docs/${SMALL}.txt`, parentKey: '/docs' },
   { path: '/Docs/J\u030c.txt', key: `/docs/${OUTDATED}.txt`, parentKey: '/docs' },
@@ -20,7 +20,7 @@ const FILES = [
   { path: '/J\u030c/alone', key: `/${OUTDATED}/alone`, parentKey: `/${OUTDATED}` },
 ];
 
-/** A state directory that `steps` steps of the schema have made, with one drive. */
+/** Creates a state directory with one drive at version `steps` of the schema. */
 function oldDirectory(steps: number): string {
   const directory = mkdtempSync(join(tmpdir(), 'davgate-rekey-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
@@ -44,7 +44,7 @@ function oldDirectory(steps: number): string {
   return directory;
 }
 
-/** By what became the path of each file, the path that it had. */
+/** The former path of each file, by its path after the migration. */
 const KEPT = {
   [`/Docs/${SMALL}.txt`]: `/Docs/${SMALL}.txt`,
   '/Docs/J\u030c (2).txt': '/Docs/J\u030c.txt',
@@ -53,25 +53,25 @@ const KEPT = {
 };
 
 test.each([2, 4])(
-  'held and local files whose names have become one are kept side by side and found, from version %s on',
+  'placeholders and local files whose keys have become equal are kept under numbered names, from version %s on',
   async (steps) => {
     const directory = oldDirectory(2);
-    // A database that has taken the step which left those in whose way something was.
+    // Version 4 has a step that left files in place whose new key was taken.
     openDatabase(directory, MIGRATIONS.slice(0, steps)).close();
     const state = openSqliteState({ directory });
     onTestFinished(() => state.close());
     const { placeholders, localFiles } = state.drive('d');
-    const held = await placeholders.within(ROOT);
-    expect(Object.fromEntries(held.map(({ path: now, id }) => [now, id.slice('held:'.length)]))).toEqual(
+    const found = await placeholders.within(ROOT);
+    expect(Object.fromEntries(found.map(({ path: now, id }) => [now, id.slice('held:'.length)]))).toEqual(
       KEPT,
     );
     for (const [now, before] of Object.entries(KEPT)) {
-      expect((await placeholders.get(path(now)))?.id).toBe(`held:${before}`);
+      expect((await placeholders.get(path(now)))?.id).toBe(`found:${before}`);
       expect(await localFiles.read(path(now))).toEqual(Buffer.from(before));
     }
     expect(await placeholders.in(path('/Docs'))).toHaveLength(3);
     expect(await localFiles.in(path(`/${SMALL}`))).toHaveLength(1);
-    for (const { path: now } of held) await placeholders.forget(now);
+    for (const { path: now } of found) await placeholders.forget(now);
     expect(await placeholders.within(ROOT)).toEqual([]);
   },
 );

@@ -6,10 +6,10 @@ export function relocation(id: string, purpose: Replacement['purpose'] = 'replac
   return { id, path: path('/Plans/x'), waitingAt: path('/Plans/.waiting'), purpose };
 }
 
-/** What every driver of `Replacements` holds to; `open` gives an empty store. */
+/** Tests an implementation of `Replacements`; `open` returns an empty store. */
 export function replacementsContract(driver: string, open: () => Promise<Replacements>): void {
   describe(`relocations in ${driver}`, () => {
-    test('those that were noted and not crossed out are told as they were given', async () => {
+    test('replacements that were noted and not crossed out are returned unchanged', async () => {
       const replacements = await open();
       expect(await replacements.all()).toEqual([]);
       for (const id of ['1', '2', '3']) await replacements.note(relocation(id));

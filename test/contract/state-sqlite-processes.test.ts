@@ -11,7 +11,7 @@ import { builtUrl } from '../support/build.ts';
 import { effort } from '../support/effort.ts';
 import { path } from '../support/paths.ts';
 
-/** Takes locks, sets properties and puts files aside without end, and says each one that was acknowledged. */
+/** Creates locks, properties and local files without end, and prints each one that was acknowledged. */
 const WRITER = `
 const [url, directory, round] = process.argv.slice(1);
 const { openSqliteState } = await import(url);
@@ -48,7 +48,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** What a writer said before it was killed, which is right after it said its `lines`th line. */
+/** Returns the lines that a writer printed before it was killed, which is after `lines` of them. */
 async function acknowledged(round: number, lines: number): Promise<string[]> {
   const writer = spawn(
     process.execPath,
@@ -63,7 +63,7 @@ async function acknowledged(round: number, lines: number): Promise<string[]> {
   return said;
 }
 
-/** Those lines of `said` whose change is not there. */
+/** Returns the lines of `said` whose change is missing. */
 async function missing(
   { locks, properties, localFiles }: DriveState,
   said: readonly string[],
@@ -85,7 +85,7 @@ async function missing(
   return lost;
 }
 
-test('whatever was acknowledged before a kill is there after it', async () => {
+test('every change that was acknowledged before a kill is there after it', async () => {
   const said: string[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     said.push(...(await acknowledged(round, 30 + 37 * (round % 8))));
@@ -96,14 +96,14 @@ test('whatever was acknowledged before a kill is there after it', async () => {
   expect(said.length).toBeGreaterThan(ROUNDS * 30);
 });
 
-/** What `openSqliteState` throws to a user of the machine who is not root. */
+/** Returns the error of `openSqliteState` for a user without root's rights. */
 function refusal(unusable: string): string {
   const script =
     'const [url, directory] = process.argv.slice(1); const { openSqliteState } = await import(url);' +
     'await openSqliteState({ directory: directory + "-before" }).close();' +
     'if (process.getuid?.() === 0) { process.setgid(65534); process.setuid(65534); }' +
     'try { openSqliteState({ directory }); } catch (error) { console.log(error.name, error.message); }';
-  // The child gives up its rights itself, all code loaded: what it runs may stand in a folder of root's own.
+  // The child drops its rights after loading its code, which may be in a folder that only root can read.
   const child = spawnSync(
     process.execPath,
     ['--input-type=module', '-e', script, builtUrl('state/sqlite/state.ts'), unusable],
@@ -114,7 +114,7 @@ function refusal(unusable: string): string {
   return child.stdout + child.stderr;
 }
 
-test('a directory where this user may not write is refused by name', () => {
+test('a directory that this user cannot write is refused with its path', () => {
   chmodSync(directory, 0o755);
   const closed = join(directory, 'closed');
   mkdirSync(closed, { mode: 0o555 });

@@ -74,7 +74,7 @@ async function contentOf(drive: DriveState): Promise<unknown> {
 }
 
 describe('the state in SQLite', () => {
-  test('all of it is there after the database was closed and opened', async () => {
+  test('all state is there after the database was closed and reopened', async () => {
     const directory = newDirectory();
     const first = open(directory);
     await fill(first.drive('d'));
@@ -88,7 +88,7 @@ describe('the state in SQLite', () => {
     expect(await drive.properties.version()).toBe(2);
   });
 
-  test('a refreshed lock keeps its new end, a released one stays gone', async () => {
+  test('a refreshed lock keeps its new end and a released one stays gone after the database was reopened', async () => {
     const directory = newDirectory();
     const first = open(directory);
     const { locks } = first.drive('d');
@@ -102,7 +102,7 @@ describe('the state in SQLite', () => {
     expect(await open(directory).drive('d').locks.all(NOW_MS)).toEqual([{ ...kept, ...span }]);
   });
 
-  test('two drives know nothing of each other', async () => {
+  test('drives have separate state', async () => {
     const state = open();
     await fill(state.drive('one'));
     const before = await contentOf(state.drive('one'));
@@ -124,7 +124,7 @@ describe('the state in SQLite', () => {
     expect(await contentOf(state.drive('one'))).toEqual(before);
   });
 
-  test('changes that were asked for before the close are kept; later ones are refused', async () => {
+  test('changes before a close are stored, and later ones are rejected', async () => {
     const directory = newDirectory();
     const first = open(directory);
     const { locks } = first.drive('d');
@@ -135,7 +135,7 @@ describe('the state in SQLite', () => {
     expect(await open(directory).drive('d').locks.all(NOW_MS)).toEqual([lock]);
   });
 
-  test('a full disk undoes what it hit, in memory too, and goes on when there is room', async () => {
+  test('changes that fail on a full disk leave no trace, and later ones succeed when there is room', async () => {
     const directory = newDirectory();
     const database = openDatabase(directory);
     const state = sqliteStateOn(database, { directory });
@@ -162,7 +162,7 @@ describe('the state in SQLite', () => {
     expect(await drive.locks.create(NOW_MS, lockOn('/other'))).toHaveProperty('token');
   });
 
-  test('a change that fails beside others fails alone', async () => {
+  test('of several concurrent changes only the one that fails is rejected', async () => {
     const { locks } = openDrive();
     const again = { ...lockOn('/again'), token: lock.token };
     const results = await Promise.allSettled([
@@ -176,7 +176,7 @@ describe('the state in SQLite', () => {
 });
 
 describe('a directory that cannot be used', () => {
-  test('held by another: says so, and is free when that one has closed', async () => {
+  test('a state directory in use by another process is refused until that process closes it', async () => {
     const directory = newDirectory();
     const first = open(directory);
     expect(() => openSqliteState({ directory })).toThrow(StateInUse);
@@ -185,7 +185,7 @@ describe('a directory that cannot be used', () => {
     open(directory);
   });
 
-  test('missing: is made, for its owner only', async () => {
+  test('a missing state directory is created for its owner only', async () => {
     const directory = join(newDirectory(), 'not', 'there');
     const drive = open(directory).drive('d');
     await fill(drive);
@@ -200,14 +200,14 @@ describe('a directory that cannot be used', () => {
     return expect(attempt);
   };
 
-  test('a file is in its place', () => {
+  test('a file in place of the state directory is refused', () => {
     const file = join(newDirectory(), 'file');
     writeFileSync(file, '');
     refused(file).toThrow('a file of that name is in the way');
     refused(join(file, 'below')).toThrow('part of the path is a file');
   });
 
-  test('the database is a folder, or something else, or of a later version', () => {
+  test('a state database that is a folder, has other content or is from a newer davgate is refused', () => {
     const folder = newDirectory();
     mkdirSync(join(folder, 'state.db'));
     refused(folder).toThrow('cannot be opened');

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Times } from '../../src/state/times.ts';
 
-/** What every driver of `Times` holds to; `open` gives an empty store. */
+/** Tests an implementation of `Times`; `open` returns an empty store. */
 export function timesContract(driver: string, open: () => Promise<Times>): void {
   describe(`set times in ${driver}`, () => {
-    test('the last time that was set is told, and only of ids that have one', async () => {
+    test('the last time that was set is returned, and only for ids that have one', async () => {
       const times = await open();
       await times.set('id:1', { rev: 'r1', modifiedMs: 1 });
       await times.set('id:1', { rev: 'r2', modifiedMs: -86_400_000 });
@@ -17,7 +17,7 @@ export function timesContract(driver: string, open: () => Promise<Times>): void 
       );
     });
 
-    test('forgetting drops those ids and no others', async () => {
+    test('forget drops the times of the given ids only', async () => {
       const times = await open();
       for (const id of ['id:1', 'id:2', 'id:3']) await times.set(id, { rev: 'r', modifiedMs: 1 });
       await times.forget(['id:1', 'id:3', 'id:none']);
@@ -25,7 +25,7 @@ export function timesContract(driver: string, open: () => Promise<Times>): void 
       expect(await times.ids()).toEqual(['id:2']);
     });
 
-    test('is empty until a time is set, and again when the last one is forgotten', async () => {
+    test('a store of times is empty until a time is set, and after the last one is forgotten', async () => {
       const times = await open();
       expect(await times.isEmpty()).toBe(true);
       for (const id of ['id:1', 'id:2']) await times.set(id, { rev: 'r', modifiedMs: 1 });

@@ -3,7 +3,7 @@ import { ChoiceError, choose } from '../bench/choice.ts';
 
 const WORKS = { remote: ['walk-1', 'walk-8', 'warm'], local: ['GET 4 KiB, warm', 'warm too'] };
 
-test('the bench does all works, or those of a group, or those whose name begins so', () => {
+test('the bench runs all works, those of a group, or those whose name begins with the given text', () => {
   expect(choose([], WORKS)).toEqual(WORKS);
   expect(choose(['--group', 'remote'], WORKS)).toEqual({ ...WORKS, local: [] });
   expect(choose(['--group=local'], WORKS)).toEqual({ ...WORKS, remote: [] });
@@ -22,7 +22,7 @@ test.each([
   ],
   [['--group', 'far'], '--group far: the groups are local and remote'],
   [['--olny', 'warm'], "Unknown option '--olny'"],
-])('%j chooses nothing: one line says what there is', (words, start) => {
+])('the arguments %j are refused with one line that lists the choices', (words, start) => {
   const run = () => choose(words, WORKS);
   expect(run).toThrow(ChoiceError);
   expect(run).toThrow(new RegExp(`^${start.replaceAll(/[()+?]/g, '.')}[^\\n]*$`));

@@ -4,30 +4,30 @@ import type { DriveState } from '../../../src/state/state.ts';
 import type { Path } from '../../../src/util/path.ts';
 import { path } from '../../support/paths.ts';
 
-/** A drive that is empty. */
+/** An empty drive. */
 export interface OpenedFiles {
   readonly files: Files;
   readonly state: DriveState;
   close(): Promise<void>;
 }
 
-/** The one that the contract is held against, and what its tests do with it time and again. */
+/** The drive under test, and helpers that its tests share. */
 export interface FilesUnderTest {
-  /** There from the first `beforeAll` on, as the state is. */
+  /** Available from the first `beforeAll` on, like `state`. */
   readonly files: Files;
   readonly state: DriveState;
-  /** A new, empty folder for one test. */
+  /** Creates a new, empty folder for one test. */
   room(): Promise<Path>;
   put(at: Path, text: string, mode?: WriteMode): Promise<Written>;
   fileAt(at: Path): Promise<FileEntry>;
   textAt(at: Path): Promise<string>;
   namesIn(at: Path): Promise<string[]>;
-  /** Marks a file; with a journal it gets its final id only when it has landed, and its mark goes with it. */
+  /** Sets a property on a file; with a journal the property follows the file to its final id. */
   mark(entry: Entry): Promise<void>;
   isMarked(entry: Entry): Promise<boolean>;
 }
 
-/** Opens a drive for all tests of the block that this is called in. */
+/** Opens a drive for all tests of the surrounding block. */
 export function filesUnderTest(open: () => Promise<OpenedFiles>): FilesUnderTest {
   let opened: OpenedFiles;
   let rooms = 0;

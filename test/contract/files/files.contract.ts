@@ -4,7 +4,7 @@ import { readingContract } from './reading.contract.ts';
 import { treeContract } from './tree.contract.ts';
 import { writingContract } from './writing.contract.ts';
 
-/** What every `Files` does, whatever is behind it: each promise of `vfs/files.ts`. */
+/** Tests the promises of `vfs/files.ts` on an implementation of `Files`. */
 export function filesContract(name: string, open: () => Promise<OpenedFiles>): void {
   describe(`Files: ${name}`, () => {
     const drive = filesUnderTest(open);

@@ -5,7 +5,7 @@ import { faultOf } from '../../support/fault-of.ts';
 import { path } from '../../support/paths.ts';
 import type { FilesUnderTest } from './files-under-test.ts';
 
-/** What is there, its links, and the space there is. */
+/** Tests stat, list, walk, shared links and free space. */
 export function readingContract(drive: FilesUnderTest): void {
   let files: Files;
   beforeAll(() => {
@@ -13,12 +13,12 @@ export function readingContract(drive: FilesUnderTest): void {
   });
   const { room, put } = drive;
 
-  describe('what is there', () => {
-    test('the root is a folder', async () => {
+  describe('entries', () => {
+    test('stat of the root returns a folder', async () => {
       expect(await files.stat(ROOT)).toMatchObject({ kind: 'folder', path: '/', name: '' });
     });
 
-    test('a file, in whatever case it is asked for, shown as it was named', async () => {
+    test('a file is found in any letter case and shown with its original name', async () => {
       const folder = await room();
       const { entry } = await put(join(folder, 'Übung #1 %41.txt'), 'text');
       expect(entry).toMatchObject({ kind: 'file', name: 'Übung #1 %41.txt', sizeBytes: 4 });
@@ -26,7 +26,7 @@ export function readingContract(drive: FilesUnderTest): void {
       expect((await files.list(path(folder.toUpperCase()))).children).toEqual([entry]);
     });
 
-    test('nothing', async () => {
+    test('a missing path has no entry, and cannot be listed, like a file', async () => {
       const folder = await room();
       await put(join(folder, 'f'), 'x');
       expect(await files.stat(join(folder, 'none'))).toBeUndefined();
@@ -35,7 +35,7 @@ export function readingContract(drive: FilesUnderTest): void {
       expect(await faultOf(files.list(join(folder, 'f')))).toBe('not-a-folder');
     });
 
-    test('a tree, parents first', async () => {
+    test('a walk yields every folder with its children, parents first', async () => {
       const folder = await room();
       for (const name of ['a', 'b', 'a/deep']) await files.createFolder(path(`${folder}/${name}`));
       await put(path(`${folder}/a/deep/f`), 'x');
@@ -55,7 +55,7 @@ export function readingContract(drive: FilesUnderTest): void {
   });
 
   describe('shared links', () => {
-    test('are made, replaced, found and revoked', async () => {
+    test('a shared link can be created, replaced, found and revoked', async () => {
       const at = join(await room(), 'f');
       await put(at, 'x');
       expect(await files.sharedLink(at)).toBeUndefined();
@@ -72,7 +72,7 @@ export function readingContract(drive: FilesUnderTest): void {
     });
   });
 
-  test('space is told', async () => {
+  test('a new file reduces the free space by its size', async () => {
     const before = await files.freeSpace();
     await put(join(await room(), 'f'), 'x'.repeat(100_000));
     const after = await files.freeSpace();

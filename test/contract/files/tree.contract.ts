@@ -5,7 +5,7 @@ import { faultOf } from '../../support/fault-of.ts';
 import { path } from '../../support/paths.ts';
 import type { FilesUnderTest } from './files-under-test.ts';
 
-/** What is removed, moved and copied. */
+/** Tests removing, moving and copying. */
 export function treeContract(drive: FilesUnderTest): void {
   let files: Files;
   beforeAll(() => {
@@ -15,7 +15,7 @@ export function treeContract(drive: FilesUnderTest): void {
 
   describe('removing', () => {
     test.each([true, false])(
-      'a file only as long as it is what was meant (recoverable: %s)',
+      'a file is removed only if it has the given revision (recoverable: %s)',
       async (recoverable) => {
         const at = join(await room(), 'f');
         const rev = async (text: string) => {
@@ -30,24 +30,27 @@ export function treeContract(drive: FilesUnderTest): void {
       },
     );
 
-    test.each([true, false])('files, and folders with all in them (recoverable: %s)', async (recoverable) => {
-      const folder = await room();
-      await put(join(folder, 'f'), 'x');
-      await files.remove(join(folder, 'F'), { recoverable });
-      expect(await files.stat(join(folder, 'f'))).toBeUndefined();
-      expect(await faultOf(files.remove(join(folder, 'f'), { recoverable }))).toBe('not-found');
-      await put(join(folder, 'g'), 'x');
-      await files.remove(folder, { recoverable });
-      expect(await files.stat(join(folder, 'g'))).toBeUndefined();
-      expect(await faultOf(files.list(folder))).toBe('not-found');
-      expect(await faultOf(files.remove(ROOT, { recoverable }))).toBe('forbidden');
-    });
+    test.each([true, false])(
+      'files and whole folders can be removed, and the root cannot (recoverable: %s)',
+      async (recoverable) => {
+        const folder = await room();
+        await put(join(folder, 'f'), 'x');
+        await files.remove(join(folder, 'F'), { recoverable });
+        expect(await files.stat(join(folder, 'f'))).toBeUndefined();
+        expect(await faultOf(files.remove(join(folder, 'f'), { recoverable }))).toBe('not-found');
+        await put(join(folder, 'g'), 'x');
+        await files.remove(folder, { recoverable });
+        expect(await files.stat(join(folder, 'g'))).toBeUndefined();
+        expect(await faultOf(files.list(folder))).toBe('not-found');
+        expect(await faultOf(files.remove(ROOT, { recoverable }))).toBe('forbidden');
+      },
+    );
   });
 
   describe('moving and copying', () => {
     const whole = { overwrite: false, shallow: false };
 
-    test('a file', async () => {
+    test('a file can be moved and copied, and keeps its id and properties when moved', async () => {
       const folder = await room();
       await mark((await put(join(folder, 'a'), 'text')).entry);
       const moved = await files.move(join(folder, 'a'), join(folder, 'B'), { overwrite: false });
@@ -59,7 +62,7 @@ export function treeContract(drive: FilesUnderTest): void {
       expect([await textAt(join(folder, 'b')), await textAt(join(folder, 'c'))]).toEqual(['text', 'text']);
     });
 
-    test('a folder with all in it, or without', async () => {
+    test('a folder can be moved and copied with its content, and copied without', async () => {
       const folder = await room();
       await files.createFolder(join(folder, 'a'));
       await put(path(`${folder}/a/f`), 'x');
@@ -72,30 +75,33 @@ export function treeContract(drive: FilesUnderTest): void {
       expect(await files.stat(join(folder, 'b'))).toBeUndefined();
     });
 
-    test.each(['move', 'copy'] as const)('%s onto what is there only when asked to', async (what) => {
-      const folder = await room();
-      for (const name of ['from', 'onto', 'tree'])
-        await put(join(folder, name === 'tree' ? 'x' : name), name);
-      const go = (from: string, to: string, overwrite: boolean) =>
-        what === 'move'
-          ? files.move(join(folder, from), join(folder, to), { overwrite })
-          : files.copy(join(folder, from), join(folder, to), { overwrite, shallow: false });
-      expect(await faultOf(go('from', 'onto', false))).toBe('exists');
-      expect(await textAt(join(folder, 'onto'))).toBe('onto');
-      expect(await go('from', 'onto', true)).toMatchObject({ created: false });
-      expect(await textAt(join(folder, 'onto'))).toBe('from');
-      expect(await namesIn(folder)).toEqual(what === 'move' ? ['onto', 'x'] : ['from', 'onto', 'x']);
-      await files.createFolder(join(folder, 'tree'));
-      await put(path(`${folder}/tree/inside`), 'i');
-      await go('x', 'tree', true);
-      expect(await textAt(join(folder, 'tree'))).toBe('tree');
-      await files.createFolder(join(folder, 'again'));
-      await put(path(`${folder}/again/inside`), 'i');
-      await go('again', 'tree', true);
-      expect(await namesIn(join(folder, 'tree'))).toEqual(['inside']);
-    });
+    test.each(['move', 'copy'] as const)(
+      'a %s onto an existing file or folder needs overwrite and replaces it',
+      async (what) => {
+        const folder = await room();
+        for (const name of ['from', 'onto', 'tree'])
+          await put(join(folder, name === 'tree' ? 'x' : name), name);
+        const go = (from: string, to: string, overwrite: boolean) =>
+          what === 'move'
+            ? files.move(join(folder, from), join(folder, to), { overwrite })
+            : files.copy(join(folder, from), join(folder, to), { overwrite, shallow: false });
+        expect(await faultOf(go('from', 'onto', false))).toBe('exists');
+        expect(await textAt(join(folder, 'onto'))).toBe('onto');
+        expect(await go('from', 'onto', true)).toMatchObject({ created: false });
+        expect(await textAt(join(folder, 'onto'))).toBe('from');
+        expect(await namesIn(folder)).toEqual(what === 'move' ? ['onto', 'x'] : ['from', 'onto', 'x']);
+        await files.createFolder(join(folder, 'tree'));
+        await put(path(`${folder}/tree/inside`), 'i');
+        await go('x', 'tree', true);
+        expect(await textAt(join(folder, 'tree'))).toBe('tree');
+        await files.createFolder(join(folder, 'again'));
+        await put(path(`${folder}/again/inside`), 'i');
+        await go('again', 'tree', true);
+        expect(await namesIn(join(folder, 'tree'))).toEqual(['inside']);
+      },
+    );
 
-    test('not where it makes no sense', async () => {
+    test('moving and copying into itself, onto its folder, from or to a missing path, and of the root is refused', async () => {
       const folder = await room();
       await files.createFolder(join(folder, 'a'));
       await put(join(folder, 'f'), 'x');
@@ -125,7 +131,7 @@ export function treeContract(drive: FilesUnderTest): void {
     });
 
     test.each(['move', 'copy'] as const)(
-      'a %s is refused as changed unless source and target have the revisions that it names',
+      'a %s is refused as changed unless source and target have the given revisions',
       async (what) => {
         const folder = await room();
         const [from, to] = [join(folder, 'from'), join(folder, 'to')];
@@ -147,7 +153,7 @@ export function treeContract(drive: FilesUnderTest): void {
       },
     );
 
-    test('to another letter case', async () => {
+    test('a move can change the letter case of a file or folder', async () => {
       const folder = await room();
       await put(join(folder, 'readme.md'), 'x');
       await files.createFolder(join(folder, 'docs'));
@@ -161,7 +167,7 @@ export function treeContract(drive: FilesUnderTest): void {
       expect(await textAt(path(`${folder}/Docs/f`))).toBe('y');
     });
 
-    test('takes along what was said of files: properties and times', async () => {
+    test('copied and moved files keep their properties and modification times', async () => {
       const folder = await room();
       const { state } = drive;
       const modifiedMs = Date.UTC(2001, 1, 1);
@@ -171,12 +177,12 @@ export function treeContract(drive: FilesUnderTest): void {
       await files.setModified(path(`${folder}/a/f`), modifiedMs);
       await files.copy(join(folder, 'a'), join(folder, 'b'), whole);
       await files.move(join(folder, 'a'), join(folder, 'c'), { overwrite: false });
-      const told = async (at: Path): Promise<readonly [Entry, number]> => {
+      const stateOf = async (at: Path): Promise<readonly [Entry, number]> => {
         const found = await fileAt(at);
         return [found, (await state.properties.of([found.id])).get(found.id)?.length ?? 0];
       };
-      expect(await told(path(`${folder}/b/f`))).toMatchObject([{ modifiedMs }, 1]);
-      expect(await told(path(`${folder}/c/f`))).toMatchObject([{ modifiedMs }, 1]);
+      expect(await stateOf(path(`${folder}/b/f`))).toMatchObject([{ modifiedMs }, 1]);
+      expect(await stateOf(path(`${folder}/c/f`))).toMatchObject([{ modifiedMs }, 1]);
     });
   });
 }

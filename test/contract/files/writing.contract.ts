@@ -5,7 +5,7 @@ import { faultOf } from '../../support/fault-of.ts';
 import { path } from '../../support/paths.ts';
 import { ABSENT, ANY, body, type FilesUnderTest } from './files-under-test.ts';
 
-/** What is written, and files that are empty for now. */
+/** Tests writing, folders and placeholders. */
 export function writingContract(drive: FilesUnderTest): void {
   let files: Files;
   beforeAll(() => {
@@ -14,7 +14,7 @@ export function writingContract(drive: FilesUnderTest): void {
   const { room, put, fileAt, textAt, mark, isMarked, namesIn } = drive;
 
   describe('writing', () => {
-    test('makes and replaces', async () => {
+    test('a write creates a file or replaces it, and properties stay', async () => {
       const at = join(await room(), 'f');
       const first = await put(at, 'one');
       expect(first).toMatchObject({ created: true, entry: { path: at, sizeBytes: 3 } });
@@ -27,7 +27,7 @@ export function writingContract(drive: FilesUnderTest): void {
       expect(await textAt(at)).toBe('three');
     });
 
-    test('under a condition', async () => {
+    test('a conditional write is refused as changed unless its condition holds', async () => {
       const at = join(await room(), 'f');
       const { entry } = await put(at, 'one', ABSENT);
       expect(await faultOf(put(at, 'two', ABSENT))).toBe('changed');
@@ -42,7 +42,7 @@ export function writingContract(drive: FilesUnderTest): void {
       expect(await files.stat(at)).toBeUndefined();
     });
 
-    test('nothing of a body that fails or is not what was announced', async () => {
+    test('a body that fails or has another length than announced is refused, and the old content stays', async () => {
       const at = join(await room(), 'f');
       await put(at, 'old');
       const write = (bytes: AsyncIterable<Uint8Array>, sizeBytes?: number) =>
@@ -60,7 +60,7 @@ export function writingContract(drive: FilesUnderTest): void {
       expect(await files.stat(fresh)).toBeUndefined();
     });
 
-    test('only where a file can be', async () => {
+    test('a write onto a folder, below a file, into a missing folder or with a bad name is refused', async () => {
       const folder = await room();
       await put(join(folder, 'f'), 'x');
       expect(await faultOf(put(folder, 'x'))).toBe('is-a-folder');
@@ -71,13 +71,13 @@ export function writingContract(drive: FilesUnderTest): void {
       expect(await files.stat(join(folder, 'none'))).toBeUndefined();
     });
 
-    test('with the time that the sender gives, and sets later', async () => {
+    test('a file has the modification time of its write, or the one that is set later', async () => {
       const at = join(await room(), 'f');
       const [january, june, july] = [Date.UTC(2020, 0, 1), Date.UTC(2021, 5, 1), Date.UTC(2022, 6, 1)];
       const write = (text: string, modifiedMs: number) =>
         files.write(at, body(text), { mode: ANY, modifiedMs });
       expect((await write('x', january)).entry).toMatchObject({ modifiedMs: january });
-      // The service ignores the time of content that it has already.
+      // The service ignores a new time for content that it already has.
       expect((await write('x', june)).entry).toMatchObject({ modifiedMs: june });
       expect(await fileAt(at)).toMatchObject({ modifiedMs: june });
       expect(await files.setModified(at, july)).toMatchObject({ modifiedMs: july });
@@ -88,7 +88,7 @@ export function writingContract(drive: FilesUnderTest): void {
       expect(await faultOf(files.setModified(join(await room(), 'none'), july))).toBe('not-found');
     });
 
-    test('a folder, once', async () => {
+    test('a folder is created once, and not over a file or in a missing folder', async () => {
       const folder = await room();
       expect(await files.createFolder(join(folder, 'New'))).toMatchObject({ kind: 'folder', name: 'New' });
       expect(await faultOf(files.createFolder(join(folder, 'nEW')))).toBe('exists');
@@ -100,7 +100,7 @@ export function writingContract(drive: FilesUnderTest): void {
   });
 
   describe('empty files', () => {
-    test('are there at once, and become what is written next', async () => {
+    test('an empty file is visible at once, and its body replaces it and keeps its properties', async () => {
       const folder = await room();
       const at = join(folder, 'new.doc');
       const made = await files.write(at, body(), { mode: ABSENT, sizeBytes: 0 });
@@ -120,7 +120,7 @@ export function writingContract(drive: FilesUnderTest): void {
       expect((await drive.state.properties.of([id])).get(id)).toHaveLength(1);
     });
 
-    test('are held as long as is asked for, and committed when they are settled', async () => {
+    test('a placeholder is kept until it is committed, and not created over an existing file', async () => {
       const folder = await room();
       const at = join(folder, 'locked');
       const holdMs = 3_600_000;
@@ -138,7 +138,7 @@ export function writingContract(drive: FilesUnderTest): void {
       expect(await faultOf(files.keepPlaceholder(path(`${folder}/none/f`), holdMs))).toBe('parent-missing');
     });
 
-    test('can be removed, moved and copied like others', async () => {
+    test('placeholders can be removed, moved and copied', async () => {
       const folder = await room();
       for (const name of ['a', 'b', 'c']) await files.write(join(folder, name), body(), { mode: ANY });
       await files.remove(join(folder, 'a'), { recoverable: false });

@@ -4,7 +4,7 @@ import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
 import { ANY, type RemoteUnderTest } from './remote-under-test.ts';
 
-/** Shared links. */
+/** Tests shared links. */
 export function linksContract(drive: RemoteUnderTest): void {
   let remote: Remote;
   beforeAll(() => {
@@ -13,7 +13,7 @@ export function linksContract(drive: RemoteUnderTest): void {
   const { room } = drive;
 
   describe('shared links', () => {
-    test('one is made, found, and revoked', async () => {
+    test('a shared link can be created, found and revoked', async () => {
       const at = path(`${await room()}/shared.txt`);
       await remote.write(at, bodyOf('x'), ANY);
       expect(await remote.sharedLink(at)).toBeUndefined();
@@ -25,18 +25,18 @@ export function linksContract(drive: RemoteUnderTest): void {
       await expect(remote.revokeSharedLink(link.url)).rejects.toMatchObject({ failure: 'link-gone' });
     });
 
-    test('not two for the same path', async () => {
+    test('a second shared link of one path is refused, and the link of a folder is not one of its files', async () => {
       const folder = await room();
       await remote.createSharedLink(path(folder), {});
       await expect(
         remote.createSharedLink(path(folder), { visibility: 'password', password: 'secret' }),
       ).rejects.toMatchObject({ failure: 'link-exists' });
-      // A link of the folder is none of what is in it.
+      // The link of a folder is not the link of a file in it.
       const file = await remote.write(path(`${folder}/f`), bodyOf('x'), ANY);
       expect(await remote.sharedLink(file.path)).toBeUndefined();
     });
 
-    test('with a password and an end', async () => {
+    test('a shared link can have a password and an expiry, and does not show the password', async () => {
       const at = path(`${await room()}/secret.txt`);
       await remote.write(at, bodyOf('x'), ANY);
       const expiresMs = Date.UTC(2100, 0, 1);
@@ -46,7 +46,7 @@ export function linksContract(drive: RemoteUnderTest): void {
       expect(JSON.stringify(await remote.sharedLink(at))).not.toContain('opensesame');
     });
 
-    test('settings without sense are refused', async () => {
+    test('a shared link with visibility password needs a password', async () => {
       const folder = await room();
       await expect(remote.createSharedLink(path(folder), { visibility: 'password' })).rejects.toMatchObject({
         failure: 'link-settings',

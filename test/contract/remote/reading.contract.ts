@@ -6,7 +6,7 @@ import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
 import { ABSENT, ANY, bytes, listed, type RemoteUnderTest } from './remote-under-test.ts';
 
-/** What is there, what has changed, and the bytes of files. */
+/** Tests entries, listings, the change feed and downloads. */
 export function readingContract(drive: RemoteUnderTest): void {
   let remote: Remote;
   beforeAll(() => {
@@ -15,7 +15,7 @@ export function readingContract(drive: RemoteUnderTest): void {
   const { room } = drive;
 
   describe('entries', () => {
-    test('a file is as it was uploaded', async () => {
+    test('a file has the name, size, hash and time of its upload', async () => {
       const at = path(`${await room()}/Übung #1 %41.txt`);
       const modifiedMs = Date.UTC(2020, 1, 3, 4, 5, 6);
       const file = await remote.write(at, bodyOf('content'), { ...ABSENT, modifiedMs });
@@ -30,7 +30,7 @@ export function readingContract(drive: RemoteUnderTest): void {
       expect(await remote.stat(at)).toEqual(file);
     });
 
-    test('names are found whatever their case and normal form', async () => {
+    test('names are found in any letter case and normal form', async () => {
       const folder = await room();
       await remote.write(path(`${folder}/Übung.TXT`), bodyOf('x'), ANY);
       expect(await remote.stat(path(`${folder.toUpperCase()}/u\u0308BUNG.txt`))).toMatchObject({
@@ -38,7 +38,7 @@ export function readingContract(drive: RemoteUnderTest): void {
       });
     });
 
-    test('an id leads to where its entry is now, and nowhere once that is gone', async () => {
+    test('locate follows an id to its new path, and finds nothing after a removal', async () => {
       const folder = await room();
       const made = await remote.createFolder(path(`${folder}/Before`));
       expect(await remote.locate(made.id)).toBe(made.path);
@@ -48,11 +48,11 @@ export function readingContract(drive: RemoteUnderTest): void {
       expect(await remote.locate(made.id)).toBeUndefined();
     });
 
-    test('what is not there is undefined', async () => {
+    test('stat of a missing path returns undefined', async () => {
       expect(await remote.stat(path('/not/here'))).toBeUndefined();
     });
 
-    test('a name that the service cannot take is refused as such', async () => {
+    test('names that the service does not accept are refused', async () => {
       const folder = await room();
       await expect(remote.write(path(`${folder}/.DS_Store`), bodyOf('x'), ANY)).rejects.toMatchObject({
         failure: 'disallowed-name',
@@ -64,7 +64,7 @@ export function readingContract(drive: RemoteUnderTest): void {
   });
 
   describe('listings', () => {
-    test('children of a folder, and of the root', async () => {
+    test('list returns the children of a folder and of the root', async () => {
       const folder = await room();
       const file = await remote.write(path(`${folder}/b.txt`), bodyOf('b'), ANY);
       const inner = await remote.createFolder(path(`${folder}/A`));
@@ -73,7 +73,7 @@ export function readingContract(drive: RemoteUnderTest): void {
       expect((await listed(remote, ROOT, false)).map((entry) => entry.path)).toContain(folder);
     });
 
-    test('all below a folder, without the folder itself', async () => {
+    test('a recursive list returns all entries below a folder, without the folder', async () => {
       const folder = await room();
       await remote.write(path(`${folder}/one/two/three.txt`), bodyOf('3'), ANY);
       const found = await listed(remote, path(folder), true);
@@ -84,11 +84,11 @@ export function readingContract(drive: RemoteUnderTest): void {
       ]);
     });
 
-    test('an empty folder has no children', async () => {
+    test('list of an empty folder returns no entries', async () => {
       expect(await listed(remote, path(await room()), false)).toEqual([]);
     });
 
-    test('of nothing, and of a file', async () => {
+    test('list of a missing path or of a file fails', async () => {
       const file = await remote.write(path(`${await room()}/f`), bodyOf('x'), ANY);
       await expect(listed(remote, path('/not/here'), false)).rejects.toMatchObject({
         failure: 'not-found',
@@ -98,7 +98,7 @@ export function readingContract(drive: RemoteUnderTest): void {
   });
 
   describe('the change feed', () => {
-    test('tells what came, moved and went since a cursor, and then of nothing more', async () => {
+    test('changesSince reports what was added, moved and removed since a cursor, once', async () => {
       const folder = await room();
       const kept = await remote.write(path(`${folder}/kept`), bodyOf('1'), ANY);
       const gone = await remote.write(path(`${folder}/gone`), bodyOf('2'), ANY);
@@ -112,7 +112,7 @@ export function readingContract(drive: RemoteUnderTest): void {
       expect((await allSince(remote, after)).changes).toEqual([]);
     });
 
-    test('wakes who waits for a change', async () => {
+    test('awaitChange returns true when something changes', async () => {
       const folder = await room();
       const cursor = await remote.latestCursor();
       const woken = remote.awaitChange(cursor, 30_000);
@@ -120,7 +120,7 @@ export function readingContract(drive: RemoteUnderTest): void {
       expect(await woken).toBe(true);
     });
 
-    test('a wait ends with its signal', async () => {
+    test('awaitChange ends when its signal is aborted', async () => {
       const abort = new AbortController();
       const waiting = remote.awaitChange(await remote.latestCursor(), 30_000, abort.signal);
       const reason = new Error('enough');
@@ -128,32 +128,32 @@ export function readingContract(drive: RemoteUnderTest): void {
       await expect(waiting).rejects.toBe(reason);
     });
 
-    test('a cursor that is none has to be replaced', async () => {
+    test('changesSince with an invalid cursor fails with reset', async () => {
       await expect(remote.changesSince('no cursor of theirs')).rejects.toMatchObject({ failure: 'reset' });
     });
   });
 
   describe('downloads', () => {
-    test('all of a file, and parts of it', async () => {
+    test('download returns a whole file and ranges of it', async () => {
       const file = await remote.write(path(`${await room()}/digits`), bodyOf('0123456789'), ANY);
       expect(await read(remote, file)).toBe('0123456789');
       expect(await read(remote, file, { start: 3, end: 5 })).toBe('34');
       expect(await read(remote, file, { start: 8, end: 10 })).toBe('89');
     });
 
-    test('an empty file', async () => {
+    test('download of an empty file returns no bytes', async () => {
       const file = await remote.write(path(`${await room()}/empty`), bodyOf(''), ANY);
       expect(await read(remote, file)).toBe('');
     });
 
-    test('the revision that was asked for, though there is a newer one', async () => {
+    test('download returns the given revision after a newer one was written', async () => {
       const at = path(`${await room()}/f`);
       const old = await remote.write(at, bodyOf('old'), ANY);
       await remote.write(at, bodyOf('newer'), ANY);
       expect(await read(remote, old)).toBe('old');
     });
 
-    test('not what is gone for good', async () => {
+    test('download of a permanently removed file fails with not-found', async () => {
       const file = await remote.write(path(`${await room()}/f`), bodyOf('x'), ANY);
       await remote.remove(file.path, { permanent: true });
       await expect(remote.download(file, undefined)).rejects.toMatchObject({ failure: 'not-found' });

@@ -26,7 +26,7 @@ function connect(service: TestService, options: Partial<RemoteOptions> & { reado
 
 const overHttp = (...how: Parameters<typeof connect>) => remoteOf(connect(...how));
 
-/** Both contracts on one connection, which is closed before the service. */
+/** Runs both contracts on one connection, which is closed before the service. */
 function httpContract(name: string, open: () => Promise<OpenedConnection>): void {
   const openBoth = async () => {
     const { connection, close } = await open();
@@ -61,7 +61,7 @@ httpContract('over HTTP, a folder of the account whose case is written otherwise
   return { connection, close: () => service.close() };
 });
 
-test('an entry is located outside a root while another folder of the account has it, and nowhere once it is gone', async () => {
+test('locate returns "outside" while an entry is in another folder of the account, and nothing once it is removed', async () => {
   const service = await startTestService();
   const whole = overHttp(service);
   await whole.createFolder(path('/Drive'));
@@ -82,7 +82,7 @@ test('an entry is located outside a root while another folder of the account has
   }
 });
 
-/** The remote behaves as on a good line, although every single call is lost once. */
+/** Opens a connection on which every single call is lost once; the remote must behave as without losses. */
 async function openLossy(loss: Loss): Promise<OpenedConnection> {
   const service = await startTestService();
   const proxy = await startLossyProxy(service.url, loss);

@@ -4,24 +4,24 @@ import type { UploadCalls } from '../../../src/api/write/upload-calls.ts';
 import type { Path } from '../../../src/util/path.ts';
 import { path } from '../../support/paths.ts';
 
-/** A `Remote` on a drive that is empty. */
+/** A `Remote` on an empty drive. */
 export interface OpenedRemote {
   readonly remote: Remote;
-  /** The calls below `write`, where there are any. */
+  /** The calls below `write`, if the remote has them. */
   readonly uploads?: UploadCalls;
   close(): Promise<void>;
 }
 
-/** The one that the contract is held against. */
+/** The remote under test. */
 export interface RemoteUnderTest {
-  /** There from the first `beforeAll` on. */
+  /** Available from the first `beforeAll` on. */
   readonly remote: Remote;
   readonly uploads: UploadCalls;
-  /** A new, empty folder for one test. */
+  /** Creates a new, empty folder for one test. */
   room(): Promise<string>;
 }
 
-/** Opens a remote for all tests of the block that this is called in. */
+/** Opens a remote for all tests of the surrounding block. */
 export function remoteUnderTest(open: () => Promise<OpenedRemote>): RemoteUnderTest {
   let opened: OpenedRemote;
   let folders = 0;

@@ -13,7 +13,7 @@ import {
 import { treeContract } from './tree.contract.ts';
 import { writeContract } from './write.contract.ts';
 
-/** What every `Remote` does; `more` adds to it what only some can do. */
+/** Tests an implementation of `Remote`; `more` adds tests for calls that only some have. */
 export function remoteContract(
   name: string,
   open: () => Promise<OpenedRemote>,

@@ -5,7 +5,7 @@ import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
 import { ANY, listed, type RemoteUnderTest } from './remote-under-test.ts';
 
-/** Folders made, and what is removed, moved and copied. */
+/** Tests creating, removing, moving and copying. */
 export function treeContract(drive: RemoteUnderTest): void {
   let remote: Remote;
   beforeAll(() => {
@@ -14,7 +14,7 @@ export function treeContract(drive: RemoteUnderTest): void {
   const { room } = drive;
 
   describe('the tree', () => {
-    test('a folder is made once', async () => {
+    test('createFolder creates a folder once, and not over a file', async () => {
       const folder = await room();
       const made = await remote.createFolder(path(`${folder}/New`));
       expect(made).toMatchObject({ kind: 'folder', path: `${folder}/New`, name: 'New' });
@@ -28,16 +28,19 @@ export function treeContract(drive: RemoteUnderTest): void {
       });
     });
 
-    test.each([{ permanent: false }, { permanent: true }])('removes files and folders: %o', async (how) => {
-      const folder = await room();
-      const file = await remote.write(path(`${folder}/one/f`), bodyOf('x'), ANY);
-      await remote.remove(path(folder), how);
-      expect(await remote.stat(file.path)).toBeUndefined();
-      await expect(remote.remove(path(folder), how)).rejects.toMatchObject({ failure: 'not-found' });
-    });
+    test.each([{ permanent: false }, { permanent: true }])(
+      'remove deletes a folder with its content, and fails with not-found for a missing one: %o',
+      async (how) => {
+        const folder = await room();
+        const file = await remote.write(path(`${folder}/one/f`), bodyOf('x'), ANY);
+        await remote.remove(path(folder), how);
+        expect(await remote.stat(file.path)).toBeUndefined();
+        await expect(remote.remove(path(folder), how)).rejects.toMatchObject({ failure: 'not-found' });
+      },
+    );
 
     test.each([{ permanent: false }, { permanent: true }])(
-      'removes a file only as long as it is the revision that was meant: %o',
+      'remove deletes a file only if it has the given revision: %o',
       async (how) => {
         const folder = await room();
         const first = await remote.write(path(`${folder}/f`), bodyOf('x'), ANY);
@@ -51,7 +54,7 @@ export function treeContract(drive: RemoteUnderTest): void {
       },
     );
 
-    test('a move keeps the id, a copy makes a new one', async () => {
+    test('move keeps the id of a file, and copy gives a new one', async () => {
       const folder = await room();
       const file = await remote.write(path(`${folder}/f`), bodyOf('x'), ANY);
       const moved = await remote.move(file.path, path(`${folder}/g`));
@@ -62,14 +65,14 @@ export function treeContract(drive: RemoteUnderTest): void {
       expect((await listed(remote, path(folder), false)).map(({ name }) => name)).toEqual(['g', 'h']);
     });
 
-    test('a folder is copied with all below it', async () => {
+    test('copy of a folder copies everything below it', async () => {
       const folder = await room();
       await remote.write(path(`${folder}/a/b/c`), bodyOf('x'), ANY);
       await remote.copy(path(`${folder}/a`), path(`${folder}/z`));
       expect(await remote.stat(path(`${folder}/z/b/c`))).toMatchObject({ kind: 'file' });
     });
 
-    test('neither overwrites, nor goes into itself, nor takes what is not there', async () => {
+    test('move and copy do not overwrite, and fail for a missing source or a target within the source', async () => {
       const folder = await room();
       const one = (await remote.write(path(`${folder}/one`), bodyOf('1'), ANY)).path;
       const two = (await remote.write(path(`${folder}/two`), bodyOf('2'), ANY)).path;
@@ -84,7 +87,7 @@ export function treeContract(drive: RemoteUnderTest): void {
       }
     });
 
-    test('the root can be listed but not changed', async () => {
+    test('the root can be listed, and not removed, created, moved, copied or written', async () => {
       const refused = { failure: 'no-permission' };
       await expect(remote.remove(ROOT, { permanent: false })).rejects.toMatchObject(refused);
       await expect(remote.createFolder(ROOT)).rejects.toMatchObject(refused);

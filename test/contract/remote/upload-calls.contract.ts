@@ -6,7 +6,7 @@ import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
 import { ABSENT, ANY, bytes, filled, type RemoteUnderTest } from './remote-under-test.ts';
 
-/** What the calls below `Remote.write` do at the service: upload sessions, staged contents and batches of commits. */
+/** Tests the calls below `Remote.write`: upload sessions, staged contents and batches of commits. */
 export function uploadCallsContract(drive: RemoteUnderTest): void {
   let remote: Remote;
   let uploads: UploadCalls;
@@ -74,7 +74,7 @@ export function uploadCallsContract(drive: RemoteUnderTest): void {
       },
     );
 
-    test('finishSessions gives each commit its own outcome, and tells it as soon as it is known', async () => {
+    test('finishSessions returns an outcome for each commit, and reports each to its callback', async () => {
       const folder = await room();
       const taken = await remote.write(path(`${folder}/taken`), bodyOf('x'), ANY);
       const commits = await Promise.all(
@@ -84,11 +84,11 @@ export function uploadCallsContract(drive: RemoteUnderTest): void {
           return { session, sizeBytes: name.length, path: path(`${folder}/${name}`), options: ABSENT };
         }),
       );
-      const told = new Map<number, unknown>();
+      const reported = new Map<number, unknown>();
       const outcomes = await uploads.finishSessions(commits, undefined, (index, outcome) => {
-        told.set(index, outcome);
+        reported.set(index, outcome);
       });
-      expect([0, 1, 2].map((index) => told.get(index))).toEqual(outcomes);
+      expect([0, 1, 2].map((index) => reported.get(index))).toEqual(outcomes);
       const [a, conflict, b] = outcomes;
       expect(a).toMatchObject({ path: `${folder}/a`, sizeBytes: 1 });
       expect(conflict).toMatchObject({ failure: 'conflict-file' });

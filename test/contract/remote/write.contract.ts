@@ -5,7 +5,7 @@ import { bodyOf } from '../../support/bytes.ts';
 import { path } from '../../support/paths.ts';
 import { ABSENT, ANY, filled, type RemoteUnderTest } from './remote-under-test.ts';
 
-/** What `write` commits, under which condition, and what it commits nothing of. */
+/** Tests what `write` commits and under which conditions. */
 export function writeContract(drive: RemoteUnderTest): void {
   let remote: Remote;
   beforeAll(() => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { BadCall } from '../../../../src/service/api/failures.ts';
 import { ROUTES } from '../../../../src/service/routes/table.ts';
 
-/** What a function complains of in an argument; `undefined` when it takes it. */
+/** Returns what a function reports about an argument, or `undefined` when it accepts it. */
 function complaint(name: string, argument: unknown): string | undefined {
   try {
     ROUTES.get(name)?.prepare(argument);
@@ -103,7 +103,7 @@ const FIELDS: Readonly<Record<string, string>> = {
 
 const SETTINGS = 'require_password link_password expires audience access requested_visibility allow_download';
 
-/** The structs inside arguments: how a value of one stands in its function's argument. */
+/** The structs inside arguments, with the place of each one in its function's argument. */
 const STRUCTS: readonly (readonly [
   name: string,
   where: string,
@@ -163,31 +163,34 @@ const ALL_FIELDS = Array.from(
   new Set([...Object.values(FIELDS), ...STRUCTS.map(([, , fields]) => fields)].flatMap(words)),
 );
 
-/** The names that are known as fields, of all that are a field anywhere. */
-function known(name: string, where: string, around: (value: object) => object): string[] {
+/** Returns the fields that a function or struct accepts, out of all fields of the API. */
+function acceptedFields(name: string, where: string, around: (value: object) => object): string[] {
   return ALL_FIELDS.filter(
     (field) => !complaint(name, around({ [field]: null }))?.startsWith(`${where}unknown field '${field}'`),
   );
 }
 
-test('every function is in the table', () => {
+test('every function of the service has a row in the table of fields', () => {
   expect(Object.keys(FIELDS).sort()).toEqual(Array.from(ROUTES.keys()).sort());
 });
 
-test.each(Object.entries(FIELDS))('%s takes the fields %j, and no others', (name, fields) => {
-  expect(known(name, '', (value) => value).sort()).toEqual(words(fields).sort());
+test.each(Object.entries(FIELDS))('%s accepts the fields %j and no others', (name, fields) => {
+  expect(acceptedFields(name, '', (value) => value).sort()).toEqual(words(fields).sort());
 });
 
-test.each(STRUCTS)('%s: in %s the fields %s, and no others', (name, where, fields, around) => {
-  expect(known(name, where, around).sort()).toEqual(words(fields).sort());
-});
+test.each(STRUCTS)(
+  '%s accepts in the struct at %j the fields %j and no others',
+  (name, where, fields, around) => {
+    expect(acceptedFields(name, where, around).sort()).toEqual(words(fields).sort());
+  },
+);
 
 const many = <T>(count: number, item: T): T[] => Array.from({ length: count }, () => item);
 const finishing = (count: number) => ({ entries: many(count, { cursor: CURSOR, commit: { path: '/x' } }) });
 const moving = (count: number) => ({ entries: many(count, { from_path: '/x', to_path: '/y' }) });
 const hash = (length: number) => ({ path: '/x', content_hash: '0'.repeat(length) });
 
-/** The first and last value that is taken, and those beyond them that are not. */
+/** The smallest and the largest accepted value. */
 const LIMITS: readonly (readonly [
   name: string,
   argument: (value: number) => object,
@@ -230,7 +233,7 @@ const LIMITS: readonly (readonly [
   ['users/get_account_batch', (count) => ({ account_ids: many(count, 'x'.repeat(40)) }), 1, 300],
 ];
 
-/** The members of the unions without a value; each may come as a struct with its tag, or bare. */
+/** The members of the unions without a value; each is accepted as a struct with its tag, or as a plain string. */
 const TAGS: readonly (readonly [name: string, members: string, around: (value: unknown) => object])[] = [
   [
     'users/features/get_values',
@@ -291,7 +294,7 @@ const TAGS: readonly (readonly [name: string, members: string, around: (value: u
   ],
 ];
 
-test.each(TAGS)('%s takes the tags %s, and no others', (name, members, around) => {
+test.each(TAGS)('%s accepts the tags %s and no others', (name, members, around) => {
   for (const tag of words(members)) {
     expect(complaint(name, around(tag)), tag).toBeUndefined();
     expect(complaint(name, around({ '.tag': tag })), tag).toBeUndefined();
@@ -303,7 +306,7 @@ test.each(TAGS)('%s takes the tags %s, and no others', (name, members, around) =
 });
 
 describe('limits', () => {
-  test.each(LIMITS)('%s, %s: from %i to %i', (name, argument, min, max) => {
+  test.each(LIMITS)('%s with %s accepts values from %i to %i and no others', (name, argument, min, max) => {
     expect(complaint(name, argument(min))).toBeUndefined();
     expect(complaint(name, argument(max))).toBeUndefined();
     if (min > 0) expect(complaint(name, argument(min - 1))).toMatch(/must (be|have) at least/);
@@ -315,12 +318,12 @@ describe('limits', () => {
     ['files/search/continue_v2', 'cursor'],
     ['files/delete_batch/check', 'async_job_id'],
     ['files/move_batch/check_v2', 'async_job_id'],
-  ])('%s: %s is not empty', (name, field) => {
+  ])('%s refuses an empty %s', (name, field) => {
     expect(complaint(name, { [field]: '' })).toBe(`${field}: must be at least 1 characters, got 0`);
     expect(complaint(name, { [field]: 'x' })).toBeUndefined();
   });
 
-  test('a revision has nine digits or more', () => {
+  test('files/delete_v2 refuses a revision of fewer than nine digits', () => {
     expect(complaint('files/delete_v2', { path: '/x', parent_rev: '01234567' })).toMatch(/at least 9/);
     expect(complaint('files/delete_v2', { path: '/x', parent_rev: '012345678' })).toBeUndefined();
   });

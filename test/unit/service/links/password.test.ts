@@ -23,20 +23,20 @@ const HERE = '192.0.2.1';
 const atOnce = (passwords: ReturnType<typeof linkPasswords>, password: string) =>
   Promise.all(Array.from({ length: 20 }, () => passwords.check(LINK, password, HERE)));
 
-test('a program that has the password may show it in as many calls at once as it likes', async () => {
+test('20 concurrent requests with the right password of a link are all accepted', async () => {
   expect(await atOnce(linkPasswords(new ManualClock(), silentLog, unhurried()), 'open sesame')).toEqual(
     Array(20).fill('right'),
   );
 });
 
-test('one wrong password in many calls at once is one guess', async () => {
+test('20 concurrent requests with one wrong password of a link count as one guess', async () => {
   const passwords = linkPasswords(new ManualClock(), silentLog, unhurried());
   for (let guess = 0; guess < 4; guess++)
     expect(await atOnce(passwords, `guess ${guess}`)).toEqual(Array(20).fill('wrong'));
   expect(await passwords.check(LINK, 'open sesame', '198.51.100.1')).toBe('right');
 });
 
-test('guesses at a link keep nobody out who has the password and asks from another address', async () => {
+test("guesses at a link's password delay no request from another address", async () => {
   const clock = new ManualClock();
   const passwords = linkPasswords(clock, silentLog, unhurried());
   for (let guess = 0; guess < 10; guess++) await clock.during(passwords.check(LINK, `guess ${guess}`, HERE));
@@ -44,7 +44,7 @@ test('guesses at a link keep nobody out who has the password and asks from anoth
   expect(await passwords.check(LINK, 'open sesame', '198.51.100.1')).toBe('right');
 });
 
-test('each further guess at a link waits at least as long as the one before, and none longer than 15 minutes', async () => {
+test("the waits after guesses at a link's password grow, up to 15 minutes", async () => {
   const clock = new ManualClock();
   const passwords = linkPasswords(clock, silentLog, unhurried());
   const waits: number[] = [];

@@ -31,18 +31,18 @@ const PAGES: readonly [string, string][] = [
   ['notice', noticePage(HOSTILE, HOSTILE, HOSTILE)],
 ];
 
-test.each(PAGES)('on the %s page nothing that was said is markup', (_, page) => {
+test.each(PAGES)('the %s page escapes all text', (_, page) => {
   expect(page).not.toContain('<script');
   expect(page.replace(/<style>[\s\S]*<\/style>/, '')).not.toContain("'");
 });
 
-test.each(PAGES)('the %s page is styled by exactly the sheet that the policy allows', (_, page) => {
+test.each(PAGES)('the Content-Security-Policy allows exactly the style sheet of the %s page', (_, page) => {
   const [, style = ''] = /<style>([\s\S]*)<\/style>/.exec(page) ?? [];
   const hash = createHash('sha256').update(style).digest('base64');
   expect(AUTHORIZE_PAGE_POLICY).toContain(`style-src 'sha256-${hash}'`);
 });
 
-test('an app is known by the first letter of its name, whatever the script', () => {
+test('the monogram of an app is the first letter of its name in any script, or "?"', () => {
   const letterOf = (appName: string) => /class="monogram"[^>]*>([^<]*)</.exec(codePage(appName, 'x'))?.[1];
   expect([letterOf(' photos'), letterOf('😀 fun'), letterOf('')]).toEqual(['P', '😀', '?']);
 });

@@ -16,7 +16,7 @@ const ANN: Account = {
   passwordHash: await hashOfPassword('correct horse'),
 };
 
-/** With another whose address has a capital letter that SQLite does not take for the same as the small one. */
+/** An account whose email address has a capital letter that SQLite does not fold. */
 const EVE: Account = { ...ANN, id: 'dbid:eve', email: 'Ève@example.org' };
 
 const accounts = {
@@ -28,7 +28,7 @@ const HERE = '192.0.2.1';
 const newSignIn = (clock = new ManualClock()) =>
   signInTo({ accounts, clock, log: silentLog, closing: unhurried() });
 
-test('a dozen who guess at names that do not exist keep nobody out', async () => {
+test('guesses at unknown email addresses do not delay a sign-in', async () => {
   const signIn = newSignIn();
   const guesses = Array.from({ length: 12 }, (_, index) =>
     signIn.check(`${index}@example.org`, 'x', `198.51.100.${index}`),
@@ -37,7 +37,7 @@ test('a dozen who guess at names that do not exist keep nobody out', async () =>
   expect(await Promise.all(guesses)).toEqual(Array(12).fill('wrong'));
 });
 
-test('wrong passwords from one address keep nobody out who signs in from another', async () => {
+test('wrong passwords from one address do not delay a sign-in from another', async () => {
   const clock = new ManualClock();
   const signIn = newSignIn(clock);
   for (let wrong = 0; wrong < 10; wrong++) await clock.during(signIn.check(ANN.email, 'x', HERE));
@@ -45,17 +45,17 @@ test('wrong passwords from one address keep nobody out who signs in from another
   expect(await signIn.check(ANN.email, 'correct horse', '198.51.100.1')).toBe(ANN);
 });
 
-test('an address with letters beyond A to Z is found as it was registered', async () => {
+test('an email address with a letter beyond A to Z is found as it was registered', async () => {
   expect(await newSignIn().check(EVE.email, 'correct horse', HERE)).toBe(EVE);
 });
 
-test('the address counts in any case and without blanks around it, the password as it is', async () => {
+test('sign-in ignores letter case and blanks around the email address, but not in the password', async () => {
   const signIn = newSignIn();
   expect(await signIn.check('  ANN@Example.org ', 'correct horse', HERE)).toBe(ANN);
   expect(await signIn.check(ANN.email, 'correct horse ', HERE)).toBe('wrong');
 });
 
-test('a right password wipes out the slips before it', async () => {
+test('a right password resets the count of wrong ones', async () => {
   const signIn = newSignIn();
   for (let round = 0; round < 2; round++) {
     for (let wrong = 0; wrong < 3; wrong++) expect(await signIn.check(ANN.email, 'x', HERE)).toBe('wrong');

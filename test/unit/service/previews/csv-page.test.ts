@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { csvPage } from '../../../../src/service/previews/csv-page.ts';
 
-/** The cells of a page, row by row. */
+/** Returns the cells of the table of `text`, row by row. */
 function cellsOf(text: string): string[][] {
   const { markup } = csvPage({ name: 'x.csv', text, isCut: false });
   return Array.from(markup.matchAll(/<tr>(.*?)<\/tr>/gs), ([, row = '']) =>
@@ -52,11 +52,11 @@ test.each<[string, string[][]]>([
   expect(cellsOf(text)).toEqual(rows);
 });
 
-test('a megabyte of opened quotes is read in one pass', () => {
+test('a megabyte of unclosed quotes is parsed in one pass', () => {
   expect(cellsOf(`${'"x,'.repeat(300_000)}\n`).length).toBeGreaterThan(0);
 });
 
-test('a page of the beginning of a file says so', () => {
+test('the page of a truncated file says that there are more rows and escapes its name', () => {
   const { markup } = csvPage({ name: '<x>.csv', text: 'a,b', isCut: true });
   expect(markup).toContain('more rows');
   expect(markup).toContain('<title>&lt;x&gt;.csv</title>');

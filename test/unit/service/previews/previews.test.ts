@@ -14,7 +14,7 @@ function previewsWith(program: string, clock = new ManualClock()): Previews {
   return opened;
 }
 
-/** Asks for the view of a text, and counts how often the text was read. */
+/** Returns a function that requests the view of a text, and the texts that were loaded for it. */
 function asking(previews: Previews) {
   const loads: string[] = [];
   const ask = (key: string, signal = STAYS) =>
@@ -29,8 +29,8 @@ function asking(previews: Previews) {
   return { ask, loads };
 }
 
-describe('a render process that never answers', () => {
-  test('is killed after 10 s, and its revision is not tried again', async () => {
+describe('a render process that hangs', () => {
+  test('a render process that hangs is killed after 10 s, and its revision is not tried again', async () => {
     const clock = new ManualClock();
     const { ask, loads } = asking(previewsWith('stuck.mjs', clock));
     const asked = ask('rev-1');
@@ -41,7 +41,7 @@ describe('a render process that never answers', () => {
     expect(loads).toEqual(['rev-1']);
   });
 
-  test('lets 32 tasks wait and tells the next caller to come back', async () => {
+  test('a render process that hangs leaves 32 tasks waiting, and the next one is refused as busy', async () => {
     const clock = new ManualClock();
     const { ask, loads } = asking(previewsWith('stuck.mjs', clock));
     const goes = new AbortController();
@@ -53,7 +53,7 @@ describe('a render process that never answers', () => {
     expect((await ended).map(({ status }) => status)).toEqual(Array(33).fill('rejected'));
     await clock.advance(10_000);
     expect(loads).toEqual(['rev-0']);
-    // A revision that was turned away is tried when there is room.
+    // A revision that was refused as busy is tried again when there is room.
     const again = ask('one-more');
     await eventually(() => expect(loads).toEqual(['rev-0', 'one-more']));
     await clock.untilSleeping();
@@ -63,7 +63,7 @@ describe('a render process that never answers', () => {
 });
 
 describe('a render process that crashes', () => {
-  test('fails the task that ended it, and the next task has a new process', async () => {
+  test('a render process that crashes fails its task, and the next task gets a new process', async () => {
     const { ask } = asking(previewsWith('crashing.mjs'));
     const first = await ask('a');
     expect(first).toMatchObject({ form: 'plain' });
@@ -75,7 +75,7 @@ describe('a render process that crashes', () => {
   });
 });
 
-test('a revision that many ask for at once is rendered once and kept', async () => {
+test('concurrent requests for a revision render it once, and the view is cached', async () => {
   const { ask, loads } = asking(previewsWith('crashing.mjs'));
   const views = await Promise.all(Array.from({ length: 8 }, () => ask('rev')));
   expect(new Set(views).size).toBe(1);
@@ -83,7 +83,7 @@ test('a revision that many ask for at once is rendered once and kept', async () 
   expect(loads).toEqual(['rev']);
 });
 
-test('a render process that has no task for a minute ends', async () => {
+test('a render process without a task ends after a minute', async () => {
   const clock = new ManualClock();
   const { ask } = asking(previewsWith('crashing.mjs', clock));
   const view = await ask('a');

@@ -4,7 +4,7 @@ import type { NameFilter, Storage, StoredFile } from '../../../../src/service/st
 
 const PIECE = 2000;
 
-/** Files as the store finds them, the newest first, whatever is looked for; `nameOf` gives the names. */
+/** Returns a storage with `count` files named by `nameOf`, which finds them newest first. */
 function storageOf(count: number, nameOf: (index: number) => string): Storage & { pieces: number } {
   const file = (index: number): StoredFile => ({
     kind: 'file',
@@ -33,14 +33,14 @@ function storageOf(count: number, nameOf: (index: number) => string): Storage & 
       }
     },
   };
-  return storage as unknown as Storage & { pieces: number }; // all that a search asks of it
+  return storage as unknown as Storage & { pieces: number }; // only what a search uses
 }
 
 const never = new AbortController().signal;
 
 const SEARCH = { query: 'note', path: '', status: 'active', extensions: [], categories: [] } as const;
 
-test('of more matches than are told the best are, wherever they come in the listing', async () => {
+test('a search by relevance returns the 10,000 best matches of 50,001', async () => {
   const storage = storageOf(50_001, (index) => (index % 25_000 === 0 ? 'note' : 'my note'));
   const found = await matchesOf(storage, '1', { ...SEARCH, order: 'relevance' }, never);
   expect(found.length).toBe(10_000);
@@ -52,7 +52,7 @@ test('of more matches than are told the best are, wherever they come in the list
   ]);
 });
 
-test('in the order of time they are the newest', async () => {
+test('a search by modification time returns the 10,000 newest matches of 50,001', async () => {
   const storage = storageOf(50_001, () => 'note');
   const found = await matchesOf(storage, '1', { ...SEARCH, order: 'last_modified_time' }, never);
   const numbers = found.map(({ pathLower }) => Number(pathLower.slice(1, 7)));

@@ -8,7 +8,7 @@ interface BitmapParts {
   readonly height?: number;
   readonly bits: number;
   readonly compression?: number;
-  /** After the header of 40 bytes: masks or a palette. */
+  /** Masks or a palette, which follow the header of 40 bytes. */
   readonly tables?: readonly number[];
   readonly rows: readonly number[];
 }
@@ -32,19 +32,19 @@ const FOUR = 'ff0000 00ff00 0000ff ffffff';
 
 const bottomUp24 = [255, 0, 0, 255, 255, 255, 0, 0, 0, 0, 255, 0, 255, 0, 0, 0];
 
-describe('a bitmap', () => {
-  test('of 24 bits, from the bottom up and from the top down', async () => {
+describe('readBmp', () => {
+  test('readBmp reads 24-bit bitmaps, bottom-up and top-down', async () => {
     expect(hex(readBmp(bitmap({ bits: 24, rows: bottomUp24 })))).toBe(FOUR);
     const topDown = [...bottomUp24.slice(8), ...bottomUp24.slice(0, 8)];
     expect(hex(readBmp(bitmap({ bits: 24, height: -2, rows: topDown })))).toBe(FOUR);
   });
 
-  test('of 32 bits', async () => {
+  test('readBmp reads 32-bit bitmaps', async () => {
     const rows = [255, 0, 0, 0, 255, 255, 255, 0, 0, 0, 255, 0, 0, 255, 0, 0];
     expect(hex(readBmp(bitmap({ bits: 32, rows })))).toBe(FOUR);
   });
 
-  test('of 16 bits, as usual and by masks', async () => {
+  test('readBmp reads 16-bit bitmaps, with default and with explicit masks', async () => {
     const usual = [0x1f, 0, 0xff, 0x7f, 0, 0x7c, 0xe0, 0x03];
     expect(hex(readBmp(bitmap({ bits: 16, rows: usual })))).toBe(FOUR);
     const masks = [0, 0xf8, 0, 0, 0xe0, 0x07, 0, 0, 0x1f, 0, 0, 0];
@@ -52,7 +52,7 @@ describe('a bitmap', () => {
     expect(hex(readBmp(bitmap({ bits: 16, compression: 3, tables: masks, rows })))).toBe(FOUR);
   });
 
-  test('with a palette of 1, 4 and 8 bits', async () => {
+  test('readBmp reads bitmaps with palettes of 1, 4 and 8 bits', async () => {
     const palette = [0, 0, 255, 0, 0, 255, 0, 0, 255, 0, 0, 0, 255, 255, 255, 0];
     const of = (bits: number, rows: number[]) => hex(readBmp(bitmap({ bits, tables: palette, rows })));
     expect(of(8, [2, 3, 0, 0, 0, 1, 0, 0])).toBe(FOUR);
@@ -69,27 +69,27 @@ describe('a bitmap', () => {
     ['of 5 bits', bitmap({ bits: 5, rows: bottomUp24 })],
     ['compressed', bitmap({ bits: 8, compression: 1, rows: bottomUp24 })],
     ['whose palette is missing', bitmap({ bits: 8, rows: [200, 200, 0, 0, 200, 200, 0, 0] })],
-  ])('%s is unreadable', async (_, bytes) => {
+  ])('a bitmap %s is unreadable', async (_, bytes) => {
     expect(() => readBmp(bytes)).toThrow(UnreadableImage);
   });
 });
 
-describe('a portable pixmap', () => {
+describe('readPpm', () => {
   const bytesOf = (head: string, samples: number[]) =>
     Buffer.concat([Buffer.from(head), Buffer.from(samples)]);
   const samples = [255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255];
 
-  test('in bytes, with comments in its header', async () => {
+  test('readPpm reads binary pixmaps with comments in the header', async () => {
     expect(hex(readPpm(bytesOf('P6\n# made by hand\n2 2\n255\n', samples)))).toBe(FOUR);
   });
 
-  test('in two bytes a sample, and of another maximum', async () => {
+  test('readPpm reads binary pixmaps with two-byte samples and with other maximums', async () => {
     const wide = samples.flatMap((sample) => [sample, sample]);
     expect(hex(readPpm(bytesOf('P6 2 2 65535\n', wide)))).toBe(FOUR);
     expect(hex(readPpm(bytesOf('P6 1 1 15\n', [15, 0, 5])))).toBe('ff0055');
   });
 
-  test('in digits', async () => {
+  test('readPpm reads pixmaps in decimal digits', async () => {
     expect(hex(readPpm(Buffer.from('P3 2 2 9\n9 0 0  0 9 0\n0 0 9\n9 9 9')))).toBe(FOUR);
   });
 
@@ -102,12 +102,12 @@ describe('a portable pixmap', () => {
     'P6 1 1 0\n...',
     'P6 99999 99999 255\n',
     'P3 99999 99999 255\n1',
-  ])('%j is unreadable', async (text) => {
+  ])('the pixmap %j is unreadable', async (text) => {
     expect(() => readPpm(Buffer.from(text))).toThrow(UnreadableImage);
   });
 });
 
-test('a pixmap of nothing but white space is unreadable', async () => {
+test('a pixmap of 20 MB of white space is unreadable', async () => {
   const bytes = Buffer.concat([Buffer.from('P3 1 1 9 '), Buffer.alloc(20_000_000, ' ')]);
   expect(() => readPpm(bytes)).toThrow(UnreadableImage);
 });

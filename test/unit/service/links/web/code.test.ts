@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { codeLines, languageOf } from '../../../../../src/service/links/web/code.ts';
 
-/** On a busy machine any text may take seconds. */
+/** Time limit long enough for a busy machine, in ms. */
 const PATIENT_MS = 60_000;
 
 describe('languageOf', () => {
@@ -14,7 +14,7 @@ describe('languageOf', () => {
     ['odd.constructor', undefined],
     ['constructor', undefined],
     ['python', undefined],
-  ])('%s is in %s', (name, language) => {
+  ])('languageOf(%j) is %j', (name, language) => {
     expect(languageOf(name)).toBe(language);
   });
 });
@@ -22,7 +22,7 @@ describe('languageOf', () => {
 describe('codeLines', () => {
   const linesOf = (markup: string) => markup.split('<span class="line">').length - 1;
 
-  test('gives each line an element, in which all spans that it opens are closed', () => {
+  test('codeLines wraps each line in an element, and closes in it every span that it opens', () => {
     const { markup } = codeLines('/* one\n   two */\nlet x = `a\nb\n`;', 'js', PATIENT_MS);
     const lines = [
       ...markup.matchAll(/<span class="line">(.*?)<\/span>(?=<span class="line">|<\/pre>)/g),
@@ -33,18 +33,18 @@ describe('codeLines', () => {
     for (const line of lines) expect(line.match(/<span/g)?.length).toBe(line.match(/<\/span>/g)?.length);
   });
 
-  test.each(['html', 'js', 'md'])('escapes markup in %s', (language) => {
+  test.each(['html', 'js', 'md'])('codeLines escapes markup in %s', (language) => {
     const { markup } = codeLines('<script>alert("1")</script>\n<img src=x onerror=1>', language);
     expect(markup).not.toMatch(/<(?!\/?span|\/?pre)/);
     expect(markup.replaceAll(/<[^>]*>/g, '')).toContain('&lt;script&gt;alert(&quot;1&quot;)');
   });
 
-  // Each takes the highlighter many seconds: its time grows with the square of a line's or a text's length.
+  // Highlighting any of these would take many seconds: its time grows with the square of the length.
   test.each([
     ['c', `${'__a'.repeat(20_000)}\nint main;`],
     ['bash', '0'.repeat(60_000)],
     ['c', `${'_a'.repeat(900)}\n`.repeat(30)],
-  ])('shows %s that would hold up the service as plain text', (language, text) => {
+  ])('codeLines shows a text of the language %s that would take too long as plain text', (language, text) => {
     const { markup } = codeLines(text, language);
     expect(linesOf(markup)).toBe(text.split('\n').length);
     expect(markup.replaceAll(/<[^>]*>/g, '').slice(0, 50)).toBe(text.slice(0, 50));

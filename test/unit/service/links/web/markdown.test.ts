@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { markdown } from '../../../../../src/service/links/web/markdown.ts';
 
-/** On a busy machine any document may take seconds. */
+/** Time limit long enough for a busy machine, in ms. */
 const PATIENT_MS = 60_000;
 const rendered = (text: string) => markdown(text, PATIENT_MS)?.markup ?? '';
 
 describe('markdown', () => {
-  test('is set as a document', () => {
+  test('markdown renders headings, emphasis, tables and highlighted code', () => {
     const text = '# Title\n\nSome *words*.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nlet a;\n```\n';
     const document = rendered(text);
     for (const markup of [
@@ -27,7 +27,7 @@ describe('markdown', () => {
     '```js"><img src=x onerror=alert(1)>\nx\n```',
     '[x](<https://a.example/"onmouseover="alert(1)>)',
     '![x" onerror="alert(1)](https://a.example/i.png "y\\" onload=\\"alert(1)")',
-  ])('markup in it stays text: %s', (text) => {
+  ])('markdown shows the markup %s as text', (text) => {
     const document = rendered(text);
     expect(document).not.toMatch(/<(script|img|svg|iframe)/i);
     for (const [tag] of document.matchAll(/<[a-z][^>]*>/g)) {
@@ -47,24 +47,24 @@ describe('markdown', () => {
     '[x](other.md)',
     '[x](//evil.example/)',
     '![x](data:image/svg+xml;base64,PHN2Zz4=)',
-  ])('%s is no link', (text) => {
+  ])('markdown makes no link or image of %s', (text) => {
     expect(rendered(text)).not.toMatch(/\s(href|src)=/);
   });
 
-  test('may have more code blocks than anybody writes', () => {
+  test('markdown renders 1,300 code blocks', () => {
     const blocks = 1300;
     const document = rendered('```js\nx()\n```\n'.repeat(blocks));
     expect(document.match(/<pre>/g)?.length).toBe(blocks);
     expect(document).toContain('<span class="hljs-title function_">x</span>');
   });
 
-  test('a link that leads to the web says nothing of where it stands', () => {
+  test('markdown marks links to other sites noopener, noreferrer and nofollow', () => {
     expect(rendered('[x](https://a.example/?a&b)')).toContain(
       '<a href="https://a.example/?a&amp;b" rel="noopener noreferrer nofollow" target="_blank">x</a>',
     );
   });
 
-  test('an image of another site is a link to it, one in the document is shown', () => {
+  test('markdown turns an image of another site into a link and shows an embedded image', () => {
     expect(rendered('![A *map*](https://a.example/map.png)')).toContain(
       '<a href="https://a.example/map.png"',
     );
