@@ -17,7 +17,7 @@ export interface FilesUnderTest {
   readonly files: Files;
   readonly state: DriveState;
   /** Creates a new, empty folder for one test. */
-  room(): Promise<Path>;
+  newFolder(): Promise<Path>;
   put(at: Path, text: string, mode?: WriteMode): Promise<Written>;
   fileAt(at: Path): Promise<FileEntry>;
   textAt(at: Path): Promise<string>;
@@ -30,7 +30,7 @@ export interface FilesUnderTest {
 /** Opens a drive for all tests of the surrounding block. */
 export function filesUnderTest(open: () => Promise<OpenedFiles>): FilesUnderTest {
   let opened: OpenedFiles;
-  let rooms = 0;
+  let folders = 0;
   beforeAll(async () => {
     opened = await open();
   });
@@ -48,9 +48,9 @@ export function filesUnderTest(open: () => Promise<OpenedFiles>): FilesUnderTest
     get state() {
       return opened.state;
     },
-    async room() {
-      rooms += 1;
-      return (await opened.files.createFolder(path(`/Room ${rooms}`))).path;
+    async newFolder() {
+      folders += 1;
+      return (await opened.files.createFolder(path(`/Folder ${folders}`))).path;
     },
     put: (at, text, mode = ANY) =>
       opened.files.write(at, body(text), { mode, sizeBytes: Buffer.byteLength(text) }),

@@ -11,7 +11,7 @@ export function readingContract(drive: FilesUnderTest): void {
   beforeAll(() => {
     files = drive.files;
   });
-  const { room, put } = drive;
+  const { newFolder, put } = drive;
 
   describe('entries', () => {
     test('stat of the root returns a folder', async () => {
@@ -19,7 +19,7 @@ export function readingContract(drive: FilesUnderTest): void {
     });
 
     test('a file is found in any letter case and shown with its original name', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const { entry } = await put(join(folder, 'Übung #1 %41.txt'), 'text');
       expect(entry).toMatchObject({ kind: 'file', name: 'Übung #1 %41.txt', sizeBytes: 4 });
       expect(await files.stat(path(`${folder.toUpperCase()}/u\u0308BUNG #1 %41.TXT`))).toEqual(entry);
@@ -27,7 +27,7 @@ export function readingContract(drive: FilesUnderTest): void {
     });
 
     test('a missing path has no entry, and cannot be listed, like a file', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await put(join(folder, 'f'), 'x');
       expect(await files.stat(join(folder, 'none'))).toBeUndefined();
       expect(await files.stat(path(`${folder}/f/below`))).toBeUndefined();
@@ -36,7 +36,7 @@ export function readingContract(drive: FilesUnderTest): void {
     });
 
     test('a walk yields every folder with its children, parents first', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       for (const name of ['a', 'b', 'a/deep']) await files.createFolder(path(`${folder}/${name}`));
       await put(path(`${folder}/a/deep/f`), 'x');
       const seen = new Map<string, string[]>();
@@ -56,7 +56,7 @@ export function readingContract(drive: FilesUnderTest): void {
 
   describe('shared links', () => {
     test('a shared link can be created, replaced, found and revoked', async () => {
-      const at = join(await room(), 'f');
+      const at = join(await newFolder(), 'f');
       await put(at, 'x');
       expect(await files.sharedLink(at)).toBeUndefined();
       const link = await files.shareLink(at, {});
@@ -67,14 +67,14 @@ export function readingContract(drive: FilesUnderTest): void {
       await files.unshareLink(at);
       await files.unshareLink(at);
       expect(await files.sharedLink(at)).toBeUndefined();
-      expect(await faultOf(files.shareLink(join(await room(), 'none'), {}))).toBe('not-found');
+      expect(await faultOf(files.shareLink(join(await newFolder(), 'none'), {}))).toBe('not-found');
       expect(await faultOf(files.shareLink(at, { visibility: 'password' }))).toBe('unsupported');
     });
   });
 
   test('a new file reduces the free space by its size', async () => {
     const before = await files.freeSpace();
-    await put(join(await room(), 'f'), 'x'.repeat(100_000));
+    await put(join(await newFolder(), 'f'), 'x'.repeat(100_000));
     const after = await files.freeSpace();
     expect((after?.usedBytes ?? 0) - (before?.usedBytes ?? 0)).toBe(100_000);
     expect((before?.availableBytes ?? 0) - (after?.availableBytes ?? 0)).toBe(100_000);

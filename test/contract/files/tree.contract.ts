@@ -11,13 +11,13 @@ export function treeContract(drive: FilesUnderTest): void {
   beforeAll(() => {
     files = drive.files;
   });
-  const { room, put, fileAt, textAt, mark, isMarked, namesIn } = drive;
+  const { newFolder, put, fileAt, textAt, mark, isMarked, namesIn } = drive;
 
   describe('removing', () => {
     test.each([true, false])(
       'a file is removed only if it has the given revision (recoverable: %s)',
       async (recoverable) => {
-        const at = join(await room(), 'f');
+        const at = join(await newFolder(), 'f');
         const rev = async (text: string) => {
           const { entry } = await put(at, text);
           return entry.kind === 'file' ? entry.rev : '';
@@ -33,7 +33,7 @@ export function treeContract(drive: FilesUnderTest): void {
     test.each([true, false])(
       'files and whole folders can be removed, and the root cannot (recoverable: %s)',
       async (recoverable) => {
-        const folder = await room();
+        const folder = await newFolder();
         await put(join(folder, 'f'), 'x');
         await files.remove(join(folder, 'F'), { recoverable });
         expect(await files.stat(join(folder, 'f'))).toBeUndefined();
@@ -51,7 +51,7 @@ export function treeContract(drive: FilesUnderTest): void {
     const whole = { overwrite: false, shallow: false };
 
     test('a file can be moved and copied, and keeps its id and properties when moved', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await mark((await put(join(folder, 'a'), 'text')).entry);
       const moved = await files.move(join(folder, 'a'), join(folder, 'B'), { overwrite: false });
       expect(moved).toMatchObject({ created: true, entry: { name: 'B' } });
@@ -63,7 +63,7 @@ export function treeContract(drive: FilesUnderTest): void {
     });
 
     test('a folder can be moved and copied with its content, and copied without', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await files.createFolder(join(folder, 'a'));
       await put(path(`${folder}/a/f`), 'x');
       await files.copy(join(folder, 'a'), join(folder, 'b'), whole);
@@ -78,7 +78,7 @@ export function treeContract(drive: FilesUnderTest): void {
     test.each(['move', 'copy'] as const)(
       'a %s onto an existing file or folder needs overwrite and replaces it',
       async (what) => {
-        const folder = await room();
+        const folder = await newFolder();
         for (const name of ['from', 'onto', 'tree'])
           await put(join(folder, name === 'tree' ? 'x' : name), name);
         const go = (from: string, to: string, overwrite: boolean) =>
@@ -102,7 +102,7 @@ export function treeContract(drive: FilesUnderTest): void {
     );
 
     test('moving and copying into itself, onto its folder, from or to a missing path, and of the root is refused', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await files.createFolder(join(folder, 'a'));
       await put(join(folder, 'f'), 'x');
       const [a, f] = [join(folder, 'a'), join(folder, 'f')];
@@ -133,7 +133,7 @@ export function treeContract(drive: FilesUnderTest): void {
     test.each(['move', 'copy'] as const)(
       'a %s is refused as changed unless source and target have the given revisions',
       async (what) => {
-        const folder = await room();
+        const folder = await newFolder();
         const [from, to] = [join(folder, 'from'), join(folder, 'to')];
         const go = (options: { rev?: string; targetRev?: string }) =>
           what === 'move'
@@ -154,7 +154,7 @@ export function treeContract(drive: FilesUnderTest): void {
     );
 
     test('a move can change the letter case of a file or folder', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await put(join(folder, 'readme.md'), 'x');
       await files.createFolder(join(folder, 'docs'));
       await put(path(`${folder}/docs/f`), 'y');
@@ -168,7 +168,7 @@ export function treeContract(drive: FilesUnderTest): void {
     });
 
     test('copied and moved files keep their properties and modification times', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const { state } = drive;
       const modifiedMs = Date.UTC(2001, 1, 1);
       await files.createFolder(join(folder, 'a'));

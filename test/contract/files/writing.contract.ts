@@ -11,11 +11,11 @@ export function writingContract(drive: FilesUnderTest): void {
   beforeAll(() => {
     files = drive.files;
   });
-  const { room, put, fileAt, textAt, mark, isMarked, namesIn } = drive;
+  const { newFolder, put, fileAt, textAt, mark, isMarked, namesIn } = drive;
 
   describe('writing', () => {
     test('a write creates a file or replaces it, and properties stay', async () => {
-      const at = join(await room(), 'f');
+      const at = join(await newFolder(), 'f');
       const first = await put(at, 'one');
       expect(first).toMatchObject({ created: true, entry: { path: at, sizeBytes: 3 } });
       expect(await textAt(at)).toBe('one');
@@ -28,7 +28,7 @@ export function writingContract(drive: FilesUnderTest): void {
     });
 
     test('a conditional write is refused as changed unless its condition holds', async () => {
-      const at = join(await room(), 'f');
+      const at = join(await newFolder(), 'f');
       const { entry } = await put(at, 'one', ABSENT);
       expect(await faultOf(put(at, 'two', ABSENT))).toBe('changed');
       const { rev } = entry as FileEntry;
@@ -43,7 +43,7 @@ export function writingContract(drive: FilesUnderTest): void {
     });
 
     test('a body that fails or has another length than announced is refused, and the old content stays', async () => {
-      const at = join(await room(), 'f');
+      const at = join(await newFolder(), 'f');
       await put(at, 'old');
       const write = (bytes: AsyncIterable<Uint8Array>, sizeBytes?: number) =>
         files.write(at, bytes, { mode: ANY, ...(sizeBytes !== undefined && { sizeBytes }) });
@@ -53,7 +53,7 @@ export function writingContract(drive: FilesUnderTest): void {
       const lost = new Error('connection lost');
       await expect(write(failing('half', lost))).rejects.toBe(lost);
       expect(await textAt(at)).toBe('old');
-      const fresh = join(await room(), 'g');
+      const fresh = join(await newFolder(), 'g');
       expect(await faultOf(files.write(fresh, body('x'), { mode: ANY, sizeBytes: 0 }))).toBe('incomplete');
       expect(await faultOf(files.write(fresh, body(), { mode: ANY, sizeBytes: 1 }))).toBe('incomplete');
       await expect(files.write(fresh, failing('half', lost), { mode: ANY })).rejects.toBe(lost);
@@ -61,7 +61,7 @@ export function writingContract(drive: FilesUnderTest): void {
     });
 
     test('a write onto a folder, below a file, into a missing folder or with a bad name is refused', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await put(join(folder, 'f'), 'x');
       expect(await faultOf(put(folder, 'x'))).toBe('is-a-folder');
       expect(await faultOf(put(ROOT, 'x'))).toBe('is-a-folder');
@@ -72,7 +72,7 @@ export function writingContract(drive: FilesUnderTest): void {
     });
 
     test('a file has the modification time of its write, or the one that is set later', async () => {
-      const at = join(await room(), 'f');
+      const at = join(await newFolder(), 'f');
       const [january, june, july] = [Date.UTC(2020, 0, 1), Date.UTC(2021, 5, 1), Date.UTC(2022, 6, 1)];
       const write = (text: string, modifiedMs: number) =>
         files.write(at, body(text), { mode: ANY, modifiedMs });
@@ -85,11 +85,11 @@ export function writingContract(drive: FilesUnderTest): void {
         { modifiedMs: july },
       ]);
       expect((await write('y', january)).entry).toMatchObject({ modifiedMs: january });
-      expect(await faultOf(files.setModified(join(await room(), 'none'), july))).toBe('not-found');
+      expect(await faultOf(files.setModified(join(await newFolder(), 'none'), july))).toBe('not-found');
     });
 
     test('a folder is created once, and not over a file or in a missing folder', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       expect(await files.createFolder(join(folder, 'New'))).toMatchObject({ kind: 'folder', name: 'New' });
       expect(await faultOf(files.createFolder(join(folder, 'nEW')))).toBe('exists');
       await put(join(folder, 'f'), 'x');
@@ -101,7 +101,7 @@ export function writingContract(drive: FilesUnderTest): void {
 
   describe('empty files', () => {
     test('an empty file is visible at once, and its body replaces it and keeps its properties', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const at = join(folder, 'new.doc');
       const made = await files.write(at, body(), { mode: ABSENT, sizeBytes: 0 });
       expect(made).toMatchObject({ created: true, entry: { sizeBytes: 0 } });
@@ -121,7 +121,7 @@ export function writingContract(drive: FilesUnderTest): void {
     });
 
     test('a placeholder is kept until it is committed, and not created over an existing file', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const at = join(folder, 'locked');
       const holdMs = 3_600_000;
       const made = await files.keepPlaceholder(at, holdMs);
@@ -139,13 +139,13 @@ export function writingContract(drive: FilesUnderTest): void {
     });
 
     test('placeholders can be removed, moved and copied', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       for (const name of ['a', 'b', 'c']) await files.write(join(folder, name), body(), { mode: ANY });
       await files.remove(join(folder, 'a'), { recoverable: false });
       await files.move(join(folder, 'b'), join(folder, 'b2'), { overwrite: false });
       await files.copy(join(folder, 'c'), join(folder, 'c2'), { overwrite: false, shallow: false });
       expect(await namesIn(folder)).toEqual(['b2', 'c', 'c2']);
-      const other = join(await room(), 'moved');
+      const other = join(await newFolder(), 'moved');
       await files.move(folder, other, { overwrite: false });
       expect(await namesIn(other)).toEqual(['b2', 'c', 'c2']);
     });

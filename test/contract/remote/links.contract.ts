@@ -10,11 +10,11 @@ export function linksContract(drive: RemoteUnderTest): void {
   beforeAll(() => {
     remote = drive.remote;
   });
-  const { room } = drive;
+  const { newFolder } = drive;
 
   describe('shared links', () => {
     test('a shared link can be created, found and revoked', async () => {
-      const at = path(`${await room()}/shared.txt`);
+      const at = path(`${await newFolder()}/shared.txt`);
       await remote.write(at, bodyOf('x'), ANY);
       expect(await remote.sharedLink(at)).toBeUndefined();
       const link = await remote.createSharedLink(at, {});
@@ -26,7 +26,7 @@ export function linksContract(drive: RemoteUnderTest): void {
     });
 
     test('a second shared link of one path is refused, and the link of a folder is not one of its files', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await remote.createSharedLink(path(folder), {});
       await expect(
         remote.createSharedLink(path(folder), { visibility: 'password', password: 'secret' }),
@@ -37,7 +37,7 @@ export function linksContract(drive: RemoteUnderTest): void {
     });
 
     test('a shared link can have a password and an expiry, and does not show the password', async () => {
-      const at = path(`${await room()}/secret.txt`);
+      const at = path(`${await newFolder()}/secret.txt`);
       await remote.write(at, bodyOf('x'), ANY);
       const expiresMs = Date.UTC(2100, 0, 1);
       const settings = { visibility: 'password', password: 'opensesame', expiresMs } as const;
@@ -47,7 +47,7 @@ export function linksContract(drive: RemoteUnderTest): void {
     });
 
     test('a shared link with visibility password needs a password', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await expect(remote.createSharedLink(path(folder), { visibility: 'password' })).rejects.toMatchObject({
         failure: 'link-settings',
       });

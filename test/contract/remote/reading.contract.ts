@@ -12,11 +12,11 @@ export function readingContract(drive: RemoteUnderTest): void {
   beforeAll(() => {
     remote = drive.remote;
   });
-  const { room } = drive;
+  const { newFolder } = drive;
 
   describe('entries', () => {
     test('a file has the name, size, hash and time of its upload', async () => {
-      const at = path(`${await room()}/Übung #1 %41.txt`);
+      const at = path(`${await newFolder()}/Übung #1 %41.txt`);
       const modifiedMs = Date.UTC(2020, 1, 3, 4, 5, 6);
       const file = await remote.write(at, bodyOf('content'), { ...ABSENT, modifiedMs });
       expect(file).toMatchObject({
@@ -31,7 +31,7 @@ export function readingContract(drive: RemoteUnderTest): void {
     });
 
     test('names are found in any letter case and normal form', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await remote.write(path(`${folder}/Übung.TXT`), bodyOf('x'), ANY);
       expect(await remote.stat(path(`${folder.toUpperCase()}/u\u0308BUNG.txt`))).toMatchObject({
         name: 'Übung.TXT',
@@ -39,7 +39,7 @@ export function readingContract(drive: RemoteUnderTest): void {
     });
 
     test('locate follows an id to its new path, and finds nothing after a removal', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const made = await remote.createFolder(path(`${folder}/Before`));
       expect(await remote.locate(made.id)).toBe(made.path);
       await remote.move(made.path, path(`${folder}/After`));
@@ -53,7 +53,7 @@ export function readingContract(drive: RemoteUnderTest): void {
     });
 
     test('names that the service does not accept are refused', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await expect(remote.write(path(`${folder}/.DS_Store`), bodyOf('x'), ANY)).rejects.toMatchObject({
         failure: 'disallowed-name',
       });
@@ -65,7 +65,7 @@ export function readingContract(drive: RemoteUnderTest): void {
 
   describe('listings', () => {
     test('list returns the children of a folder and of the root', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const file = await remote.write(path(`${folder}/b.txt`), bodyOf('b'), ANY);
       const inner = await remote.createFolder(path(`${folder}/A`));
       await remote.write(path(`${folder}/A/deep.txt`), bodyOf('deep'), ANY);
@@ -74,7 +74,7 @@ export function readingContract(drive: RemoteUnderTest): void {
     });
 
     test('a recursive list returns all entries below a folder, without the folder', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await remote.write(path(`${folder}/one/two/three.txt`), bodyOf('3'), ANY);
       const found = await listed(remote, path(folder), true);
       expect(found.map((entry) => entry.path)).toEqual([
@@ -85,11 +85,11 @@ export function readingContract(drive: RemoteUnderTest): void {
     });
 
     test('list of an empty folder returns no entries', async () => {
-      expect(await listed(remote, path(await room()), false)).toEqual([]);
+      expect(await listed(remote, path(await newFolder()), false)).toEqual([]);
     });
 
     test('list of a missing path or of a file fails', async () => {
-      const file = await remote.write(path(`${await room()}/f`), bodyOf('x'), ANY);
+      const file = await remote.write(path(`${await newFolder()}/f`), bodyOf('x'), ANY);
       await expect(listed(remote, path('/not/here'), false)).rejects.toMatchObject({
         failure: 'not-found',
       });
@@ -99,7 +99,7 @@ export function readingContract(drive: RemoteUnderTest): void {
 
   describe('the change feed', () => {
     test('changesSince reports what was added, moved and removed since a cursor, once', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const kept = await remote.write(path(`${folder}/kept`), bodyOf('1'), ANY);
       const gone = await remote.write(path(`${folder}/gone`), bodyOf('2'), ANY);
       const cursor = await remote.latestCursor();
@@ -113,7 +113,7 @@ export function readingContract(drive: RemoteUnderTest): void {
     });
 
     test('awaitChange returns true when something changes', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const cursor = await remote.latestCursor();
       const woken = remote.awaitChange(cursor, 30_000);
       await remote.write(path(`${folder}/news`), bodyOf('x'), ANY);
@@ -135,26 +135,26 @@ export function readingContract(drive: RemoteUnderTest): void {
 
   describe('downloads', () => {
     test('download returns a whole file and ranges of it', async () => {
-      const file = await remote.write(path(`${await room()}/digits`), bodyOf('0123456789'), ANY);
+      const file = await remote.write(path(`${await newFolder()}/digits`), bodyOf('0123456789'), ANY);
       expect(await read(remote, file)).toBe('0123456789');
       expect(await read(remote, file, { start: 3, end: 5 })).toBe('34');
       expect(await read(remote, file, { start: 8, end: 10 })).toBe('89');
     });
 
     test('download of an empty file returns no bytes', async () => {
-      const file = await remote.write(path(`${await room()}/empty`), bodyOf(''), ANY);
+      const file = await remote.write(path(`${await newFolder()}/empty`), bodyOf(''), ANY);
       expect(await read(remote, file)).toBe('');
     });
 
     test('download returns the given revision after a newer one was written', async () => {
-      const at = path(`${await room()}/f`);
+      const at = path(`${await newFolder()}/f`);
       const old = await remote.write(at, bodyOf('old'), ANY);
       await remote.write(at, bodyOf('newer'), ANY);
       expect(await read(remote, old)).toBe('old');
     });
 
     test('download of a permanently removed file fails with not-found', async () => {
-      const file = await remote.write(path(`${await room()}/f`), bodyOf('x'), ANY);
+      const file = await remote.write(path(`${await newFolder()}/f`), bodyOf('x'), ANY);
       await remote.remove(file.path, { permanent: true });
       await expect(remote.download(file, undefined)).rejects.toMatchObject({ failure: 'not-found' });
     });

@@ -18,7 +18,7 @@ export interface RemoteUnderTest {
   readonly remote: Remote;
   readonly uploads: UploadCalls;
   /** Creates a new, empty folder for one test. */
-  room(): Promise<string>;
+  newFolder(): Promise<string>;
 }
 
 /** Opens a remote for all tests of the surrounding block. */
@@ -37,10 +37,10 @@ export function remoteUnderTest(open: () => Promise<OpenedRemote>): RemoteUnderT
       if (!opened.uploads) throw new Error('this remote has no upload calls');
       return opened.uploads;
     },
-    async room() {
+    async newFolder() {
       folders += 1;
-      await opened.remote.createFolder(path(`/Room ${folders}`));
-      return `/Room ${folders}`;
+      await opened.remote.createFolder(path(`/Folder ${folders}`));
+      return `/Folder ${folders}`;
     },
   };
 }

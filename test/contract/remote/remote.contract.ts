@@ -29,7 +29,7 @@ export function remoteContract(
 
     test('quota counts the bytes of a new file', async () => {
       const before = await drive.remote.quota();
-      await drive.remote.write(path(`${await drive.room()}/f`), bodyOf(filled(100_000, 7)), ANY);
+      await drive.remote.write(path(`${await drive.newFolder()}/f`), bodyOf(filled(100_000, 7)), ANY);
       const after = await drive.remote.quota();
       expect(after?.allocatedBytes).toBeGreaterThan(after?.usedBytes ?? 0);
       expect((after?.usedBytes ?? 0) - (before?.usedBytes ?? 0)).toBeGreaterThanOrEqual(100_000);

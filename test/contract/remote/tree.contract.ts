@@ -11,11 +11,11 @@ export function treeContract(drive: RemoteUnderTest): void {
   beforeAll(() => {
     remote = drive.remote;
   });
-  const { room } = drive;
+  const { newFolder } = drive;
 
   describe('the tree', () => {
     test('createFolder creates a folder once, and not over a file', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const made = await remote.createFolder(path(`${folder}/New`));
       expect(made).toMatchObject({ kind: 'folder', path: `${folder}/New`, name: 'New' });
       expect(await remote.stat(made.path)).toEqual(made);
@@ -31,7 +31,7 @@ export function treeContract(drive: RemoteUnderTest): void {
     test.each([{ permanent: false }, { permanent: true }])(
       'remove deletes a folder with its content, and fails with not-found for a missing one: %o',
       async (how) => {
-        const folder = await room();
+        const folder = await newFolder();
         const file = await remote.write(path(`${folder}/one/f`), bodyOf('x'), ANY);
         await remote.remove(path(folder), how);
         expect(await remote.stat(file.path)).toBeUndefined();
@@ -42,7 +42,7 @@ export function treeContract(drive: RemoteUnderTest): void {
     test.each([{ permanent: false }, { permanent: true }])(
       'remove deletes a file only if it has the given revision: %o',
       async (how) => {
-        const folder = await room();
+        const folder = await newFolder();
         const first = await remote.write(path(`${folder}/f`), bodyOf('x'), ANY);
         const second = await remote.write(first.path, bodyOf('y'), ANY);
         await expect(remote.remove(first.path, { ...how, rev: first.rev })).rejects.toMatchObject({
@@ -55,7 +55,7 @@ export function treeContract(drive: RemoteUnderTest): void {
     );
 
     test('move keeps the id of a file, and copy gives a new one', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const file = await remote.write(path(`${folder}/f`), bodyOf('x'), ANY);
       const moved = await remote.move(file.path, path(`${folder}/g`));
       expect(moved).toMatchObject({ id: file.id, path: `${folder}/g` });
@@ -66,14 +66,14 @@ export function treeContract(drive: RemoteUnderTest): void {
     });
 
     test('copy of a folder copies everything below it', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await remote.write(path(`${folder}/a/b/c`), bodyOf('x'), ANY);
       await remote.copy(path(`${folder}/a`), path(`${folder}/z`));
       expect(await remote.stat(path(`${folder}/z/b/c`))).toMatchObject({ kind: 'file' });
     });
 
     test('move and copy do not overwrite, and fail for a missing source or a target within the source', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const one = (await remote.write(path(`${folder}/one`), bodyOf('1'), ANY)).path;
       const two = (await remote.write(path(`${folder}/two`), bodyOf('2'), ANY)).path;
       for (const relocate of [remote.move, remote.copy]) {

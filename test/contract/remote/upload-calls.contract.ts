@@ -13,7 +13,7 @@ export function uploadCallsContract(drive: RemoteUnderTest): void {
   beforeAll(() => {
     ({ remote, uploads } = drive);
   });
-  const { room } = drive;
+  const { newFolder } = drive;
 
   describe('upload calls', () => {
     const parts = [filled(BLOCK_BYTES, 1), filled(BLOCK_BYTES, 2), filled(5, 3)] as const;
@@ -31,7 +31,7 @@ export function uploadCallsContract(drive: RemoteUnderTest): void {
     };
 
     test('finishSession makes one file of parts that were sent in any order', async () => {
-      const at = path(`${await room()}/big`);
+      const at = path(`${await newFolder()}/big`);
       const session = await sent();
       expect(await remote.stat(at)).toBeUndefined();
       const file = await uploads.finishSession({ session, sizeBytes, path: at, options: ABSENT });
@@ -40,7 +40,7 @@ export function uploadCallsContract(drive: RemoteUnderTest): void {
     });
 
     test('a session that is used up or unknown fails with session-gone', async () => {
-      const at = path(`${await room()}/big`);
+      const at = path(`${await newFolder()}/big`);
       const session = await sent();
       const commit = { session, sizeBytes, contentHash, path: at, options: ANY };
       await uploads.finishSession(commit);
@@ -55,7 +55,7 @@ export function uploadCallsContract(drive: RemoteUnderTest): void {
     test.each([0, 1, 3, 130])(
       'stageContents puts each of %d short contents into a session of its own',
       async (count) => {
-        const folder = await room();
+        const folder = await newFolder();
         const contents = Array.from({ length: count }, (_, index) => filled(index === 1 ? 0 : index, index));
         const staged = await uploads.stageContents(
           contents.map((content) => ({ bytes: content, contentHash: contentHashOf(content) })),
@@ -75,7 +75,7 @@ export function uploadCallsContract(drive: RemoteUnderTest): void {
     );
 
     test('finishSessions returns an outcome for each commit, and reports each to its callback', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const taken = await remote.write(path(`${folder}/taken`), bodyOf('x'), ANY);
       const commits = await Promise.all(
         ['a', 'taken', 'b'].map(async (name) => {

@@ -11,11 +11,11 @@ export function writeContract(drive: RemoteUnderTest): void {
   beforeAll(() => {
     remote = drive.remote;
   });
-  const { room } = drive;
+  const { newFolder } = drive;
 
   describe('write', () => {
     test('write commits only when the condition of its mode holds', async () => {
-      const at = path(`${await room()}/f`);
+      const at = path(`${await newFolder()}/f`);
       const first = await remote.write(at, bodyOf('first'), ABSENT);
       await expect(remote.write(at, bodyOf('other'), ABSENT)).rejects.toMatchObject({
         failure: 'conflict-file',
@@ -34,7 +34,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     });
 
     test('write with the revision of a removed file fails with conflict-file and makes nothing', async () => {
-      const at = path(`${await room()}/f`);
+      const at = path(`${await newFolder()}/f`);
       const { rev } = await remote.write(at, bodyOf('x'), ANY);
       await remote.remove(at, { permanent: false });
       await expect(remote.write(at, bodyOf('y'), { mode: { if: 'rev', rev } })).rejects.toMatchObject({
@@ -44,7 +44,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     });
 
     test('write of the same content with its own revision succeeds', async () => {
-      const at = path(`${await room()}/f`);
+      const at = path(`${await newFolder()}/f`);
       const file = await remote.write(at, bodyOf('same'), ANY);
       expect(await remote.write(at, bodyOf('same'), { mode: { if: 'rev', rev: file.rev } })).toMatchObject({
         id: file.id,
@@ -53,7 +53,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     });
 
     test('write onto a folder fails with conflict-folder, and below a file with conflict-ancestor', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       await expect(remote.write(path(folder), bodyOf('x'), ANY)).rejects.toMatchObject({
         failure: 'conflict-folder',
       });
@@ -66,7 +66,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     test.each([0, 1, BLOCK_BYTES, 2 * BLOCK_BYTES + 5])(
       'write stores a body of %d bytes as it is',
       async (sizeBytes) => {
-        const at = path(`${await room()}/f`);
+        const at = path(`${await newFolder()}/f`);
         const content = filled(sizeBytes, 7);
         for (const options of [ANY, { ...ANY, sizeBytes }]) {
           const file = await remote.write(at, bodyOf(content, 100_000), options);
@@ -83,7 +83,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     ])(
       'write of a body that is %s than announced fails with incomplete and keeps the old content',
       async (_, sizeBytes, announced) => {
-        const at = path(`${await room()}/f`);
+        const at = path(`${await newFolder()}/f`);
         const old = await remote.write(at, bodyOf('old'), ANY);
         const written = remote.write(at, bodyOf(filled(sizeBytes, 7), 100_000), {
           ...ANY,
@@ -95,7 +95,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     );
 
     test('write of a body that throws throws the same error and keeps the old content', async () => {
-      const at = path(`${await room()}/f`);
+      const at = path(`${await newFolder()}/f`);
       const old = await remote.write(at, bodyOf('old'), ANY);
       const failure = new Error('the client went away');
       async function* broken() {
@@ -107,7 +107,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     });
 
     test('an aborted write does not wait for a body that stalls, and makes nothing', async () => {
-      const at = path(`${await room()}/f`);
+      const at = path(`${await newFolder()}/f`);
       const leaving = new AbortController();
       const reason = new Error('gone');
       async function* stalled() {
@@ -120,7 +120,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     });
 
     test('write commits inside aroundCommit, once the body has ended', async () => {
-      const at = path(`${await room()}/f`);
+      const at = path(`${await newFolder()}/f`);
       const events: string[] = [];
       async function* body() {
         yield filled(5, 7);
@@ -139,7 +139,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     });
 
     test('a write whose aroundCommit throws makes nothing, and the next write to the path succeeds', async () => {
-      const at = path(`${await room()}/f`);
+      const at = path(`${await newFolder()}/f`);
       const refusal = new Error('the folder was moved');
       const aroundCommit = () => Promise.reject(refusal);
       await expect(remote.write(at, bodyOf('x'), { ...ANY, aroundCommit })).rejects.toBe(refusal);
@@ -148,7 +148,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     });
 
     test('writes to one path are committed one after the other', async () => {
-      const at = path(`${await room()}/f`);
+      const at = path(`${await newFolder()}/f`);
       let underWay = 0;
       let most = 0;
       const write = (text: string) =>
@@ -167,7 +167,7 @@ export function writeContract(drive: RemoteUnderTest): void {
     });
 
     test('many writes at once each have their own outcome', async () => {
-      const folder = await room();
+      const folder = await newFolder();
       const taken = await remote.write(path(`${folder}/7`), bodyOf('taken'), ANY);
       const names = Array.from({ length: 20 }, (_, index) => `${index}`);
       const outcomes = await Promise.allSettled(
