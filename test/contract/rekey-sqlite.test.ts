@@ -66,7 +66,7 @@ test.each([2, 4])(
       KEPT,
     );
     for (const [now, before] of Object.entries(KEPT)) {
-      expect((await placeholders.get(path(now)))?.id).toBe(`found:${before}`);
+      expect((await placeholders.get(path(now)))?.id).toBe(`held:${before}`);
       expect(await localFiles.read(path(now))).toEqual(Buffer.from(before));
     }
     expect(await placeholders.in(path('/Docs'))).toHaveLength(3);

@@ -6,7 +6,7 @@ const PROXIES = new Networks(['10.0.0.0/8', '::1']);
 const PROXY = '10.0.0.1';
 
 test.each([
-  ['a client without a proxy', '192.0.2.1', { 'x-forwarded-for': '198.51.100.1' }, '192.0.2.1'],
+  ['a peer that is not a trusted proxy', '192.0.2.1', { 'x-forwarded-for': '198.51.100.1' }, '192.0.2.1'],
   ['a proxy without headers', PROXY, {}, PROXY],
   ['X-Forwarded-For of one proxy', PROXY, { 'x-forwarded-for': '198.51.100.1' }, '198.51.100.1'],
   ['X-Forwarded-For of two proxies', PROXY, { 'x-forwarded-for': '198.51.100.1, 10.0.0.2' }, '198.51.100.1'],
