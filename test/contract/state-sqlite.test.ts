@@ -175,7 +175,7 @@ describe('the state in SQLite', () => {
   });
 });
 
-describe('a directory that cannot be used', () => {
+describe('state directories', () => {
   test('a state directory in use by another process is refused until that process closes it', async () => {
     const directory = newDirectory();
     const first = open(directory);

@@ -141,7 +141,7 @@ describe('answers that do not match the request', () => {
   });
 });
 
-describe('a body that ends early', () => {
+describe('truncated downloads', () => {
   const cutAfter =
     (count: number, headers: Record<string, string>): Answer =>
     (response) => {

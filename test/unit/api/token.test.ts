@@ -194,8 +194,8 @@ describe('failing grants', () => {
       expect(error).toMatchObject({ failure: 'unauthorized' });
       expect(service.callsOf(GRANT)).toHaveLength(1);
       expect(service.callsOf(STAT)).toHaveLength(0);
-      const told = `${error instanceof Error ? error.stack : ''}${JSON.stringify([error, log.lines])}`;
-      expect(told).not.toMatch(/refresh-secret|app-secret/);
+      const output = `${error instanceof Error ? error.stack : ''}${JSON.stringify([error, log.lines])}`;
+      expect(output).not.toMatch(/refresh-secret|app-secret/);
     },
   );
 

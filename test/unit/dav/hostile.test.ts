@@ -77,7 +77,7 @@ test('an untagged If header does not end the process', async () => {
   }
 });
 
-describe('an unexpected body', () => {
+describe('unexpected bodies', () => {
   test.each(['DELETE', 'GET', 'COPY', 'MOVE', 'UNLOCK'])(
     '%s with a body of 2 MB answers 413',
     async (method) => {
@@ -112,7 +112,7 @@ describe('an unexpected body', () => {
   });
 });
 
-describe('a body of a wrong length', () => {
+describe('body lengths', () => {
   test.each(['-1', 'x', '1, 2', '1e3', '9'.repeat(30)])(
     'a request with Content-Length: %s is refused',
     async (length) => {

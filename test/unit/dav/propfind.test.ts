@@ -94,7 +94,7 @@ describe('depth', () => {
   });
 });
 
-describe('which properties', () => {
+describe('property selection', () => {
   test('PROPFIND without a body means allprop', async () => {
     const server = await startPropertyServer();
     await server.file('/a.txt', 'abc');

@@ -108,7 +108,7 @@ describe('dead properties', () => {
   });
 });
 
-describe('all or nothing', () => {
+describe('atomicity', () => {
   test('PROPPATCH with a protected property answers 403 for it, 424 for the others, and stores nothing', async () => {
     const server = await withFile();
     const { of, text } = await patch(

@@ -55,7 +55,7 @@ async function untilNothingIsLeft(): Promise<void> {
   }
 }
 
-describe('a COPY during which davgate is killed', () => {
+describe('COPY interrupted by a kill', () => {
   test('a file COPY interrupted by a kill gives the copy its properties and its modification time after the restart', async () => {
     await drive.files.setModified(at('/source'), SET_MS);
     await killAfter('copy', () => copy(at('/source'), at('/copy')));

@@ -101,16 +101,16 @@ describe('slow clients', () => {
     const size = 10_000_000;
     const unread = connect(request('PUT', '/1', `Content-Length: ${size}\r\n`));
     unread.send(Buffer.alloc(size));
-    const held = connect(request('PUT', '/2', 'Content-Length: 1\r\nExpect: 100-continue\r\n'));
+    const awaitingContinue = connect(request('PUT', '/2', 'Content-Length: 1\r\nExpect: 100-continue\r\n'));
     const waiting = connect(request('PUT', '/3', 'Content-Length: 1\r\n', 'a'));
     await all;
     await clock.advance(HOUR_MS);
     for (const release of releases) release();
     expect(await unread.until('handled')).toContain('200 OK');
     expect(await waiting.until('handled')).toContain('200 OK');
-    await held.until('100 Continue');
-    held.send('a');
-    expect(await held.until('handled')).toContain('200 OK');
+    await awaitingContinue.until('100 Continue');
+    awaitingContinue.send('a');
+    expect(await awaitingContinue.until('handled')).toContain('200 OK');
   });
 
   test('an answer that the client does not read is cut off after the idle timeout, and not before', async () => {

@@ -48,18 +48,18 @@ const turns = async (count = 20) => {
 function hold(isMeant: (call: Call) => boolean) {
   let release = (_error?: Error) => {};
   let isHeld = false;
-  const held = new Promise<void>((resolve, reject) => {
+  const released = new Promise<void>((resolve, reject) => {
     release = (error) => (error ? reject(error) : resolve());
   });
   remote.before = (call) => {
     if (isHeld || !isMeant(call)) return;
     isHeld = true;
-    return held;
+    return released;
   };
   return { release, isHeld: () => isHeld };
 }
 
-describe('a single file', () => {
+describe('single files', () => {
   test('a single file is committed with one upload call at once', async () => {
     expect(await write('a')).toBe(remote.files.get(named('a')));
     await write('b');

@@ -137,7 +137,7 @@ describe.each(LOSSES)('an upload whose answer is lost: %s', (_what, loss) => {
   });
 });
 
-describe('an upload', () => {
+describe('uploads', () => {
   test('an upload whose last answer is lost at the deadline is still looked up', async () => {
     await scripted.close();
     scripted = await openScripted({ random: () => 0.9 });

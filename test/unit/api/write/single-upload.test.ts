@@ -17,7 +17,7 @@ afterEach(() => scripted.close());
 const upload = (mode: WriteMode = { if: 'any' }, modifiedMs?: number) =>
   scripted.uploads.upload(at('/f'), BODY, { mode, ...(modifiedMs !== undefined && { modifiedMs }) });
 
-describe('an upload', () => {
+describe('single uploads', () => {
   test.each<[WriteMode, Record<string, unknown>]>([
     [{ if: 'any' }, { mode: { '.tag': 'overwrite' }, strict_conflict: false }],
     [{ if: 'absent' }, { mode: { '.tag': 'add' }, strict_conflict: true }],

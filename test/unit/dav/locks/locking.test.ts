@@ -151,7 +151,7 @@ describe('LOCK', () => {
   });
 });
 
-describe('a refresh', () => {
+describe('lock refresh', () => {
   const refresh = (target: string, headers: Record<string, string>, user = 'ann') =>
     dav.send('LOCK', target, { headers, user });
 

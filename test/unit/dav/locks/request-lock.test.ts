@@ -69,7 +69,7 @@ async function passLockWait(): Promise<void> {
   await dav.clock.advance(2_000);
 }
 
-describe('a running request and a new lock', () => {
+describe('LOCK during a running request', () => {
   test.each([
     ['MOVE', '/f', 'move', ['/f', '/f/x', '/g/f', '/', '/g'], { Destination: '/g/f' }, ''],
     ['COPY', '/f', 'copy', ['/g/f', '/', '/g'], { Destination: '/g/f' }, ''],
@@ -159,7 +159,7 @@ describe('a running request and a new lock', () => {
   });
 });
 
-describe('a LOCK that waits for a running request', () => {
+describe('waiting LOCK', () => {
   test('a LOCK waiting for a PUT is granted as soon as the PUT ends, without any time passing', async () => {
     const running = await halfSentPut('/a');
     const waiting = lock('/a');
@@ -204,7 +204,7 @@ describe('a LOCK that waits for a running request', () => {
   });
 });
 
-describe('a PUT that began under its own lock', () => {
+describe('PUT under its own lock', () => {
   const putUnderLock = async () => {
     const token = tokenOf(await lock('/a', { Timeout: 'Second-60' }, 'ann'));
     return { token, running: await halfSentPut('/a', `If: (<${token}>)\r\n`) };

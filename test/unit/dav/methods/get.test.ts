@@ -227,7 +227,7 @@ describe('GET of a folder', () => {
   });
 });
 
-describe('a GET that cannot be finished', () => {
+describe('failing GET', () => {
   test('GET closes the connection when the read fails in the middle', async () => {
     await dav.file('/big', pseudoRandomBytes(5_000_000, 1));
     dav.files.readCutBytes = 4_000_000;

@@ -263,7 +263,7 @@ describe('Expect: 100-continue', () => {
   });
 });
 
-describe('a PUT that is refused before its body was read', () => {
+describe('unread bodies', () => {
   const SIZE_BYTES = 8 * 1024 * 1024;
 
   test('a refused PUT is answered although the client first sends all of a large body', async () => {

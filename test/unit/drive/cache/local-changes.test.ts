@@ -95,16 +95,16 @@ describe('answers older than our own changes', () => {
     await drive.files.list(at('/Docs'));
     remote.holdFeed();
     for (const text of ['1', '2', '3']) await drive.write(at('/Docs/a.txt'), text);
-    const told = async () => {
+    const readAfterRelease = async () => {
       remote.releaseFeed();
       for (let step = 0; step < 50; step++) {
         expect(await drive.text(at('/Docs/a.txt'))).toBe('3');
         await turn();
       }
     };
-    expect((await drive.questionsOf(told)).filter((question) => !question.startsWith('download'))).toEqual(
-      [],
-    );
+    expect(
+      (await drive.questionsOf(readAfterRelease)).filter((question) => !question.startsWith('download')),
+    ).toEqual([]);
   });
 
   test('the change feed reporting states before our removals does not bring the files back or hide a new one', async () => {

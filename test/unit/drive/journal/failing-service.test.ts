@@ -12,7 +12,7 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('a service that fails', () => {
+describe('a failing service', () => {
   test('a failed write is sent again with others when the service is back', async () => {
     await drive.files.list(at('/'));
     remote.goAway('unavailable');

@@ -14,7 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('a journal that is full', () => {
+describe('a full journal', () => {
   beforeEach(async () => {
     await drive.close();
     const journalLimits = { filesMax: 3, bytesMax: 100 };

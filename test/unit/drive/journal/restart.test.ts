@@ -12,7 +12,7 @@ beforeEach(async () => {
 
 afterEach(() => drive.close());
 
-describe('a kill', () => {
+describe('restarts', () => {
   async function restart(): Promise<void> {
     drive.kill();
     remote.forgetGates();
