@@ -50,11 +50,14 @@ describe('locate', () => {
     ['whose path only shares a prefix with the root', file('/Teams/a'), 'outside'],
     ['without a path, in an unmounted shared folder,', pathless(file('/a')), 'outside'],
     ['that is deleted', tagged('deleted', fileMetadata('/Team/a')), undefined],
-  ])('locate of an entry %s returns its place relative to the root', async (_, metadata, place) => {
-    await reopen('/Team');
-    scripted.service.on(METADATA, ok(metadata));
-    expect(await scripted.remote.locate('id:one')).toBe(place);
-  });
+  ])(
+    'locate of an entry %s returns its path in the drive, "outside" or nothing',
+    async (_, metadata, place) => {
+      await reopen('/Team');
+      scripted.service.on(METADATA, ok(metadata));
+      expect(await scripted.remote.locate('id:one')).toBe(place);
+    },
+  );
 });
 
 describe('list', () => {
