@@ -1,7 +1,7 @@
 import { type CheckProgress, checkService } from '../service/admin/check.ts';
 import { elapsedMs, systemClock } from '../util/clock.ts';
+import { optionsOf } from './arguments.ts';
 import { serviceDirectory } from './service-directory.ts';
-import { wordsOf } from './words.ts';
 
 const HELP = `Checks every block and every row of a stopped storage service, and changes nothing.
 
@@ -59,5 +59,5 @@ function sizeOf(bytes: number): string {
 
 function valuesOf(args: readonly string[]) {
   const options = { data: { type: 'string' }, help: { type: 'boolean' } } as const;
-  return wordsOf('service check', args, options).values;
+  return optionsOf('service check', args, options).values;
 }

@@ -8,11 +8,11 @@ import {
 } from '../service/faults/switches.ts';
 import { type RunningService, type ServiceOptions, startService } from '../service/server.ts';
 import { systemClock } from '../util/clock.ts';
+import { optionsOf } from './arguments.ts';
 import { terminalLog } from './log.ts';
 import { ADMIN_WORDS, adminCommand } from './service-admin/admin.ts';
 import { serviceDirectory } from './service-directory.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
-import { wordsOf } from './words.ts';
 
 const HELP = `The embedded storage service alone: the API over a local folder.
 
@@ -135,7 +135,7 @@ function valuesOf(args: readonly string[]): Values {
     fault: { type: 'string', multiple: true },
     help: { type: 'boolean' },
   } as const;
-  return wordsOf('service', args, options).values;
+  return optionsOf('service', args, options).values;
 }
 
 /** Throws `ConfigError`. */

@@ -56,7 +56,7 @@ describe('a password that is typed', () => {
     await terminal.shows(/again: /i);
     terminal.type('battery staple\r');
     expect(await terminal.ended()).toBe(0);
-    expect(terminal.output()).toContain('Made the account ann@example.org');
+    expect(terminal.output()).toContain('Created the account ann@example.org');
     expect(terminal.output()).not.toContain('staple');
   });
 });
