@@ -64,7 +64,8 @@ test('an app and an account that were just made are good at the service at once'
 
 test('the first app and account may come before the first start of the service', async () => {
   const data = join(service.dataDirectory, 'before the start');
-  const { said } = await run('account create first@example.org', '', data);
+  const { code, said } = await run('account create first@example.org', '', data);
+  expect(code).toBe(0);
   expect(await run('app create --name First --scopes all', '', data)).toMatchObject({ code: 0 });
   const later = await startTestService({ dataDirectory: data });
   try {

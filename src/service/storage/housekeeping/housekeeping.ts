@@ -101,10 +101,10 @@ export class Housekeeping {
     for (let after: number | undefined = 0; after !== undefined; ) {
       const from: number = after;
       if (reserve.isClosed) return;
-      const { unheld, last } = contents.unheld(from, WINDOW_CONTENTS);
-      if (unheld.length > 0)
+      const { contents: unreferenced, last } = contents.unreferenced(from, WINDOW_CONTENTS);
+      if (unreferenced.length > 0)
         await reserve.commit((transaction) => {
-          for (const content of unheld) contents.collect(transaction, content);
+          for (const content of unreferenced) contents.collect(transaction, content);
         });
       after = last;
     }

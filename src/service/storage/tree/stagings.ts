@@ -134,7 +134,7 @@ export class Stagings {
       for (const { number, content } of revisions) {
         this.#sql.dropRevision.run(number);
         if (copies) this.contents.dropFile(ns, content);
-        this.contents.letGo(transaction, ns, content);
+        this.contents.dropRevision(transaction, ns, content);
       }
     });
     return entries.length + revisions.length;

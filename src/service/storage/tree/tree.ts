@@ -266,7 +266,7 @@ export class Tree {
     file: NewFile & { readonly id: string; readonly path: string; readonly number: number },
   ): void {
     const { content, clientMs, moved, id, path, number } = file;
-    this.contents.hold(ns, content);
+    this.contents.addRevision(ns, content);
     if (!moved) this.contents.addFile(ns, content);
     const name = nameIn(path);
     this.#sql.addRevision.run({ number, ns, parent, nameKey, name, path, id, content, clientMs, serverMs });
