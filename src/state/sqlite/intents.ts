@@ -2,7 +2,7 @@ import type { SqliteDatabase } from '../../util/sqlite/sqlite.ts';
 import { type Intents, intentOfText, textOfIntent } from '../intents.ts';
 import type { Commits } from './commits.ts';
 
-/** Intents as JSON: a handful, read when a drive is opened and when they are carried out. */
+/** Intents as JSON: few, read when a drive is opened and when they are carried out. */
 export function sqliteIntents(database: SqliteDatabase, drive: number, commits: Commits): Intents {
   const ids = database.prepare<[number], { id: string }>(
     'SELECT id FROM intents WHERE drive = ? ORDER BY position',
