@@ -30,7 +30,7 @@ export interface CallerDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;
-  /** In [0, 1). */
+  /** Returns numbers in [0, 1). */
   readonly random: () => number;
   /** How long after its trouble began a call is still retried. */
   readonly deadlineMs: number;

@@ -10,7 +10,7 @@ import { namesOfCertificate, urlsForOthers } from './reachable.ts';
 import { endWhenAskedWhileStarting, untilAskedToStop } from './signals.ts';
 import { startWarnings } from './start-warnings.ts';
 
-/** `davgate [serve]`: serves the drive until it is told to stop. Resolves when it has drained. */
+/** `davgate [serve]`: serves the drive until a signal stops it. Resolves when it has drained. */
 export async function serve(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   const flags = settingsOfArguments(args);
   const read = () => {

@@ -41,7 +41,7 @@ Shares go from 0 to 1:
 ${faultsHelp()}
 `;
 
-/** `davgate service`: serves the API until it is told to stop, and prints addresses, app and token. */
+/** `davgate service`: prints addresses, app and token, and serves the API until a signal stops it. */
 export async function serviceCommand(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   if (ADMIN_WORDS.includes(args[0] ?? '')) return adminCommand(args, environment);
   const values = valuesOf(args);

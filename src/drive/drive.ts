@@ -45,13 +45,13 @@ export interface DriveOptions {
   readonly log: Log;
   readonly meter?: Meter;
   readonly deletePolicy: DeletePolicy;
-  /** Where bodies wait while the service is slow. Without it clients wait. */
+  /** Spools bodies while the service is slow. Without it clients wait. */
   readonly spool?: Spool;
   /** Whether files of desktop systems (`.DS_Store`, `._*`) are kept on this machine; default: on. */
   readonly keepsLocalFiles?: boolean;
   /** How long a placeholder waits for its body, in ms. */
   readonly placeholderMs?: number;
-  /** With a journal, a write is acknowledged once it is in there, and sent to the service afterwards. */
+  /** The journal of write-back mode: a write is acknowledged once it is there, and sent to the service afterwards. */
   readonly journal?: Journal;
   readonly journalLimits?: Partial<JournalLimits>;
   /** How long cached answers are used while the change feed is down, in ms. */

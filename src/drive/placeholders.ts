@@ -158,7 +158,7 @@ export class Placeholders {
       if (placeholder) {
         if (await commit(placeholder)) await this.forget(path);
       }
-      // Another gateway has committed or removed it. Without this it would stay due for ever.
+      // Another gateway has committed or removed it. Without this it would stay due.
       else if (this.#due.get(key) === due) this.#due.delete(key);
     } catch (error) {
       log.warn('cannot commit an empty file yet; davgate keeps it and tries again', {

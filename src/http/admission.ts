@@ -14,7 +14,7 @@ export interface Access {
 /** Answers an admitted request. Resolves when all work on it is done, also work that outlives the client. */
 export type Handle = (exchange: Exchange, access: Access) => Promise<void>;
 
-/** What decides whether a request of the gateway reaches the drive. */
+/** The rules that decide whether a request of the gateway reaches the drive. */
 export interface AdmissionRules extends Monitored {
   readonly handle: Handle;
   /** `undefined`: no login is needed. */

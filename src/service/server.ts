@@ -69,7 +69,7 @@ export interface ServiceOptions {
 interface GrantRequest {
   readonly accountId: string;
   readonly scopes: readonly Scope[];
-  /** When the access token expires; never by default. */
+  /** Expiry of the access token; never by default. */
   readonly expiresMs?: number;
 }
 

@@ -107,7 +107,10 @@ function lockAdminOf({ drives }: Config, state: State | undefined): LockAdmin {
   return createLockAdmin(new Map(each), systemClock);
 }
 
-/** Returns `undefined` without a state, and `'running'` if a running davgate holds the SQLite state, which only one process can open. */
+/**
+ * Opens the state; `'running'` if a running davgate has the SQLite state open, which only one process can, and
+ * `undefined` if there is no state.
+ */
 async function openedState({ redisUrl, dataDirectory }: Config): Promise<State | 'running' | undefined> {
   if (redisUrl !== undefined) return openRedisState({ url: redisUrl, clock: systemClock, log: silentLog });
   const directory = join(dataDirectory, 'state');

@@ -3,7 +3,7 @@ import { parentKeyOf, ROOT } from '../../util/path.ts';
 import type { Known } from './folder-cache.ts';
 import { KeyTree } from './key-tree.ts';
 
-/** What to do with a change that the feed reports, given davgate's own changes. */
+/** The treatment of a change that the feed reports, given davgate's own changes. */
 export type FeedVerdict =
   /** The report is newer than davgate's own changes. */
   | 'apply'
@@ -52,7 +52,7 @@ export function stateOf(known: Known): string {
 /** davgate's own changes, running and finished, so that no older answer is used after them. */
 export class LocalChanges {
   readonly #ongoing = new Map<string, Set<Ongoing>>();
-  /** In the order of `since`. */
+  /** Finished changes, ordered by `since`. */
   readonly #guards = new Map<string, Guard>();
   readonly #guarded = new KeyTree();
   /** Guards of whole trees. */

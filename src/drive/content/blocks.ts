@@ -4,7 +4,7 @@ import type { ByteRange } from '../../util/ranges.ts';
 
 /** The key of one block of some content: equal keys mean equal bytes. */
 export interface BlockKey {
-  /** As returned by `contentKeyOf`. */
+  /** The key from `contentKeyOf`. */
   readonly content: string;
   /** 0 for the first. */
   readonly index: number;

@@ -83,7 +83,7 @@ function abortable(
   };
 }
 
-/** What whole files are read from. */
+/** The sources of whole files. */
 interface WholeFileSources {
   readonly tools: DownloadTools;
   readonly cache: BlockCache;
@@ -192,7 +192,7 @@ class WholeCheck {
     if (this.isPossible) this.#hasher.update(chunk);
   }
 
-  /** To be called once, when all bytes were added. */
+  /** Returns whether the bytes are right. Must be called once, after all bytes were added. */
   isRight(): boolean {
     return this.#hasher.digest() === this.file.contentHash;
   }

@@ -1,6 +1,6 @@
 import { type Fault, FileError } from '../errors.ts';
 
-/** What happens to a write that the service did not take. */
+/** The treatment of a write that the service did not accept. */
 export type FailurePolicy =
   /** The failure concerns all writes: all pause, and are tried again. */
   | 'pause-all'

@@ -11,7 +11,7 @@ import { SpooledBody } from './spooled-body.ts';
 const SPOOL_BYTES_MAX = 2 * 1024 ** 3;
 
 export interface SpoolOptions {
-  /** For the spool alone: other files in it are removed. */
+  /** Directory of the spool alone: other files in it are removed. */
   readonly directory: string;
   readonly clock: Clock;
   readonly log: Log;

@@ -35,7 +35,7 @@ export interface AssignmentNeeds {
   readonly kept: ReadonlyMap<string, string>;
   /** Whether the default account never had files. */
   readonly isDefaultEmpty: () => boolean;
-  /** For messages. */
+  /** Directory to name in messages. */
   readonly dataDirectory: string;
 }
 

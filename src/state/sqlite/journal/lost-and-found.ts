@@ -167,12 +167,12 @@ function timeIn(name: string): string {
 
 function orphanReportOf(name: string): string {
   return [
-    'At its start davgate found these bytes in its journal, and no record of the write that they belong to: the',
-    "journal's database was replaced, restored from a backup, or damaged. A client was told that they are safe, and",
-    'they may not be at the storage service. They are in the file that is called like this one without ".reason.txt".',
+    'At its start davgate found these bytes in its journal without a record of their write: the database of the',
+    'journal was replaced, restored from a backup, or damaged. The write was acknowledged to a client, and its bytes',
+    'may not be at the storage service. They are in the file with the name of this one without ".reason.txt".',
     '',
     'reason: the journal has no record of this write',
-    `file:   ${name} (when it was written, the id of the write, and the end of the file's name)`,
+    `file:   ${name} (the time and the id of the write, and the end of the file's name)`,
     '',
     'When the file is where it should be, delete both.',
     '',
@@ -181,7 +181,7 @@ function orphanReportOf(name: string): string {
 
 function reportOf(drive: string, write: PendingWrite, reason: string): string {
   return [
-    `A write that davgate had acknowledged was refused by the storage service; its bytes are in the file that is\ncalled like this one without ".reason.txt".`,
+    `A write that davgate had acknowledged was refused by the storage service; its bytes are in the file with\nthe name of this one without ".reason.txt".`,
     '',
     `reason:       ${reason}`,
     `path:         ${write.path}`,
