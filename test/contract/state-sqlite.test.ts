@@ -203,7 +203,7 @@ describe('a directory that cannot be used', () => {
   test('a file is in its place', () => {
     const file = join(newDirectory(), 'file');
     writeFileSync(file, '');
-    refused(file).toThrow('a file of that name is in the way');
+    refused(file).toThrow('a file has that name; remove or rename it');
     refused(join(file, 'below')).toThrow('part of the path is a file');
   });
 

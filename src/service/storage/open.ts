@@ -169,7 +169,7 @@ async function makeDirectory(dataDirectory: string, disk: Disk): Promise<void> {
   } catch (failure) {
     throw new DataDirectoryError(
       'unusable',
-      `${directory} cannot be made (${codeOf(failure)}): use a folder that this user may write to`,
+      `${directory} cannot be created (${codeOf(failure)}): use a folder that this user may write to`,
       { cause: failure },
     );
   }

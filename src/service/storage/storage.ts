@@ -1,10 +1,5 @@
 import type { ByteRange } from '../../util/ranges.ts';
 
-/**
- * The seam inside the service: what the routes ask of the store. One `Storage` is one data directory;
- * every call names the namespace (an account's home) it works in. Paths are the wire's: `''` is the root,
- * others start with `/`; lookups fold case and NFC, names keep the case they came with.
- */
 export interface StoredFile {
   readonly kind: 'file';
   readonly id: string;
@@ -186,6 +181,11 @@ export interface RevisionPage {
   readonly hasMore: boolean;
 }
 
+/**
+ * The store of a service, as its routes use it: one data directory. Every call names the namespace (an account's home) in
+ * which it works. Paths have the API's form: `''` is the root, others start with `/`. Lookups fold case and NFC; names
+ * keep their case.
+ */
 export interface Storage {
   /**
    * Creates an empty namespace, or changes the limit of an existing one. `limitBytes` limits its live files and their

@@ -81,7 +81,7 @@ const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   EPERM: 'this user may not write there; check the owner and permissions',
   EROFS: 'the file system is mounted read-only',
   ENOSPC: 'the disk is full; free some space',
-  EEXIST: 'a file of that name is in the way',
+  EEXIST: 'a file has that name; remove or rename it',
   ENOTDIR: 'part of the path is a file',
 };
 

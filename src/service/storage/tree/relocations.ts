@@ -228,7 +228,7 @@ export class Relocations {
       if (!target) return source;
       transaction.changes.push({ ns, key: target.key, tree: true });
       const moved = tree.find(ns, target);
-      if (!moved) throw new Error('an entry is gone right after it was published');
+      if (!moved) throw new Error('an entry does not exist right after it was published');
       return moved;
     });
   }

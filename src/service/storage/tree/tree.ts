@@ -250,7 +250,7 @@ export class Tree {
     this.#sql.dropDeletion.run(ns, place.parent, place.nameKey);
     transaction.changes.push({ ns, key: place.key, tree: false });
     const row = this.find(ns, place);
-    if (!row) throw new Error('an entry is gone right after it was written');
+    if (!row) throw new Error('an entry does not exist right after it was written');
     return row;
   }
 

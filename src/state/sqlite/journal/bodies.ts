@@ -130,9 +130,7 @@ export class Bodies {
     try {
       for await (const piece of stream) yield piece;
     } catch (error) {
-      throw codeOf(error) === 'ENOENT'
-        ? new BodyGone(`${file} is not there any more`, { cause: error })
-        : error;
+      throw codeOf(error) === 'ENOENT' ? new BodyGone(`${file} no longer exists`, { cause: error }) : error;
     }
   }
 }

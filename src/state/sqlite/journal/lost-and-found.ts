@@ -95,7 +95,7 @@ export class LostAndFound {
 
   /** Returns the path of a file in this folder. Throws for an invalid name. */
   #pathOf(name: string): string {
-    if (name !== basename(name) || name === '..') throw new Error(`${name} is no name of a lost file`);
+    if (name !== basename(name) || name === '..') throw new Error(`${name} is not the name of a lost file`);
     return join(this.directory, name);
   }
 
