@@ -10,15 +10,17 @@ import { HOSTILE, type WatchedPage, watchedPage } from '../support/watched-page.
 
 let service: TestService;
 let browser: Browser;
+/** Shows PDFs. */
+let desktop: Browser;
 let watched: WatchedPage;
 let page: Page;
 
 beforeAll(async () => {
   service = await startTestService();
-  browser = await startChromium();
+  [browser, desktop] = await Promise.all([startChromium(), startChromium({ hasPdfViewer: true })]);
 });
 afterAll(async () => {
-  await browser.close();
+  await Promise.all([browser.close(), desktop.close()]);
   await service.close();
 });
 beforeEach(async () => {
@@ -84,10 +86,12 @@ describe('a file', () => {
 
   test('a PDF is in the browser’s own viewer', async () => {
     await put(service, '/paper.pdf', onePagePdf('Hello'));
+    const { page, noises } = await watchedPage(desktop);
     const viewer = page.waitForEvent('framenavigated', (frame) => frame.url().includes('raw=1'));
     await page.goto(await linkTo('/paper.pdf'));
     await viewer;
     await expectSoon(() => page.locator('object .card').isVisible()).toBe(false);
+    expect(noises).toEqual([]);
   });
 
   test('code is coloured and its lines are numbered', async () => {
@@ -241,6 +245,7 @@ describe('a hostile file runs nothing', () => {
   test.each(files)('%s', async (name, content) => {
     const path = `/hostile/${name}`;
     await put(service, path, content);
+    const { page, noises } = name.endsWith('.pdf') ? await watchedPage(desktop) : watched;
     const url = await linkTo(path);
     const rawUrl = url.replace('dl=0', 'raw=1');
     const folder = await linkTo('/hostile');
@@ -262,11 +267,11 @@ describe('a hostile file runs nothing', () => {
       page.waitForEvent('requestfinished', isRaw),
       page.waitForEvent('requestfailed', isRaw),
     ]);
-    await inPage(`void (document.body.append(document.createElement('iframe')),
+    await page.evaluate(`void (document.body.append(document.createElement('iframe')),
       document.body.lastChild.src = ${JSON.stringify(rawUrl)})`);
     await ended;
-    await inPage('new Promise(requestAnimationFrame)');
-    expect(watched.noises.filter((noise) => noise.startsWith('dialog'))).toEqual([]);
+    await page.evaluate('new Promise(requestAnimationFrame)');
+    expect(noises.filter((noise) => noise.startsWith('dialog'))).toEqual([]);
   });
 
   test('the test would see one that does', async () => {
