@@ -22,8 +22,8 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     ...patient,
     globalSetup: ['test/support/build.ts'],
-    // Most tests wait for sockets, disks and other programs: with a worker a core the cores would be idle half the time.
-    maxWorkers: availableParallelism() + 4,
+    // Tests wait for sockets, disks and other programs: two cores are still idle for a quarter of the time with six workers.
+    maxWorkers: availableParallelism() + 8,
     // Loading the modules anew for each file takes as much time as half of the tests do.
     isolate: false,
     restoreMocks: true,
