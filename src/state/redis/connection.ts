@@ -1,9 +1,9 @@
 import { createClient, RESP_TYPES } from '@redis/client';
-import type { Clock } from '../../util/clock.ts';
+import { ageMs, type Clock, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { waitAtMost } from '../../util/wait.ts';
 import { StateUnavailable } from '../errors.ts';
-import { asStateError, redacted } from './failure.ts';
+import { asStateError, isLoading, redacted } from './failure.ts';
 
 /** Until a command must be answered, reconnecting included: longer than a failover, shorter than a client's patience. */
 export const ANSWER_MS_MAX = 10_000;
@@ -18,6 +18,9 @@ const PING_EVERY_MS = 5_000;
 /** Between two attempts to reconnect, ms: from the first to the most. */
 const RECONNECT_MS = 50;
 const RECONNECT_MS_MAX = 2_000;
+
+/** How long a command waits before it is repeated to a Redis that is loading its data, in ms. */
+const LOADING_MS = 100;
 
 /** Commands that wait for an answer; far beyond what clients ask at once, and a bound when Redis is away. */
 const WAITING_MAX = 100_000;
@@ -67,13 +70,17 @@ export class Connection {
 
   /** The answer to one command. Throws `StateUnavailable`; what was sent by then may or may not have happened. */
   command(...words: (string | Buffer)[]): Promise<unknown> {
-    return this.#inTime((abortSignal) => this.#client.sendCommand(words, { abortSignal }));
+    return this.#inTime((abortSignal) =>
+      this.#whenLoaded(() => this.#client.sendCommand(words, { abortSignal }), abortSignal),
+    );
   }
 
   /** As `command`, for an answer that is bytes. */
   bytes(...words: (string | Buffer)[]): Promise<unknown> {
     const typeMapping = { [RESP_TYPES.BLOB_STRING]: Buffer };
-    return this.#inTime((abortSignal) => this.#client.sendCommand(words, { abortSignal, typeMapping }));
+    return this.#inTime((abortSignal) =>
+      this.#whenLoaded(() => this.#client.sendCommand(words, { abortSignal, typeMapping }), abortSignal),
+    );
   }
 
   /** Runs a Lua script, which nothing else can come between. Redis keeps it compiled by its text. */
@@ -106,6 +113,23 @@ export class Connection {
     } finally {
       // What was not sent by then must not be done after its failure was told.
       late.abort();
+    }
+  }
+
+  /**
+   * Repeats a command that Redis refuses because it has just started and is still loading its data: it has not executed
+   * the command. Throws that refusal when there is no time left for another attempt.
+   */
+  async #whenLoaded<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const begun = momentNow(this.#clock);
+    for (;;) {
+      try {
+        return await send();
+      } catch (error) {
+        const isOver = ageMs(this.#clock, begun) + LOADING_MS >= ANSWER_MS_MAX;
+        if (!isLoading(error) || isOver) throw error;
+        await this.#clock.sleep(LOADING_MS, signal);
+      }
     }
   }
 
