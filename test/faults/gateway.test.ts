@@ -116,7 +116,7 @@ interface Run {
   readonly clients: readonly RandomClient[];
 }
 
-describe(`with seed ${SEED} (DAVGATE_TEST_SEED)`, () => {
+describe(`with seed ${SEED} (TEST_SEED)`, () => {
   test.each(Object.entries(SCENARIOS))(
     '%s: every operation of random clients does all of its work or nothing',
     async (name, scenario) => {
