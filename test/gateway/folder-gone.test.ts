@@ -1,7 +1,7 @@
 import { type ClientRequest, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { truthBelow } from '../faults/upstream-truth.ts';
+import { storedTree } from '../faults/upstream-truth.ts';
 import { GatewayClient, startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -17,7 +17,7 @@ afterAll(() => service.close());
 
 /** Returns the paths at the service that are `path` or lie below it. */
 async function storedAt(path: string): Promise<string[]> {
-  const all = Object.keys(await truthBelow(service, ''));
+  const all = Object.keys(await storedTree(service, ''));
   return all.filter((stored) => `${stored}/`.startsWith(`${path}/`));
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { HttpTimeouts } from '../../src/api/http.ts';
-import { storedBytes, truthBelow } from '../faults/upstream-truth.ts';
+import { storedBytes, storedTree } from '../faults/upstream-truth.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Absence, type FailingFront, startFailingFront } from '../support/failing-front.ts';
 import {
@@ -228,7 +228,7 @@ describe.each(ABSENCES)('a gateway with write-back while the service %s', (_, ab
     expect(await stored('/docs/other.txt')).toBe('other v1');
     for (const name of ['shared', 'both']) {
       expect(await stored(`/docs/${name}.txt`)).toBe(`${name}, theirs`);
-      const paths = Object.keys(await truthBelow(service, '/docs'));
+      const paths = Object.keys(await storedTree(service, '/docs'));
       const copies = paths.filter((path) => path.startsWith(`/docs/${name} (conflicted copy `));
       expect(copies).toHaveLength(1);
       expect(await stored(copies[0] ?? '')).toBe(`${name}, ours`);
@@ -269,7 +269,7 @@ test('with write-back, a restart while the service is away keeps saved files and
   expect(await stored('/docs/report.txt')).toBe('report v3');
   expect(await stored('/docs/new.txt')).toBe('newer');
   expect(await stored('/docs/shared.txt')).toBe('shared, theirs');
-  const paths = Object.keys(await truthBelow(service, '/docs'));
+  const paths = Object.keys(await storedTree(service, '/docs'));
   const copies = paths.filter((path) => path.includes('conflicted copy'));
   expect(copies).toHaveLength(1);
   expect(await stored(copies[0] ?? '')).toBe('shared, ours');
