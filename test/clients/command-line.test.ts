@@ -60,7 +60,7 @@ describe('a start that fails', () => {
     expect(output).toMatch(/another program uses that port; .*--listen/);
   });
 
-  test('an address of another machine ends the start with the address and the name of the option', async () => {
+  test('a listen address of another machine ends the start with the address and the name of the option', async () => {
     expect(await refused('--listen', '203.0.113.1:8765')).toMatch(/203\.0\.113\.1.*--listen/);
   });
 
@@ -223,12 +223,12 @@ describe('davgate hash-password', () => {
   );
 });
 
-test.each(['--help', '-h', 'help'])('%s lists the options, with exit code 0', async (word) => {
+test.each(['--help', '-h', 'help'])('davgate %s lists the options, with exit code 0', async (word) => {
   const help = await runProgram([word]);
   expect([help.code, help.output]).toEqual([0, expect.stringContaining('--listen HOST:PORT')]);
 });
 
-test.each(['--version', '-V', 'version'])('%s prints the version, with exit code 0', async (word) => {
+test.each(['--version', '-V', 'version'])('davgate %s prints the version, with exit code 0', async (word) => {
   const version = await runProgram([word]);
   expect([version.code, version.output]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
 });

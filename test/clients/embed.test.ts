@@ -268,7 +268,7 @@ describe('security of the embedded frame', () => {
     ['drawing.svg', `<svg xmlns="http://www.w3.org/2000/svg" onload="${HOSTILE}"/>`],
     ['notes.md', `<img src=x onerror="${HOSTILE}">\n\n[x](javascript:${HOSTILE})`],
     [`"><img src=x onerror="${HOSTILE}">.txt`, 'text'],
-  ])('an embedded file %s runs no script', async (name, content) => {
+  ])('the embedded file %s runs no script', async (name, content) => {
     await put(service, `/hostile/${name}`, content);
     await openSite(marked(await sharedLink(service, `/hostile/${name}`)));
     await resized();

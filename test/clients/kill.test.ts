@@ -49,7 +49,7 @@ async function restart(): Promise<void> {
 const contentOf = (round: number, index: number) =>
   pseudoRandomBytes(1 + ((index * 7919) % 30_000), round * 1000 + index);
 
-describe('davgate killed while clients are at work', () => {
+describe('davgate killed while clients send requests', () => {
   test.each(Array.from({ length: ROUNDS }, (_, round) => round))(
     'every upload that was acknowledged is whole after davgate is killed (round %i)',
     async (round) => {

@@ -61,7 +61,7 @@ test('a revoked refresh token ends the start with exit code 2 and says to log in
   expect(line).not.toContain(refreshToken);
 });
 
-test('a root that is not there ends the start with exit code 2 and names --root', async () => {
+test('a root that does not exist or is a file ends the start with exit code 2 and names --root', async () => {
   const login = { DAVGATE_TOKEN: service.token };
   expect(await refusal(login, ['--root', '/Nope'])).toMatch(
     /^davgate: drive "default": the account \S+ has no folder \/Nope; correct --root/,

@@ -47,7 +47,7 @@ const SIZE = 3 * BLOCK_BYTES + 777;
 
 describe('a download that is cut', () => {
   const places = [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 2 * BLOCK_BYTES + 5, SIZE - 1];
-  test.each(places)('a whole read that is cut at byte %d goes on from there', async (cutAt) => {
+  test.each(places)('a whole read whose download is cut at byte %d continues from there', async (cutAt) => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ cutAt }];
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
@@ -55,22 +55,25 @@ describe('a download that is cut', () => {
     expect(setUp.remote.downloadedBytes).toBe(SIZE);
   });
 
-  test.each(places)('a range read that is cut at byte %d returns the right bytes', async (cutAt) => {
-    const { bytes, entry } = setUp.file(SIZE);
-    setUp.remote.faults = [{ cutAt }];
-    const range = { start: 3, end: SIZE - 3 };
-    expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
-    // The rest of the last block is still downloaded for the cache.
-    await eventually(() => expect(setUp.remote.downloadedBytes).toBe(SIZE));
-  });
+  test.each(places)(
+    'a range read whose download is cut at byte %d returns the right bytes',
+    async (cutAt) => {
+      const { bytes, entry } = setUp.file(SIZE);
+      setUp.remote.faults = [{ cutAt }];
+      const range = { start: 3, end: SIZE - 3 };
+      expect((await setUp.read(entry, range)).equals(bytes.subarray(range.start, range.end))).toBe(true);
+      // The rest of the last block is still downloaded for the cache.
+      await eventually(() => expect(setUp.remote.downloadedBytes).toBe(SIZE));
+    },
+  );
 
-  test('a read whose answer ends early without an error returns the right bytes', async () => {
+  test('a read whose download ends early without an error returns the right bytes', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ endAt: BLOCK_BYTES + 9 }];
     expect((await setUp.read(entry)).equals(bytes)).toBe(true);
   });
 
-  test('a read that is cut 19 times and gains bytes each time returns the right bytes', async () => {
+  test('a read whose download is cut 19 times and gains bytes each time returns the right bytes', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = Array.from({ length: 19 }, (_, index) => ({
       cutAt: (index + 1) * Math.floor(SIZE / 20),
@@ -78,13 +81,13 @@ describe('a download that is cut', () => {
     expect((await advanceUntilDone(setUp.read(entry))).equals(bytes)).toBe(true);
   });
 
-  test('a read that is cut 20 times at the same byte returns the right bytes', async () => {
+  test('a read whose download is cut 20 times at the same byte returns the right bytes', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     setUp.remote.faults = Array.from({ length: 20 }, () => ({ cutAt: 100 }));
     expect((await advanceUntilDone(setUp.read(entry))).equals(bytes)).toBe(true);
   });
 
-  test('a read fails after 25 s without progress', async () => {
+  test('a read whose download makes no progress fails after 25 s', async () => {
     const { bytes, entry } = setUp.file(SIZE);
     const cutAt = BLOCK_BYTES + 100;
     setUp.remote.faults = Array.from({ length: 100 }, () => ({ cutAt }));
@@ -98,7 +101,7 @@ describe('a download that is cut', () => {
     expect(setUp.clock.sleeping).toBe(0);
   });
 
-  test('an abort ends the wait before the next try of a read that was cut', async () => {
+  test('an abort ends the wait before the next try of a download that was cut', async () => {
     const { entry } = setUp.file(SIZE);
     setUp.remote.faults = Array.from({ length: 9 }, () => ({ cutAt: 100 }));
     const controller = new AbortController();
@@ -109,7 +112,7 @@ describe('a download that is cut', () => {
     expect(setUp.clock.sleeping).toBe(0);
   });
 
-  test('a read that is cut fails with not-found when the revision is gone at the next try', async () => {
+  test('a read whose download is cut fails with not-found when the revision is gone at the next try', async () => {
     const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ cutAt: 5000 }];
     let downloads = 0;
@@ -121,7 +124,7 @@ describe('a download that is cut', () => {
     expect(bytes.length).toBe(5000);
   });
 
-  test('reads with random cuts return the right bytes', async () => {
+  test('reads whose downloads are cut at random bytes return the right bytes', async () => {
     const cuts = fc.array(fc.integer({ min: 0, max: SIZE }), { maxLength: 4 });
     await fc.assert(
       fc.asyncProperty(cuts, fc.boolean(), async (places, whole) => {
@@ -140,7 +143,7 @@ describe('a download that is cut', () => {
 
 describe('damaged bytes', () => {
   test.each([0, BLOCK_BYTES - 1, 2 * BLOCK_BYTES, 3 * BLOCK_BYTES - 1])(
-    'a read fails after three blocks when byte %d of them is damaged',
+    'a read of a file fails after three blocks when their byte %d is damaged',
     async (flipAt) => {
       const { entry } = setUp.file(SIZE);
       setUp.remote.faults = [{ flipAt }];
@@ -151,7 +154,7 @@ describe('damaged bytes', () => {
   );
 
   test.each([3 * BLOCK_BYTES, SIZE - 1])(
-    'a read fetches the last block again when its byte %d is damaged',
+    'a read of a file downloads the last block again when its byte %d is damaged',
     async (flipAt) => {
       const { bytes, entry } = setUp.file(SIZE);
       setUp.remote.faults = [{ flipAt }];
@@ -160,7 +163,7 @@ describe('damaged bytes', () => {
     },
   );
 
-  test('a read fails when the last block is damaged twice', async () => {
+  test('a read of a file fails when the last block is damaged twice', async () => {
     const { entry } = setUp.file(SIZE);
     setUp.remote.faults = [{ flipAt: SIZE - 1 }, { flipAt: SIZE - 1 }];
     const { bytes, failure } = await attempt(entry);
@@ -169,7 +172,7 @@ describe('damaged bytes', () => {
   });
 
   test.each([0, 2000, BLOCK_BYTES - 1])(
-    'a read of a small file fetches it again when byte %d is damaged',
+    'a read of a small file downloads it again when byte %d is damaged',
     async (flipAt) => {
       const { bytes, entry } = setUp.file(BLOCK_BYTES);
       setUp.remote.faults = [{ flipAt }];
