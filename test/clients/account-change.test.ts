@@ -78,9 +78,9 @@ async function killWithPendingWrite(name: string, ...more: readonly string[]): P
 }
 
 async function untilSent(program: Program): Promise<void> {
-  const waiting = async () =>
+  const pendingFiles = async () =>
     ((await (await fetch(`${program.url}.davgate/healthz`)).json()) as { journalFiles: number }).journalFiles;
-  await expectSoon(waiting).toBe(0);
+  await expectSoon(pendingFiles).toBe(0);
 }
 
 test('pending writes are refused to the login of another account and sent to their own', async () => {

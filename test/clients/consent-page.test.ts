@@ -141,8 +141,16 @@ test('the consent page of a request without a redirect URI shows the code', asyn
 
 test('the API’s SDK gets tokens through the consent page with PKCE, refreshes them and revokes them', async () => {
   const auth = new DropboxAuth({ clientId: app.key, fetch: sdkFetch(service) });
-  const asked = await auth.getAuthenticationUrl(callback, 'st', 'code', 'offline', undefined, 'none', true);
-  const { pathname, search } = new URL(String(asked));
+  const authorizationUrl = await auth.getAuthenticationUrl(
+    callback,
+    'st',
+    'code',
+    'offline',
+    undefined,
+    'none',
+    true,
+  );
+  const { pathname, search } = new URL(String(authorizationUrl));
   await page.goto(`${service.url}${pathname}${search}`);
   await signIn();
   await expectSoon(() => page.getByText('It keeps this access until it is revoked.').isVisible()).toBe(true);

@@ -50,7 +50,7 @@ async function openSite(content: string): Promise<void> {
   await page.goto(siteUrl);
 }
 
-const marked = (url: string, attributes = '') =>
+const markedLink = (url: string, attributes = '') =>
   `<a class="davgate-embed" ${attributes} href="${url.replaceAll('&', '&amp;')}">the link</a>`;
 
 const frame = (): FrameLocator => page.frameLocator('iframe').first();
@@ -64,7 +64,7 @@ const heightPx = async (): Promise<number> =>
   (await page.locator('iframe').first().boundingBox())?.height ?? 0;
 
 /** Resolves when the frame is as high as its content and its two border lines. */
-async function resized(): Promise<void> {
+async function untilResized(): Promise<void> {
   const heightInside = async () => Math.ceil((await frame().locator('body').boundingBox())?.height ?? 0);
   await expectSoon(async () => (await heightPx()) - (await heightInside())).toBe(2);
 }
@@ -76,14 +76,14 @@ describe('a marked link', () => {
     await put(service, '/tree/deep/note.txt', 'the note');
     await put(service, '/tree/a.txt', 'x');
     await put(service, '/tree/b.txt', 'x');
-    await openSite(marked(await sharedLink(service, '/tree')));
+    await openSite(markedLink(await sharedLink(service, '/tree')));
     await expectSoon(() => frame().locator('.items a').allInnerTexts()).toEqual(['deep', 'a.txt', 'b.txt']);
     await expectSoon(() => page.getByText('the link').isVisible()).toBe(false);
-    await resized();
+    await untilResized();
     const three = await heightPx();
     await frame().getByRole('link', { name: 'deep' }).click();
     await expectSoon(() => frame().locator('.items a').allInnerTexts()).toEqual(['note.txt']);
-    await resized();
+    await untilResized();
     await expectSoon(heightPx).toBeLessThan(three);
     await frame().getByRole('link', { name: 'note.txt' }).click();
     await expectSoon(() => frame().locator('pre').innerText()).toContain('the note');
@@ -95,7 +95,7 @@ describe('a marked link', () => {
   test('a marked link takes its view and header size from its attributes', async () => {
     await put(service, '/options/a.txt', 'x');
     const attributes = 'data-view="grid" data-header-size="small"';
-    await openSite(marked(await sharedLink(service, '/options'), attributes));
+    await openSite(markedLink(await sharedLink(service, '/options'), attributes));
     await expectSoon(() => frame().locator('.items.grid a').count()).toBe(1);
     await expectSoon(() => frame().locator('header').getAttribute('class')).toBe('small');
     await frame().getByRole('link', { name: 'a.txt' }).click();
@@ -105,7 +105,7 @@ describe('a marked link', () => {
 
   test('an embedded file opens on a page of its own and is downloaded under its name', async () => {
     await put(service, '/single.txt', 'text');
-    await openSite(marked(await sharedLink(service, '/single.txt')));
+    await openSite(markedLink(await sharedLink(service, '/single.txt')));
     const opened = page.context().waitForEvent('page');
     await frame().getByRole('link', { name: 'Open' }).click();
     const alone = await opened;
@@ -118,7 +118,7 @@ describe('a marked link', () => {
 
   test('an embedded PDF, which no sandbox shows, opens on its own page with one click', async () => {
     await put(service, '/paper.pdf', onePagePdf('Hello'));
-    await openSite(marked(await sharedLink(service, '/paper.pdf')));
+    await openSite(markedLink(await sharedLink(service, '/paper.pdf')));
     const opened = page.context().waitForEvent('page');
     await frame().getByRole('link', { name: 'Open the PDF' }).click();
     const paper = await opened;
@@ -141,7 +141,7 @@ describe('DavgateEmbed', () => {
     expect(await width()).toBeLessThan(900);
     await mount({ link, file: { zoom: 'actual' } });
     expect(await width()).toBe(1500);
-    await resized();
+    await untilResized();
     expect(watched.noises).toEqual([]);
   });
 
@@ -154,7 +154,7 @@ describe('DavgateEmbed', () => {
     await expectSoon(() => page.locator('iframe').count()).toBe(1);
     await page.evaluate(`DavgateEmbed.unmount(document.getElementById('here'))`);
     await expectSoon(() => page.locator('iframe').count()).toBe(0);
-    await openSite(marked(link));
+    await openSite(markedLink(link));
     await page.evaluate(`DavgateEmbed.unmount(document.querySelector('a'))`);
     await expectSoon(() => page.locator('iframe').count()).toBe(0);
     await expectSoon(() => page.getByText('the link').isVisible()).toBe(true);
@@ -171,9 +171,9 @@ describe('DavgateEmbed', () => {
       "document.body, { link: 'https://a.example/', file: { zoom: 2 } }",
       '"zoom" must be one of best, fit, actual',
     ],
-  ])('DavgateEmbed.mount(%s) throws the reason and makes no frame', async (argument, complaint) => {
+  ])('DavgateEmbed.mount(%s) throws the reason and makes no frame', async (argument, reason) => {
     await openSite('');
-    await expect(page.evaluate(`DavgateEmbed.mount(${argument})`)).rejects.toThrow(complaint);
+    await expect(page.evaluate(`DavgateEmbed.mount(${argument})`)).rejects.toThrow(reason);
     await expectSoon(() => page.locator('iframe').count()).toBe(0);
   });
 
@@ -182,7 +182,7 @@ describe('DavgateEmbed', () => {
     // The secret is predictable here, so that only the sender's window is wrong.
     await page.addInitScript('crypto.getRandomValues = (numbers) => numbers.fill(7)');
     await mount({ link: await sharedLink(service, '/heard.txt') });
-    await resized();
+    await untilResized();
     const before = await heightPx();
     const height = '{ davgateEmbed: "7-7-7-7", heightPx: 700 }';
     await openForeignFrame(`parent.postMessage(${height}, '*'); parent.postMessage('said', '*');`, 'said');
@@ -192,7 +192,7 @@ describe('DavgateEmbed', () => {
   test('the embedded frame answers messages of the page around it and of no other window', async () => {
     await put(service, '/asked.txt', 'text');
     await mount({ link: await sharedLink(service, '/asked.txt') });
-    await resized();
+    await untilResized();
     await page.evaluate(`globalThis.answers = [];
       addEventListener('message', ({ data }) => data?.davgateEmbed && answers.push(data.davgateEmbed));`);
     const ask = (who: string) => `.postMessage({ davgateEmbed: '${who}' }, '*');`;
@@ -220,10 +220,10 @@ describe('links that cannot be embedded', () => {
   test('an embedded link with a password leads to its own page, which asks for it', async () => {
     await put(service, '/guarded.txt', 'secret text');
     const settings = { requested_visibility: 'password', link_password: 'sesame' };
-    await openSite(marked(await sharedLink(service, '/guarded.txt', settings)));
+    await openSite(markedLink(await sharedLink(service, '/guarded.txt', settings)));
     await expectSoon(title).toBe('This link has a password');
     await expectSoon(() => frame().locator('input').count()).toBe(0);
-    await resized();
+    await untilResized();
     const opened = page.context().waitForEvent('page');
     await frame().getByRole('link', { name: 'Open the link' }).click();
     const alone = await opened;
@@ -238,7 +238,7 @@ describe('links that cannot be embedded', () => {
   test('an embedded link that has expired says so', async () => {
     await put(service, '/short.txt', 'text');
     const expires = `${new Date(clock.now() + 60_000).toISOString().slice(0, 19)}Z`;
-    await openSite(marked(await sharedLink(service, '/short.txt', { expires })));
+    await openSite(markedLink(await sharedLink(service, '/short.txt', { expires })));
     await expectSoon(title).toBe('short.txt');
     await clock.advance(120_000);
     await page.reload();
@@ -249,15 +249,15 @@ describe('links that cannot be embedded', () => {
     await put(service, '/revoked.txt', 'text');
     const url = await sharedLink(service, '/revoked.txt');
     await rpc(service, 'sharing/revoke_shared_link', { url });
-    await openSite(marked(url));
+    await openSite(markedLink(url));
     await expectSoon(title).toBe('Nothing is here');
   });
 
   test('an embedded link for no one says that it is closed, and a foreign address that nothing is here', async () => {
     await put(service, '/closed.txt', 'text');
-    await openSite(marked(await sharedLink(service, '/closed.txt', { audience: 'no_one' })));
+    await openSite(markedLink(await sharedLink(service, '/closed.txt', { audience: 'no_one' })));
     await expectSoon(title).toBe('This link is closed');
-    await openSite(marked('https://another.example/page'));
+    await openSite(markedLink('https://another.example/page'));
     await expectSoon(title).toBe('Nothing is here');
   });
 });
@@ -270,10 +270,10 @@ describe('security of the embedded frame', () => {
     [`"><img src=x onerror="${HOSTILE}">.txt`, 'text'],
   ])('the embedded file %s runs no script', async (name, content) => {
     await put(service, `/hostile/${name}`, content);
-    await openSite(marked(await sharedLink(service, `/hostile/${name}`)));
-    await resized();
-    await openSite(marked(await sharedLink(service, '/hostile'), 'data-view="grid"'));
-    await resized();
+    await openSite(markedLink(await sharedLink(service, `/hostile/${name}`)));
+    await untilResized();
+    await openSite(markedLink(await sharedLink(service, '/hostile'), 'data-view="grid"'));
+    await untilResized();
     expect(watched.noises.filter((noise) => noise.startsWith('dialog'))).toEqual([]);
   });
 

@@ -151,8 +151,11 @@ test('of eight PUTs at once with the same If-Match, one replaces the file and th
 
 test('small files are stored when another client disconnects in the middle of its body, and its file is not', async () => {
   service.service.setFaults({ 'latency-write-ms': 50, 'contention-hold-ms': 5 });
-  const [leaver, ...others] = clients;
-  const left = leaver?.send('PUT', '/d/left', { body: Buffer.alloc(10_000, 'x'), leaveAfterBytes: 5_000 });
+  const [disconnecting, ...others] = clients;
+  const left = disconnecting?.send('PUT', '/d/left', {
+    body: Buffer.alloc(10_000, 'x'),
+    leaveAfterBytes: 5_000,
+  });
   const stored = others.map(async (client, number) => {
     const body = Buffer.from(`ours ${number}`);
     return (await client.send('PUT', `/d/${number}`, { ...CREATE, body })).status;

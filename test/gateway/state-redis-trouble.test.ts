@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, test } from 'vitest';
 import { isStartFailure } from '../../src/cli/start-failure.ts';
@@ -67,17 +66,6 @@ async function open(url: string): Promise<Opened> {
   };
 }
 
-/** Lets time pass at a fifth of its pace until `work` ends: a slow machine does not reach the limit of 10 s. */
-async function slowly<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
-  let hasEnded = false;
-  const end = () => {
-    hasEnded = true;
-  };
-  work.then(end, end);
-  for (; !hasEnded; await setTimeout(5)) await clock.advance(1);
-  return work;
-}
-
 /** Returns the error that `openRedisState` throws. */
 async function refusal(url: string): Promise<StateUnavailable> {
   const error = await open(url).then(
@@ -108,8 +96,8 @@ describe('opening a Redis that cannot be used', () => {
     expect(wrong.message).toContain('refuses the password');
     expect(inspect(wrong, { depth: 9, showHidden: true })).not.toContain('SECRET');
     expect((await refusal(redis.url)).message).toContain('wants a password');
-    const gone = await refusal(`redis://ann:SECRET@127.0.0.1:${await freePort()}`);
-    expect(inspect(gone, { depth: 9, showHidden: true })).not.toContain('SECRET');
+    const unreachable = await refusal(`redis://ann:SECRET@127.0.0.1:${await freePort()}`);
+    expect(inspect(unreachable, { depth: 9, showHidden: true })).not.toContain('SECRET');
     await open(`redis://:right@127.0.0.1:${redis.port}`);
   });
 
@@ -182,9 +170,9 @@ describe('a Redis that goes away or hangs', () => {
     await redis.kill();
     await logged('the shared state is away; trying to reach it again');
     // Called while Redis is away; waits for its return.
-    const waiting = locks.create(NOW_MS, lock);
+    const creating = locks.create(NOW_MS, lock);
     await redis.start();
-    expect(await slowly(clock, waiting)).toEqual(lock);
+    expect(await clock.duringSlowly(creating)).toEqual(lock);
     expect(await locks.all(NOW_MS)).toEqual(expect.arrayContaining([...created, lock]));
     const ids = Array.from({ length: 20 }, (_, count) => `id:${count}`);
     expect((await properties.of(ids)).size).toBe(20);
@@ -203,9 +191,9 @@ describe('a Redis that goes away or hangs', () => {
     await sayToRedis(redis, `EVAL "for n = 1, 5000 do redis.call('SET', 'key' .. n, n) end" 0`);
     await redis.kill();
     await logged('the shared state is away; trying to reach it again');
-    const waiting = state.drive('d').locks.create(NOW_MS, lock);
+    const creating = state.drive('d').locks.create(NOW_MS, lock);
     const started = redis.start();
-    expect(await slowly(clock, waiting)).toEqual(lock);
+    expect(await clock.duringSlowly(creating)).toEqual(lock);
     await started;
   });
 
@@ -231,10 +219,10 @@ describe('a Redis that goes away or hangs', () => {
     const redis = await redisWith();
     const { state } = await open(redis.url);
     redis.pause();
-    const asked = state.drive('d').locks.create(NOW_MS, lock);
+    const creating = state.drive('d').locks.create(NOW_MS, lock);
     // The command is sent by the end of this turn of the event loop, and never answered.
     await new Promise((resolve) => setImmediate(resolve));
-    const failing = expect(asked).rejects.toThrow(StateUnavailable);
+    const failing = expect(creating).rejects.toThrow(StateUnavailable);
     await redis.kill();
     await failing;
     await redis.start();
@@ -255,9 +243,9 @@ describe('a Redis that goes away or hangs', () => {
   test('a change requested before the state is closed is kept, and one requested after it is refused', async () => {
     const redis = await redisWith();
     const { state } = await open(redis.url);
-    const asked = state.drive('d').locks.create(NOW_MS, lock);
+    const creating = state.drive('d').locks.create(NOW_MS, lock);
     await state.close();
-    expect(await asked).toEqual(lock);
+    expect(await creating).toEqual(lock);
     await expect(state.drive('d').locks.release(lock.token)).rejects.toThrow('closed');
     expect(await (await open(redis.url)).state.drive('d').locks.all(NOW_MS)).toEqual([lock]);
   });
