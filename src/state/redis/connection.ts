@@ -1,9 +1,9 @@
 import { createClient, RESP_TYPES } from '@redis/client';
-import type { Clock } from '../../util/clock.ts';
+import { ageMs, type Clock, momentNow } from '../../util/clock.ts';
 import type { Log } from '../../util/log.ts';
 import { waitAtMost } from '../../util/wait.ts';
 import { StateUnavailable } from '../errors.ts';
-import { asStateError, redacted } from './failure.ts';
+import { asStateError, isLoading, redacted } from './failure.ts';
 
 /** Deadline of a command, including reconnection, in ms: longer than a failover, shorter than clients wait. */
 export const ANSWER_MS_MAX = 10_000;
@@ -18,6 +18,9 @@ const PING_EVERY_MS = 5_000;
 /** Shortest time between two attempts to reconnect, in ms; the longest follows. */
 const RECONNECT_MS = 50;
 const RECONNECT_MS_MAX = 2_000;
+
+/** How long a command waits before it is repeated to a Redis that is loading its data, in ms. */
+const LOADING_MS = 100;
 
 /** Maximum number of unanswered commands: far above normal use, and a bound while Redis is unreachable. */
 const WAITING_MAX = 100_000;
@@ -70,13 +73,17 @@ export class Connection {
 
   /** Returns the answer to one command. Throws `StateUnavailable`; the command may have taken effect nevertheless. */
   command(...words: (string | Buffer)[]): Promise<unknown> {
-    return this.#inTime((abortSignal) => this.#client.sendCommand(words, { abortSignal }));
+    return this.#inTime((abortSignal) =>
+      this.#whenLoaded(() => this.#client.sendCommand(words, { abortSignal }), abortSignal),
+    );
   }
 
   /** Like `command`, for an answer in bytes. */
   bytes(...words: (string | Buffer)[]): Promise<unknown> {
     const typeMapping = { [RESP_TYPES.BLOB_STRING]: Buffer };
-    return this.#inTime((abortSignal) => this.#client.sendCommand(words, { abortSignal, typeMapping }));
+    return this.#inTime((abortSignal) =>
+      this.#whenLoaded(() => this.#client.sendCommand(words, { abortSignal, typeMapping }), abortSignal),
+    );
   }
 
   /** Runs a Lua script atomically. Redis keeps the compiled script by its text. */
@@ -109,6 +116,23 @@ export class Connection {
     } finally {
       // A command that was not sent by then must not run after its failure was reported.
       late.abort();
+    }
+  }
+
+  /**
+   * Repeats a command that Redis refuses because it has just started and is still loading its data: it has not executed
+   * the command. Throws that refusal when there is no time left for another attempt.
+   */
+  async #whenLoaded<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const begun = momentNow(this.#clock);
+    for (;;) {
+      try {
+        return await send();
+      } catch (error) {
+        const isOver = ageMs(this.#clock, begun) + LOADING_MS >= ANSWER_MS_MAX;
+        if (!isLoading(error) || isOver) throw error;
+        await this.#clock.sleep(LOADING_MS, signal);
+      }
     }
   }
 

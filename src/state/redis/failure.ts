@@ -18,7 +18,13 @@ export function asStateError(error: unknown, shownUrl: string): unknown {
   return reason === undefined ? error : new StateUnavailable(shownUrl, reason, error);
 }
 
+/** Whether Redis refused a command because it is still loading its data after a start. */
+export function isLoading(error: unknown): boolean {
+  return error instanceof ErrorReply && LOADING.test(error.message);
+}
+
 const FULL = /^OOM\b/;
+const LOADING = /^LOADING\b/;
 
 const CHECK_LOGIN = 'check the user and password in the URL';
 
@@ -29,7 +35,7 @@ const REPLIES: readonly (readonly [start: RegExp, reason: string])[] = [
   [/^NOPERM\b/, 'this user may not do all that is needed; allow it the keys davgate* and all data commands'],
   [/^MISCONF\b/, 'it cannot write to its disk; check its disk and its log'],
   [/^READONLY\b/, 'it is a replica that takes no writes; give the address of the primary'],
-  [/^LOADING\b/, 'it is still loading its data; try again in a moment'],
+  [LOADING, 'it is still loading its data; try again in a moment'],
   [/^BUSY\b/, 'it is busy with a long script; try again in a moment'],
   [/^MASTERDOWN\b/, 'it has lost its primary; check the replication'],
   [/^NOREPLICAS\b/, 'it has too few replicas to take writes; check them'],
