@@ -64,18 +64,17 @@ test('an app and an account made by commands work at the running service at once
 
 test('an app and an account made before the first start of the service work after it', async () => {
   const data = join(service.dataDirectory, 'before the start');
-  const { code, stdout } = await run('account create first@example.org', '', data);
-  expect(code).toBe(0);
+  const account = await run('account create first@example.org', '', data);
+  expect(account).toMatchObject({ code: 0 });
   expect(await run('app create --name First --scopes all', '', data)).toMatchObject({ code: 0 });
   const later = await startTestService({ dataDirectory: data });
   try {
     const browser = new FormBrowser(later);
-    const key = printedValue(
-      'app key',
-      (await run('app create --name Second --scopes all', '', data)).stdout,
-    );
+    const app = await run('app create --name Second --scopes all', '', data);
+    expect(app).toMatchObject({ code: 0 });
+    const key = printedValue('app key', app.stdout);
     await browser.open({ client_id: key, response_type: 'code' });
-    const page = await browser.signIn('first@example.org', printedValue('password', stdout));
+    const page = await browser.signIn('first@example.org', printedValue('password', account.stdout));
     expect(page.text).toContain('Second wants access to your account');
   } finally {
     await later.close();
