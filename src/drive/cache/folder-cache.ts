@@ -138,7 +138,7 @@ export class FolderCache {
     else this.#keys.delete(key);
   }
 
-  /** Returns what is known of the last name of `key`. */
+  /** Returns the cached state of the last name of `key`. */
   get(key: string): Known | undefined {
     return this.find(parentKeyOf(key))?.get(nameOf(key as Path));
   }

@@ -37,7 +37,7 @@ export class Freshness {
     return Math.min(ageMs(this.clock, asked), this.#silentMs) < this.staleMs;
   }
 
-  /** The feed has reported everything up to now. */
+  /** Records that the feed has reported everything up to now. */
   heard(): void {
     this.#heard = momentNow(this.clock);
   }

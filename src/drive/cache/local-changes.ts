@@ -58,7 +58,7 @@ export class LocalChanges {
   /** Guards of whole trees. */
   #treeGuards = 0;
 
-  /** Begins a change of `key`; `before` is what is known to be there. */
+  /** Begins a change of `key`; `before` is the cached state. */
   begin(
     key: string,
     before: Known | undefined,
@@ -78,8 +78,8 @@ export class LocalChanges {
   }
 
   /**
-   * Ends a change whose outcome is `outcome`, as far as is known. Returns what is certainly there now; `undefined` when
-   * only the service knows.
+   * Ends a change with the outcome `outcome`, if it is known. Returns the certain state of the path; `undefined` when
+   * only the service knows it.
    */
   end(ongoing: Ongoing, outcome: Known | undefined, now: Instant): Known | undefined {
     const { key, tree, olderRevs } = ongoing;
@@ -103,7 +103,7 @@ export class LocalChanges {
     return true;
   }
 
-  /** Judges the feed's report that `known` is at `key`. */
+  /** Judges the feed's report of the state `known` at `key`. */
   judge(key: string, known: Known): FeedVerdict {
     const state = stateOf(known);
     let verdict = this.#judgeByOngoing(key, known, state);
@@ -115,7 +115,7 @@ export class LocalChanges {
     return verdict;
   }
 
-  /** The feed has reported everything that happened until `reached`. */
+  /** Called when the feed has reported everything that happened until `reached`. */
   reached(reached: Instant): void {
     for (const [key, guard] of this.#guards) {
       if (msBetween(guard.since, reached) < FEED_LAG_MS) return;
@@ -140,7 +140,7 @@ export class LocalChanges {
     return verdict;
   }
 
-  // Something was created in a tree that is being moved or removed; the order is unknown.
+  // Records that something was created in a tree that is being moved or removed; the order is unknown.
   #disturbAbove(key: string): void {
     if (this.#ongoing.size === 0) return;
     for (let above = key; above !== ROOT; ) {
