@@ -28,7 +28,7 @@ export interface Attempt {
   readonly deadlineMs: number;
 }
 
-export type RetryVerdict =
+export type RetryDecision =
   | {
       readonly retry: true;
       readonly delayMs: number;
@@ -51,7 +51,7 @@ const SPREAD_MS = 250;
  * Decides whether and when to retry: exponential backoff with full jitter, or the wait that the service requested.
  * `random` is in [0, 1). Pure: the caller waits.
  */
-export function retryVerdict(failure: RetryableFailure, attempt: Attempt, random: number): RetryVerdict {
+export function retryDecision(failure: RetryableFailure, attempt: Attempt, random: number): RetryDecision {
   if (failure.reason === 'refused' || failure.reason === 'stale-token') return { retry: false };
   const delayMs = delayOf(failure, attempt.number, random);
   if (attempt.elapsedMs + delayMs > attempt.deadlineMs) {

@@ -64,16 +64,16 @@ async function loginOf(
   credentials: Credentials | undefined,
 ): Promise<Access | Refusal | undefined> {
   if (!credentials) return { user: undefined };
-  const verdict = await Promise.race([credentials.check(request.headers.authorization, address), ended]);
-  if (!verdict) return undefined;
-  if (verdict === 'unauthorized')
+  const result = await Promise.race([credentials.check(request.headers.authorization, address), ended]);
+  if (!result) return undefined;
+  if (result === 'unauthorized')
     return {
       status: 401,
       text: 'Log in with a user and password of this davgate.',
       headers: { 'WWW-Authenticate': 'Basic realm="davgate", charset="UTF-8"' },
     };
-  if ('user' in verdict) return verdict;
-  const seconds = Math.ceil(verdict.retryAfterMs / 1000);
+  if ('user' in result) return result;
+  const seconds = Math.ceil(result.retryAfterMs / 1000);
   return {
     status: 429,
     text: `Too many wrong passwords; try again in ${seconds} seconds.`,

@@ -4,7 +4,7 @@ import type { Known } from './folder-cache.ts';
 import { KeyTree } from './key-tree.ts';
 
 /** The treatment of a change that the feed reports, given davgate's own changes. */
-export type FeedVerdict =
+export type FeedDecision =
   /** The report is newer than davgate's own changes. */
   | 'apply'
   /** The report is older than a change of davgate, or a change is running. */
@@ -104,15 +104,16 @@ export class LocalChanges {
   }
 
   /** Judges the feed's report of the state `known` at `key`. */
-  judge(key: string, known: Known): FeedVerdict {
+  judge(key: string, known: Known): FeedDecision {
     const state = stateOf(known);
-    let verdict = this.#judgeByOngoing(key, known, state);
+    let decision = this.#judgeByOngoing(key, known, state);
     const guard = this.#guards.get(key);
-    if (guard && verdict === 'apply') verdict = guard.revs.has(state) ? 'ignore' : 'doubt';
-    if (verdict === 'apply' && this.#treeGuards > 0 && this.#liesBelowGuard(key)) verdict = 'doubt';
+    if (guard && decision === 'apply') decision = guard.revs.has(state) ? 'ignore' : 'doubt';
+    if (decision === 'apply' && this.#treeGuards > 0 && this.#liesBelowGuard(key)) decision = 'doubt';
     // A deleted folder exists again when davgate has put something into it since.
-    if (verdict === 'apply' && known === 'absent' && this.#guarded.within(key).length > 0) verdict = 'doubt';
-    return verdict;
+    if (decision === 'apply' && known === 'absent' && this.#guarded.within(key).length > 0)
+      decision = 'doubt';
+    return decision;
   }
 
   /** Called when the feed has reported everything that happened until `reached`. */
@@ -123,21 +124,21 @@ export class LocalChanges {
     }
   }
 
-  #judgeByOngoing(key: string, known: Known, state: string): FeedVerdict {
-    let verdict: FeedVerdict = 'apply';
+  #judgeByOngoing(key: string, known: Known, state: string): FeedDecision {
+    let decision: FeedDecision = 'apply';
     for (const ongoing of this.#ongoing.get(key) ?? []) {
       if (!ongoing.olderRevs.has(state)) ongoing.seen.add(state);
-      if (ongoing.shield) verdict = 'ignore';
+      if (ongoing.shield) decision = 'ignore';
     }
-    if (this.#ongoing.size === 0) return verdict;
+    if (this.#ongoing.size === 0) return decision;
     for (let above = key; above !== ROOT; ) {
       above = parentKeyOf(above);
       for (const ongoing of this.#ongoing.get(above) ?? []) {
         if (known !== 'absent') ongoing.seenBelow = true;
-        if (ongoing.shield && ongoing.tree) verdict = 'ignore';
+        if (ongoing.shield && ongoing.tree) decision = 'ignore';
       }
     }
-    return verdict;
+    return decision;
   }
 
   // Records that something was created in a tree that is being moved or removed; the order is unknown.

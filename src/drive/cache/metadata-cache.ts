@@ -258,14 +258,14 @@ export class MetadataCache {
     if (path === ROOT) this.reset();
     if (path === ROOT || isHidden(nameOf(path))) return;
     const key = keyOf(path);
-    const verdict = this.#own.judge(key, reported);
+    const decision = this.#own.judge(key, reported);
     const before = cache.at(key);
     const isNews = before === undefined || stateOf(before) !== stateOf(reported);
     // The cache knows it already, but a running request may not.
     if (!isNews) cache.inFlight.changed(key, before);
-    if (!isNews || verdict === 'ignore') return;
+    if (!isNews || decision === 'ignore') return;
     if (reported === 'absent' && before !== 'absent') this.#deps.onGone?.(this.#idsAt(key, before));
-    if (doubted || verdict === 'doubt' || isOlder(reported, before)) {
+    if (doubted || decision === 'doubt' || isOlder(reported, before)) {
       cache.forget(key);
       return;
     }

@@ -6,14 +6,14 @@ import type { ByteRange } from '../../util/ranges.ts';
 export interface BlockKey {
   /** The key from `contentKeyOf`. */
   readonly content: string;
-  /** 0 for the first. */
+  /** Position of the block in the content; 0 for the first. */
   readonly index: number;
   readonly sizeBytes: number;
 }
 
 /**
- * Returns a key of a file's content that never changes: its hash, which survives moves and copies, or without a hash
- * its revision, which the service never gives to other bytes.
+ * Returns a permanent key of a file's content: its hash, which survives moves and copies, or without a hash its
+ * revision, which the service never gives to other bytes.
  */
 export function contentKeyOf(file: FileEntry): string {
   return `${file.contentHash ?? `${file.id} ${file.rev}`} ${file.sizeBytes}`;
