@@ -51,6 +51,8 @@ export function intentOfText(text: string): Intent {
 export interface Intents {
   ids(): Promise<readonly string[]>;
   get(id: string): Promise<Intent | undefined>;
+  /** Stores a new intent. */
   note(intent: Intent): Promise<void>;
-  crossOut(ids: readonly string[]): Promise<void>;
+  /** Removes finished intents. */
+  remove(ids: readonly string[]): Promise<void>;
 }

@@ -18,6 +18,8 @@ export interface Replacement {
 
 export interface Replacements {
   all(): Promise<readonly Replacement[]>;
-  note(relocation: Replacement): Promise<void>;
-  crossOut(id: string): Promise<void>;
+  /** Stores a replacement, or its new version. */
+  note(replacement: Replacement): Promise<void>;
+  /** Removes a finished replacement. */
+  remove(id: string): Promise<void>;
 }

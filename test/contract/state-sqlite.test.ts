@@ -119,8 +119,8 @@ describe('the state in SQLite', () => {
       expect(await other.locks.release(token)).toBe(false);
     await other.properties.forget(['id:1']);
     await other.times.forget(['id:1']);
-    await other.replacements.crossOut('1');
-    await other.intents.crossOut(['1']);
+    await other.replacements.remove('1');
+    await other.intents.remove(['1']);
     expect(await contentOf(state.drive('one'))).toEqual(before);
   });
 

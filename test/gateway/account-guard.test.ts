@@ -80,7 +80,7 @@ test('claimDrive refuses another account a drive with an unfinished move until t
   await state.drive('d').replacements.note(relocation('1'));
   await expect(claim(bob)).rejects.toThrow(OtherOwner);
   await claim(ann);
-  await state.drive('d').replacements.crossOut('1');
+  await state.drive('d').replacements.remove('1');
   await claim(bob);
 });
 

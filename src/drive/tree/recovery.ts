@@ -116,7 +116,7 @@ export class Recovery {
       else await this.#moveToFreeName(waitingAt, path, waiting.id);
       log.info('recovered an interrupted move or copy', { path });
     }
-    await replacements.crossOut(id);
+    await replacements.remove(id);
     this.#queue.remove(id);
   }
 

@@ -14,7 +14,7 @@ export function redisIntents({ connection, key }: DriveStore): Intents {
     async note(intent) {
       await connection.command('HSET', intents, intent.id, textOfIntent(intent));
     },
-    async crossOut(ids) {
+    async remove(ids) {
       if (ids.length > 0) await connection.command('HDEL', intents, ...ids);
     },
   };

@@ -14,7 +14,7 @@ export function redisReplacements({ connection, key }: DriveStore): Replacements
       const text = JSON.stringify({ id, path, waitingAt, purpose, replacement });
       await connection.command('HSET', relocations, id, text);
     },
-    async crossOut(id) {
+    async remove(id) {
       await connection.command('HDEL', relocations, id);
     },
   };
