@@ -152,13 +152,13 @@ export class PendingFiles {
     return found;
   }
 
-  /** Why the first hindered write has not landed. */
+  /** The reason why the first failed write has not landed. */
   get problem(): Problem | undefined {
     const [first] = this.#hindered;
     return first?.problem;
   }
 
-  /** Notes that a try of `file` has failed. */
+  /** Records that a try of `file` has failed. */
   hinder(file: PendingFile, problem: Problem): void {
     file.problem = problem;
     this.#hindered.add(file);

@@ -194,7 +194,7 @@ function isOutcome({ outcome }: Intent, found: Entry): boolean {
   return found.kind === 'folder' || found.contentHash === outcome.contentHash;
 }
 
-/** Whether the service has certainly done nothing: it refused, or was never asked. */
+/** Returns whether the service has certainly done nothing: it refused, or received no call. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof ApiError) return error.details.isUndone ?? !isOutage(error);
   return error instanceof FileError;
