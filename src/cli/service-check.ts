@@ -31,7 +31,7 @@ export async function serviceCheckCommand(
   let damages = 0;
   let progress: CheckProgress = { blocks: 0, bytes: 0, totalBlocks: 0, totalBytes: 0 };
   let shownAt = systemClock.instant();
-  const tell = (now: CheckProgress) => {
+  const report = (now: CheckProgress) => {
     progress = now;
     if (elapsedMs(systemClock, shownAt) < PROGRESS_MS) return;
     shownAt = systemClock.instant();
@@ -40,7 +40,7 @@ export async function serviceCheckCommand(
       `checked ${blocks} of ${totalBlocks} blocks, ${sizeOf(bytes)} of ${sizeOf(totalBytes)}\n`,
     );
   };
-  for await (const line of checkService(dataDirectory, tell)) {
+  for await (const line of checkService(dataDirectory, report)) {
     damages++;
     console.log(line);
   }
