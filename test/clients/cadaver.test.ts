@@ -1,5 +1,4 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pseudoRandomBytes } from '../support/bytes.ts';
@@ -31,10 +30,6 @@ async function cadaver(...lines: string[]): Promise<string> {
   return output;
 }
 
-test('cadaver runs with another home directory than the tests', () => {
-  expect(homedir()).not.toBe(local.path);
-});
-
 test('cadaver puts a file, gets it back byte for byte and lists it with its size', async () => {
   const content = pseudoRandomBytes(100_000, 3);
   await writeFile(join(local.path, 'up.bin'), content);
@@ -59,7 +54,7 @@ test('cadaver makes a folder, copies, moves and deletes files, and removes the f
   expect(output).toMatch(/collection is empty/);
 });
 
-test('lock, discover, put and unlock of a file succeed in cadaver', async () => {
+test('cadaver locks a file, finds its lock, puts the file and unlocks it', async () => {
   await writeFile(join(local.path, 'locked.txt'), 'text');
   const output = await cadaver(
     'put locked.txt',
@@ -71,7 +66,9 @@ test('lock, discover, put and unlock of a file succeed in cadaver', async () => 
     'discover locked.txt',
   );
   expect(output).toMatch(/Locking `locked\.txt': succeeded/);
+  expect(output).toMatch(/Discovering locks on `locked\.txt':\nLock token <urn:uuid:[^>]+>/);
   expect(output).toMatch(/Unlocking `locked\.txt': succeeded/);
+  expect(output).toMatch(/Discovering locks on `locked\.txt': no locks found/);
   expect(output).not.toMatch(/failed:/);
 });
 

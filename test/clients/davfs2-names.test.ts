@@ -105,6 +105,10 @@ describe('davfs2', () => {
   });
 
   test('davfs2 leaves no unsent file of an unusual name in lost+found', async () => {
-    expect(await readdir(join(mount.path, 'lost+found')).catch(() => [])).toEqual([]);
+    const listed = readdir(join(mount.path, 'lost+found')).catch((failure: NodeJS.ErrnoException) => {
+      if (failure.code !== 'ENOENT') throw failure;
+      return [];
+    });
+    expect(await listed).toEqual([]);
   });
 });

@@ -10,7 +10,7 @@ import { HOSTILE, type WatchedPage, watchedPage } from '../support/watched-page.
 
 let service: TestService;
 let browser: Browser;
-/** Shows PDFs. */
+/** Browser with a PDF viewer. */
 let desktop: Browser;
 let watched: WatchedPage;
 let page: Page;
