@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import type { Told } from '../../../src/api/account-check.ts';
+import type { LoginAccount } from '../../../src/api/account-check.ts';
 import { ApiError } from '../../../src/api/errors.ts';
 import { bodyOf } from '../../support/bytes.ts';
 import { at, openScripted, type Scripted, TOKEN } from '../../support/scripted-remote.ts';
@@ -16,7 +16,7 @@ const noScope = json(401, {
 });
 
 let scripted: Scripted;
-let accounts: Told[];
+let accounts: LoginAccount[];
 afterEach(() => scripted.close());
 
 async function open(admit: () => Promise<void>, ...answers: Answer[]) {
@@ -78,8 +78,8 @@ test('an expired token while the account is fetched fails the call with unauthor
   expect(accounts).toEqual([]);
 });
 
-test('a login without the scope for the account is admitted as "untold"', async () => {
+test('a login without the scope for the account is admitted as "unreadable"', async () => {
   const { remote } = await open(async () => {}, noScope);
   await remote.stat(at('/f'));
-  expect(accounts).toEqual(['untold']);
+  expect(accounts).toEqual(['unreadable']);
 });
