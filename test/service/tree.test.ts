@@ -13,12 +13,12 @@ afterAll(() => service.close());
 const call = (name: string, argument: unknown) => rpc(service, name, argument);
 
 describe('files/create_folder_v2', () => {
-  test('answers FolderMetadata without a tag', async () => {
+  test('files/create_folder_v2 answers FolderMetadata without a tag', async () => {
     const answered = await call('files/create_folder_v2', { path: '/Made/Inner' });
     expect(answered.json).toEqual({ metadata: folderShape('/Made/Inner', 'Inner') });
   });
 
-  test('autorename finds a free name', async () => {
+  test('files/create_folder_v2 with autorename takes a free name', async () => {
     await call('files/create_folder_v2', { path: '/Renamed' });
     const answered = await call('files/create_folder_v2', { path: '/Renamed', autorename: true });
     expect(answered.json).toMatchObject({ metadata: { name: 'Renamed (1)' } });
@@ -36,7 +36,7 @@ describe('files/create_folder_v2', () => {
     ['/a/../b', 'path/malformed_path', { '.tag': 'malformed_path' }],
     ['/', 'path/malformed_path', { '.tag': 'malformed_path' }],
     ['ns:1/x', 'path/no_write_permission', { '.tag': 'no_write_permission' }],
-  ])('refuses %s: %s', async (path, summary, error) => {
+  ])('files/create_folder_v2 refuses %s: %s', async (path, summary, error) => {
     await put(service, '/Taken/f', 'text');
     expect(refusalIn(await call('files/create_folder_v2', { path }))).toEqual(
       refusal(409, summary, { '.tag': 'path', path: error }),
@@ -69,7 +69,7 @@ describe.each(['files/delete_v2', 'files/permanently_delete'])('%s', (name) => {
   });
 });
 
-test('files/delete_v2 answers what was there, with a tag', async () => {
+test('files/delete_v2 answers the metadata of the deleted item, with a tag', async () => {
   await put(service, '/Removed/file', 'text');
   const file = await call('files/delete_v2', { path: '/removed/file' });
   expect(file.json).toEqual({ metadata: { '.tag': 'file', ...fileShape('/Removed/file', 'file') } });
@@ -85,7 +85,7 @@ test('files/permanently_delete answers null, and leaves no revision', async () =
   expect((await call('files/get_metadata', { path: `rev:${rev}` })).status).toBe(409);
 });
 
-test('files/permanently_delete is refused to an account that may not', async () => {
+test('files/permanently_delete answers 400 to an account without that right', async () => {
   const account = service.service.addAccount({
     email: 'basic@example.org',
     givenName: 'B',
@@ -149,7 +149,7 @@ describe.each(['files/move_v2', 'files/copy_v2'])('%s', (name) => {
   });
 });
 
-test('copies take a new id, moves keep it', async () => {
+test('files/copy_v2 gives the copy a new id, and files/move_v2 keeps the id', async () => {
   const { id } = await put(service, '/ids/a', 'text');
   const copied = await call('files/copy_v2', { from_path: '/ids/a', to_path: '/ids/b' });
   expect(copied.json).not.toMatchObject({ metadata: { id } });
