@@ -113,7 +113,7 @@ describe.each([
   ['move', false],
   ['copy', true],
 ] as const)('%s_batch_v2', (verb, copies) => {
-  test('by a job, one after the other; each entry succeeds or fails by itself', async () => {
+  test(`${verb}_batch_v2 runs its entries in order in a job, and each succeeds or fails by itself`, async () => {
     const root = `/${verb}`;
     await put(service, `${root}/a`, 'text');
     await put(service, `${root}/b`, 'text');
@@ -152,7 +152,7 @@ describe.each([
     expect((await stat(`${root}/a`))['id']).toBe(copies ? before['id'] : undefined);
   });
 
-  test('autorename', async () => {
+  test(`${verb}_batch_v2 with autorename takes a free name`, async () => {
     await put(service, `/${verb}-again/a`, 'text');
     await put(service, `/${verb}-again/b`, 'text');
     const entries = await finished(service, `${verb}_batch_v2`, {
@@ -162,7 +162,7 @@ describe.each([
     expect(entries).toMatchObject([{ success: { name: 'b (1)' } }]);
   });
 
-  test('needs an entry, and no more than 1,000', async () => {
+  test(`${verb}_batch_v2 of no entries or of 1,001 answers 400`, async () => {
     const entry = { from_path: '/a', to_path: '/b' };
     for (const entries of [[], Array(1001).fill(entry)]) {
       const answered = await call(`${verb}_batch_v2`, { entries });

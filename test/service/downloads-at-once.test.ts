@@ -26,7 +26,7 @@ async function rest(answer: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-test('many downloads at once, some held up and some given up, are each their own bytes', async () => {
+test('parallel downloads, some paused and some abandoned, each have their own bytes', async () => {
   const files = Array.from({ length: 4 }, (_, seed) => pseudoRandomBytes(2 * BLOCK_BYTES + 777, seed + 1));
   for (const [index, bytes] of files.entries()) await put(service, `/file-${index}`, bytes);
   // Held up: what they do not read has to stay as it is while others use the service's buffers.

@@ -43,7 +43,7 @@ async function rpc<T>(name: string, argument: unknown): Promise<T> {
 
 const countOf = (kind: keyof PollAnswers) => pollers.answers.reduce((sum, answers) => sum + answers[kind], 0);
 
-test(`${CONNECTIONS} connections wait without cost, and a change wakes those it concerns and no one else`, async () => {
+test(`${CONNECTIONS} long polls wait with little processor time, and a change answers those of its folder alone`, async () => {
   const cursors: string[] = [];
   for (let folder = 0; folder < FOLDERS; folder++) {
     await rpc('create_folder_v2', { path: `/${folder}` });

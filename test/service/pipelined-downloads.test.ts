@@ -8,7 +8,7 @@ import { put } from '../support/service-client.ts';
 
 const CONNECTIONS = 20;
 
-test('pipelined downloads that nobody reads end with their connections, and the service closes at once', async () => {
+test('pipelined downloads that nobody reads end with their connections, so that the service closes at once', async () => {
   const lines: string[] = [];
   const note = (event: string) => void lines.push(event);
   const log: Log = { info: note, warn: note, error: note };

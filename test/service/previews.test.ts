@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('pages whose text never finishes rendering hold up no call, and come as plain text', async () => {
+test('link pages whose text never finishes rendering delay no other call and show plain text after 10 s', async () => {
   await put(service, '/main.cpp', CODE);
   const url = await sharedLink(service, '/main.cpp');
   let answered = 0;
@@ -38,7 +38,7 @@ test('pages whose text never finishes rendering hold up no call, and come as pla
   expect((await send(url, {})).text).toContain('<div class="sheet plain">');
 });
 
-test('a thumbnail that never finishes holds up no call, and is a conversion_error', async () => {
+test('a thumbnail that never finishes rendering delays no other call and answers conversion_error after 10 s', async () => {
   await put(service, '/image.png', 'not rendered');
   const asked = rpc(service, 'files/get_thumbnail_batch', { entries: [{ path: '/image.png' }] });
   await clock.untilSleeping();

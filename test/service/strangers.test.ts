@@ -5,7 +5,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { connectRaw, type RawConnection } from '../support/raw-http.ts';
 import { startTestService } from '../support/service.ts';
 
-test('the service closes a connection without a login after a minute of silence, and keeps one with a login', async () => {
+test('the service closes a silent connection without a login within 80 s, and keeps one with a login', async () => {
   const clock = new ManualClock();
   const service = await startTestService({ clock, limits: {} });
   const port = Number(new URL(service.url).port);
@@ -28,7 +28,7 @@ test('the service closes a connection without a login after a minute of silence,
   await service.close();
 });
 
-test('the service takes 200 connections of one address, and for another closes the one that was silent longest', async () => {
+test('the service keeps 200 connections of one address, and closes the one silent longest for each more', async () => {
   const service = await startTestService();
   const port = Number(new URL(service.url).port);
   const connections: RawConnection[] = [];

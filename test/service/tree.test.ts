@@ -50,13 +50,13 @@ describe.each(['files/delete_v2', 'files/permanently_delete'])('%s', (name) => {
     ['/', 'malformed_path'],
     ['/a/', 'malformed_path'],
     ['ns:1/x', 'not_found'],
-  ])('refuses %s: path_lookup/%s', async (path, tag) => {
+  ])(`${name} of %s answers path_lookup/%s`, async (path, tag) => {
     expect(refusalIn(await call(name, { path }))).toEqual(
       refusal(409, `path_lookup/${tag}`, { '.tag': 'path_lookup', path_lookup: { '.tag': tag } }),
     );
   });
 
-  test('refuses another parent_rev: path_write/conflict/file', async () => {
+  test(`${name} with an old parent_rev answers path_write/conflict/file and keeps the file`, async () => {
     const { rev } = await put(service, '/guarded', 'one');
     await put(service, '/guarded', 'two');
     expect(refusalIn(await call(name, { path: '/guarded', parent_rev: rev }))).toEqual(
@@ -77,7 +77,7 @@ test('files/delete_v2 answers the metadata of the deleted item, with a tag', asy
   expect(folder.json).toEqual({ metadata: { '.tag': 'folder', ...folderShape('/Removed', 'Removed') } });
 });
 
-test('files/permanently_delete answers null, and leaves no revision', async () => {
+test('files/permanently_delete answers null and leaves no revision', async () => {
   const { rev } = await put(service, '/forever', 'text');
   const answered = await call('files/permanently_delete', { path: '/forever' });
   expect([answered.status, answered.text]).toEqual([200, 'null']);
@@ -108,13 +108,13 @@ test('files/permanently_delete answers 400 to an account without that right', as
 describe.each(['files/move_v2', 'files/copy_v2'])('%s', (name) => {
   const relocate = (from: string, to: string) => call(name, { from_path: from, to_path: to });
 
-  test('answers Metadata with a tag', async () => {
+  test(`${name} answers Metadata with a tag`, async () => {
     await put(service, `/${name}/A`, 'text');
     const file = await relocate(`/${name}/a`, `/${name}/New/B`);
-    expect(file.json).toEqual({ metadata: { '.tag': 'file', ...fileShape(`/${name}/New/B`, 'B') } });
+    expect(file.json).toEqual({ metadata: { '.tag': 'file`, ...fileShape(`/${name}/New/B`, `B') } });
     const folder = await relocate(`/${name}/new`, `/${name}/Other`);
     expect(folder.json).toEqual({
-      metadata: { '.tag': 'folder', ...folderShape(`/${name}/Other`, 'Other') },
+      metadata: { '.tag': 'folder`, ...folderShape(`/${name}/Other`, `Other') },
     });
   });
 
@@ -131,7 +131,7 @@ describe.each(['files/move_v2', 'files/copy_v2'])('%s', (name) => {
     ['/from/a', '/', 'to/malformed_path', 'to', { '.tag': 'malformed_path' }],
     ['/from/a', '/desktop.ini', 'to/disallowed_name', 'to', { '.tag': 'disallowed_name' }],
     ['/from/a', 'ns:1/x', 'to/no_write_permission', 'to', { '.tag': 'no_write_permission' }],
-  ])('refuses %s to %s: %s', async (from, to, summary, member, error) => {
+  ])(`${name} of %s to %s answers %s`, async (from, to, summary, member, error) => {
     await put(service, '/from/a', 'text');
     await put(service, '/from/b', 'text');
     await put(service, '/from/c/d', 'text');
@@ -140,7 +140,7 @@ describe.each(['files/move_v2', 'files/copy_v2'])('%s', (name) => {
     );
   });
 
-  test('refuses a folder into itself', async () => {
+  test(`${name} of a folder into itself is refused`, async () => {
     await put(service, '/self/a', 'text');
     const answered = refusalIn(await relocate('/self', '/self/inner'));
     expect(answered['status']).toBe(409);

@@ -65,7 +65,7 @@ async function start(dataDirectory?: string): Promise<TestService> {
   return service;
 }
 
-test('a data directory of an older version goes on with its files, tokens and links', async () => {
+test('a data directory of an older version keeps its files, tokens and links after an upgrade', async () => {
   const before = await start();
   await put(before, '/kept', 'kept');
   const argument = { path: '/kept' };
@@ -90,7 +90,7 @@ test('a data directory of an older version goes on with its files, tokens and li
   );
 });
 
-test('its account gets a password, which is kept from then on', async () => {
+test('the account of an older data directory gets a password, which stays the same', async () => {
   const before = await start();
   await before.service.close();
   await makeOld(before);
@@ -102,7 +102,7 @@ test('its account gets a password, which is kept from then on', async () => {
   expect((await after.service.provision()).password).toBe(password);
 });
 
-test('a database of a newer version is refused, and left as it is', async () => {
+test('a database of a newer version is refused with its format number', async () => {
   const before = await start();
   await before.service.close();
   const file = join(before.dataDirectory, 'accounts.sqlite');

@@ -49,8 +49,8 @@ const call = (token: string, name = 'users/get_current_account', argument: unkno
 
 const CALLBACK = 'http://localhost:53682/';
 
-describe('an app', () => {
-  test('is changed in each thing that is named, and in no other', async () => {
+describe('commands for apps', () => {
+  test('app set changes the values that are named and no others', async () => {
     const { key, secret } = await makeApp(`--name One --scopes sharing.write --redirect-uri ${CALLBACK}`);
     expect(await did(`app show ${key}`)).toMatch(/^scopes +sharing\.write$/m);
     await did(
@@ -70,7 +70,7 @@ describe('an app', () => {
     );
   });
 
-  test('has the scopes that were named and no others, and the commands print them', async () => {
+  test('app create and app set give an app exactly the scopes named, and print them', async () => {
     const made = await did('app create --name Narrow --scopes sharing.write,files.metadata.write');
     expect(made).toMatch(/^scopes +files\.metadata\.write sharing\.write$/m);
     const { key } = appIn(made);
@@ -79,7 +79,7 @@ describe('an app', () => {
     expect(await did(`app show ${key}`)).toMatch(/^scopes +files\.content\.write$/m);
   });
 
-  test('that loses a scope loses it for the tokens that are out', async () => {
+  test('app set that removes a scope removes it from existing tokens', async () => {
     const { key } = await makeApp('--name Loser --scopes account_info.read,files.metadata.read');
     const token = told(
       'access token',
@@ -95,7 +95,7 @@ describe('an app', () => {
     expect((await call(token)).status).toBe(200);
   });
 
-  test('gets a new secret, and the old one is no good any more', async () => {
+  test('app set --new-secret makes the old secret invalid', async () => {
     const { key, secret } = await makeApp('--name Leaky --scopes account_info.read');
     const renewed = told('app secret', await did(`app set ${key} --new-secret`));
     expect(renewed).not.toBe(secret);
@@ -111,7 +111,7 @@ describe('an app', () => {
     expect([(await check(secret)).status, (await check(renewed)).status]).toEqual([401, 200]);
   });
 
-  test('that is removed takes its tokens with it', async () => {
+  test('app remove revokes the app’s tokens and no others', async () => {
     const { key } = await makeApp('--name Gone --scopes account_info.read');
     const token = told(
       'access token',
@@ -125,12 +125,12 @@ describe('an app', () => {
   });
 });
 
-describe('an account', () => {
+describe('commands for accounts', () => {
   const space = async (token: string) =>
     ((await call(token, 'users/get_space_usage')).json as { allocation: { allocated: number } }).allocation
       .allocated;
 
-  test('is called by what it was given as a name, or by its address', async () => {
+  test('account create and account set name an account by its given names, or by its address', async () => {
     await did('account create plain@example.org');
     await did('account create full@example.org --given-name Ann --surname Other');
     const nameOf = async (email: string) => {
@@ -144,7 +144,7 @@ describe('an account', () => {
     expect(await nameOf('full@example.org')).toBe('Anna Other');
   });
 
-  test('holds as much as it may, from the next call on', async () => {
+  test('account set --quota and --permanent-delete take effect at the next call', async () => {
     await did('account create small@example.org --quota 1KB --permanent-delete yes');
     const { key } = await makeApp('--name Space --scopes all');
     const token = told('access token', await did(`token create --account small@example.org --app ${key}`));
@@ -164,7 +164,7 @@ describe('an account', () => {
     expect(await did('account list')).toMatch(/^small@example\.org +small +2\.0 kB$/m);
   });
 
-  test('has the password that was last set, and browsers with an older one are signed out', async () => {
+  test('account set with a new password signs out browsers and makes the old password invalid', async () => {
     await did('account create pass@example.org --password-stdin', 'first password');
     const { key, secret } = await makeApp(
       `--name Pass --scopes account_info.read --redirect-uri ${CALLBACK}`,
@@ -187,11 +187,11 @@ describe('an account', () => {
   });
 });
 
-describe('a token', () => {
+describe('commands for tokens', () => {
   const numberOf = async (app: string) =>
     new RegExp(`^(\\d+) .* ${app} `, 'm').exec(await did('token list'))?.[1] ?? '';
 
-  test('does what its scopes say, until it is revoked', async () => {
+  test('a token of token create works within its scopes until token revoke', async () => {
     const { key } = await makeApp('--name Few --scopes all');
     const words = `token create --account drive@davgate.invalid --app ${key} --scopes files.content.write`;
     const token = told('access token', await did(words));
@@ -206,7 +206,7 @@ describe('a token', () => {
     expect((await call(token)).status).toBe(401);
   });
 
-  test('made with the scope files.content.write alone cannot read files, and the command says which scopes it has', async () => {
+  test('a token of token create with files.content.write alone cannot read files, and the command prints its scopes', async () => {
     const { key } = await makeApp('--name Dropper --scopes all');
     const words = `token create --account drive@davgate.invalid --app ${key} --scopes files.content.write`;
     const said = await did(words);
@@ -217,7 +217,7 @@ describe('a token', () => {
     expect([status, json]).toMatchObject([401, { error: { required_scope: 'files.content.read' } }]);
   });
 
-  test('ends after its hours, or refreshes', async () => {
+  test('token create makes a token that expires after --hours, or a refresh token', async () => {
     const { key, secret } = await makeApp('--name Ends --scopes account_info.read');
     const words = `token create --account drive@davgate.invalid --app ${key}`;
     const short = told('access token', await did(`${words} --hours 0.000000001`));
@@ -232,7 +232,7 @@ describe('a token', () => {
     expect((await call((answered.json as { access_token: string }).access_token)).status).toBe(200);
   });
 
-  test('is not made for more users than the app may have', async () => {
+  test('token create for a user above the app’s limit is refused', async () => {
     const { key } = await makeApp('--name Crowd --scopes account_info.read');
     const database = openDatabase(service.dataDirectory);
     database.exec(`
@@ -253,7 +253,7 @@ describe('a token', () => {
   });
 });
 
-describe('what cannot be done is said in one line', () => {
+describe('errors of the commands', () => {
   test.each([
     ['app sell', 'app sell: no such command'],
     ['app create --scopes all', '--name is missing'],
@@ -299,7 +299,7 @@ describe('what cannot be done is said in one line', () => {
     ],
     ['token revoke x', 'x is the number of no token'],
     ['token revoke 999999', '999999 is the number of no token'],
-  ])('%s', async (words, text) => {
+  ])('davgate service %s fails with one line', async (words, text) => {
     const { said, complaint } = await run(words.replace('APPKEY', service.appKey), 'short');
     expect(said).toBe('');
     expect(complaint).toContain(text);
@@ -307,7 +307,7 @@ describe('what cannot be done is said in one line', () => {
   });
 });
 
-test('a folder without a service is named, and not made into one', async () => {
+test('commands on a folder without a service fail with its name and create nothing', async () => {
   const data = join(service.dataDirectory, 'nothing here');
   for (const words of ['app list', 'account list', 'token list', 'app show x']) {
     expect(await run(words, '', data)).toMatchObject({
@@ -317,7 +317,7 @@ test('a folder without a service is named, and not made into one', async () => {
   expect(existsSync(data)).toBe(false);
 });
 
-test('each command says what its options mean', async () => {
+test('each command has a --help with its usage', async () => {
   for (const noun of ['app', 'account', 'token']) {
     const group = await did(`${noun} --help`);
     const names = Array.from(group.matchAll(/^ {2}davgate service (\w+ \w+)/gm), ([, name = '']) => name);
@@ -327,7 +327,7 @@ test('each command says what its options mean', async () => {
 });
 
 test.each(['app create', 'app set', 'token create'])(
-  '%s --help says that a scope to write does not include the one to read, and names all scopes',
+  '%s --help says that a write scope does not include the read scope, and names all scopes',
   async (name) => {
     const help = await did(`${name} --help`);
     expect(help).toContain('X.write does not include X.read');

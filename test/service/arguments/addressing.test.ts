@@ -34,7 +34,7 @@ async function itemFor({ names }: PathField): Promise<{ item: Item; addresses: R
   return { item, addresses };
 }
 
-test('every function is in the table, or known to take no path', () => {
+test('PATH_FIELDS and WITHOUT_PATH name every function of the service', () => {
   const named = new Set([...PATH_FIELDS.map(({ route }) => route), ...WITHOUT_PATH]);
   expect([...named].sort()).toEqual([...ROUTES.keys()].sort());
 });
@@ -51,43 +51,49 @@ function shapeOf({ status, json }: Answered, { path }: Item): unknown {
 
 describe.each(PATH_FIELDS.map((one) => [one.route, one.field, one] as const))(
   '%s, %s',
-  (_route, _field, one) => {
+  (route, field, one) => {
     let expected: unknown;
     beforeAll(async () => {
       const { item, addresses } = await itemFor(one);
       expected = shapeOf(await one.call(service, addresses.path, item), item);
     });
 
-    test.each(READ.filter((form) => one.allows.includes(form)))('by %s', async (form) => {
-      const { item, addresses } = await itemFor(one);
-      const answered = await one.call(service, addresses[form], item);
-      expect(answered.status, answered.text).toBe(200);
-      expect(shapeOf(answered, item)).toEqual(expected);
-      if (one.names === 'new')
-        expect((await rpc(service, 'files/get_metadata', { path: addresses.path })).status).toBe(200);
-    });
+    test.each(READ.filter((form) => one.allows.includes(form)))(
+      `${route} takes its field ${field} as an address by %s`,
+      async (form) => {
+        const { item, addresses } = await itemFor(one);
+        const answered = await one.call(service, addresses[form], item);
+        expect(answered.status, answered.text).toBe(200);
+        expect(shapeOf(answered, item)).toEqual(expected);
+        if (one.names === 'new')
+          expect((await rpc(service, 'files/get_metadata', { path: addresses.path })).status).toBe(200);
+      },
+    );
 
-    test.each(READ.filter((form) => !one.allows.includes(form)))('not by %s', async (form) => {
-      const { item, addresses } = await itemFor(one);
-      const answered = await one.call(service, addresses[form], item);
-      if (one.isUpload) {
-        expect([answered.status, JSON.stringify(answered.json)]).toEqual([
-          409,
-          expect.stringContaining('malformed_path'),
-        ]);
-      } else if (one.route === 'files/download_zip') {
-        // The pattern allows it, but a revision is never a folder.
-        expect(answered.json).toMatchObject({ error: { path: { '.tag': 'not_folder' } } });
-      } else {
-        expect([answered.status, answered.text]).toEqual([
-          400,
-          expect.stringContaining(`'${addresses[form]}' did not match pattern`),
-        ]);
-      }
-      expect((await rpc(service, 'files/get_metadata', { path: item.path })).status).toBe(200);
-    });
+    test.each(READ.filter((form) => !one.allows.includes(form)))(
+      `${route} refuses its field ${field} as an address by %s, and keeps the item`,
+      async (form) => {
+        const { item, addresses } = await itemFor(one);
+        const answered = await one.call(service, addresses[form], item);
+        if (one.isUpload) {
+          expect([answered.status, JSON.stringify(answered.json)]).toEqual([
+            409,
+            expect.stringContaining('malformed_path'),
+          ]);
+        } else if (one.route === 'files/download_zip') {
+          // The pattern allows it, but a revision is never a folder.
+          expect(answered.json).toMatchObject({ error: { path: { '.tag': 'not_folder' } } });
+        } else {
+          expect([answered.status, answered.text]).toEqual([
+            400,
+            expect.stringContaining(`'${addresses[form]}' did not match pattern`),
+          ]);
+        }
+        expect((await rpc(service, 'files/get_metadata', { path: item.path })).status).toBe(200);
+      },
+    );
 
-    test('nothing by the namespace or the id of another', async () => {
+    test(`${route} refuses a foreign namespace and an unknown id in its field ${field}, and keeps the item`, async () => {
       const { item } = await itemFor(one);
       const below = one.names === 'new' ? '/new' : '';
       for (const address of [`ns:1${item.path}${below}`, `id:AAAAAAAAAAAAAAAAAAAAAA${below}`]) {

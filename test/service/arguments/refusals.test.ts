@@ -134,7 +134,7 @@ const WRITES = Object.keys(ARGUMENTS).filter((name) =>
   /upload|finish|folder_v2|delete|move|copy|restore/.test(name),
 );
 
-test.each(WRITES)('%s in a crowd: 429, JSON, and when to come back', async (name) => {
+test.each(WRITES)('%s during write contention answers 429 as JSON with Retry-After', async (name) => {
   refuse({ kind: 'write', tag: 'too_many_write_operations' });
   const answered = await call(name);
   expect(refusalIn(answered)).toEqual(
@@ -146,7 +146,7 @@ test.each(WRITES)('%s in a crowd: 429, JSON, and when to come back', async (name
   expect(answered.headers.get('retry-after')).toBe('1');
 });
 
-describe('each refusal in each union', () => {
+describe('refusals of the storage by function', () => {
   const write = (tag: 'insufficient_space' | 'no_write_permission') => ({ kind: 'write', tag }) as const;
   test.each<[string, StorageRefusal, 'from' | 'to', string]>([
     ['files/list_folder/continue', { kind: 'cursor', tag: 'reset' }, 'to', 'reset'],
@@ -175,14 +175,14 @@ describe('each refusal in each union', () => {
     ['files/restore', write('insufficient_space'), 'to', 'path_write/insufficient_space'],
     ['files/restore', { kind: 'conflict', tag: 'folder' }, 'to', 'path_write/conflict/folder'],
     ['files/restore', { kind: 'lookup', tag: 'malformed_path' }, 'to', 'path_lookup/malformed_path'],
-  ])('%s, %j (%s): %s', async (name, told, side, summary) => {
+  ])("%s answers the storage's refusal %j (%s) with %s", async (name, told, side, summary) => {
     refuse(told, side);
     const answered = refusalIn(await call(name));
     expect(answered).toMatchObject({ status: 409, summary });
     expect(answered['error']).toMatchObject({ '.tag': summary.split('/')[0] });
   });
 
-  test('an entry of a batch has contention as its own tag', async () => {
+  test('finish_batch_v2 answers an entry with contention by the tag too_many_write_operations', async () => {
     next = () => [new StorageError({ kind: 'write', tag: 'too_many_write_operations' })];
     expect((await call('files/upload_session/finish_batch_v2')).json).toEqual({
       entries: [{ '.tag': 'failure', failure: { '.tag': 'too_many_write_operations' } }],
@@ -190,7 +190,7 @@ describe('each refusal in each union', () => {
   });
 });
 
-describe('a job', () => {
+describe('jobs whose storage refuses', () => {
   const launch = async () => {
     const answered = await post('files/delete_batch', { entries: [{ path: '/x' }, { path: '/y' }] });
     return answered.json as { async_job_id: string };
@@ -201,7 +201,7 @@ describe('a job', () => {
     return isRunning ? await ended({ async_job_id }) : asked;
   };
 
-  test('tells what is refused as a whole for each of its entries', async () => {
+  test('a job refused as a whole answers that refusal for each of its entries', async () => {
     refuse({ kind: 'write', tag: 'too_many_write_operations' });
     const failure = { '.tag': 'failure', failure: { '.tag': 'too_many_write_operations' } };
     expect((await ended(await launch())).json).toEqual({ '.tag': 'complete', entries: [failure, failure] });
@@ -211,7 +211,7 @@ describe('a job', () => {
     expect(json).toMatchObject({ entries: [{ failure: full }, { failure: full }] });
   });
 
-  test('that fails is an internal_error, and the log says why', async () => {
+  test('a job that throws answers internal_error and logs the error', async () => {
     next = () => {
       throw new Error('EIO');
     };
@@ -233,7 +233,7 @@ describe('a job', () => {
   }
 });
 
-describe('what the service did not foresee', () => {
+describe('unexpected errors of the storage', () => {
   const PATH = 'secret-name';
 
   test.each<[string, () => never]>([
@@ -249,7 +249,7 @@ describe('what the service did not foresee', () => {
         throw new StorageError({ kind: 'revision', tag: 'invalid_revision' });
       },
     ],
-  ])('%s is 500 that says nothing but an id, and is logged under it', async (_, fault) => {
+  ])('%s answers 500 with the request id alone, under which the error is logged', async (_, fault) => {
     next = fault;
     complaints.length = 0;
     const answered = await call('files/get_metadata');
@@ -285,7 +285,7 @@ describe('what the service did not foresee', () => {
     };
   }
 
-  test('at a temporary link is logged without its address, which is its secret', async () => {
+  test("an error at a temporary link is logged without the link's secret", async () => {
     next = () => FILE;
     const { link } = (await call('files/get_temporary_link')).json as { link: string };
     const { pathname } = new URL(link);
@@ -299,7 +299,7 @@ describe('what the service did not foresee', () => {
     expect(JSON.stringify(complaints)).not.toContain(secret);
   });
 
-  test('a file gone between look-up and reading is not found', async () => {
+  test('a file removed between look-up and reading answers path/not_found', async () => {
     reading(async function* () {
       yield* [];
       throw new StorageError({ kind: 'lookup', tag: 'not_found' });
@@ -307,7 +307,7 @@ describe('what the service did not foresee', () => {
     expect(refusalIn(await call('files/download'))).toMatchObject({ status: 409, summary: 'path/not_found' });
   });
 
-  test('bytes found broken at the start are 500, and later cut the answer short', async () => {
+  test('an error at the first byte of a download answers 500, and one later breaks the answer off', async () => {
     reading(async function* () {
       yield* [];
       throw new Error('a block does not match its hash');
@@ -322,7 +322,7 @@ describe('what the service did not foresee', () => {
     expect(complaints).toMatchObject([{ error: 'Error: a block does not match its hash' }]);
   });
 
-  test('fewer bytes than the metadata says do not pass for the whole', async () => {
+  test('a download with fewer bytes than its metadata says breaks off', async () => {
     reading(async function* () {
       yield Buffer.from('five ');
     });

@@ -134,7 +134,7 @@ async function play(
 }
 
 test.each([200, 3, 1])(
-  'a client that reads changes page by page knows the whole tree at the end, whatever comes and goes between two pages, with %i rows of a removed or relocated tree a transaction',
+  'a client that reads the changes page by page has the whole tree at the end, with %i rows of a removed or relocated tree a transaction',
   async (rowsMax) => {
     const storage = await opened({ removedRowsMax: rowsMax, stagedRowsMax: rowsMax });
     await put(storage, FILE, 'text');

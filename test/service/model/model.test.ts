@@ -37,7 +37,7 @@ afterAll(async () => {
   await rm(dataDirectory, { recursive: true });
 });
 
-test(`${OPERATIONS} random operations over HTTP come out as in a model, whenever the service is killed`, async () => {
+test(`${OPERATIONS} random operations over HTTP have the outcomes of a model, across kills of the service`, async () => {
   let runs = 0;
   let taken = 0;
   await fc.assert(

@@ -44,24 +44,27 @@ async function asNewcomer(): Promise<{ newcomer: FormBrowser; page: Answered }> 
 let newcomers = 0;
 const LIMIT_REACHED = 'This app has reached its user limit';
 
-describe('an app', () => {
+describe('user limit of an app', () => {
   test.each([
     ['in development', 'development', 50],
     ['with production applied for', 'applied', 500],
-  ] as const)('%s has no more than its users', async (_, status, most) => {
-    besideService(service, ({ apps }) => apps.change(flow.app.key, { status }));
-    linkUsers(most - 1);
-    const code = await flow.codeFor(flow.asking());
-    // The code is not yet exchanged, but its place is taken.
-    const { page } = await asNewcomer();
-    expect([page.status, page.text]).toEqual([403, expect.stringContaining(LIMIT_REACHED)]);
-    expect((await flow.exchange(code)).status).toBe(200);
-    // Who is linked already may link again.
-    expect((await flow.exchange(await flow.codeFor(flow.asking()))).status).toBe(200);
-    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
-  });
+  ] as const)(
+    'an app %s refuses a user above its limit, counts unused codes, and lets linked users link again',
+    async (_, status, most) => {
+      besideService(service, ({ apps }) => apps.change(flow.app.key, { status }));
+      linkUsers(most - 1);
+      const code = await flow.codeFor(flow.asking());
+      // The code is not yet exchanged, but its place is taken.
+      const { page } = await asNewcomer();
+      expect([page.status, page.text]).toEqual([403, expect.stringContaining(LIMIT_REACHED)]);
+      expect((await flow.exchange(code)).status).toBe(200);
+      // Who is linked already may link again.
+      expect((await flow.exchange(await flow.codeFor(flow.asking()))).status).toBe(200);
+      expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+    },
+  );
 
-  test('takes more as soon as its status allows it', async () => {
+  test('an app at its user limit takes more users once its status allows them', async () => {
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
     linkUsers(50);
     expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
@@ -73,7 +76,7 @@ describe('an app', () => {
     ).toBe(200);
   });
 
-  test('has one last place for one of two who are asked at once', async () => {
+  test('two users who allow an app at once get its one free place once', async () => {
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
     linkUsers(49);
     const both = [await asNewcomer(), await asNewcomer()];
@@ -82,7 +85,7 @@ describe('an app', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([303, 403]);
   });
 
-  test('gets a place back when a code was not used in time', async () => {
+  test('an unused code gives its place in the user limit back after ten minutes', async () => {
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
     linkUsers(49);
     await flow.codeFor(flow.asking());
@@ -91,7 +94,7 @@ describe('an app', () => {
     expect((await asNewcomer()).page.text).toContain('wants access to your account');
   });
 
-  test('in production has any number', async () => {
+  test('an app in production takes more than 500 users', async () => {
     linkUsers(501);
     expect((await asNewcomer()).page.text).toContain('wants access to your account');
   });

@@ -87,7 +87,7 @@ const urlOf = (kind: 'fi' | 'fo') =>
 const NOWHERE = 'https://files.example/scl/fi/0123/x?rlkey=0123&dl=0';
 
 describe('sharing/create_shared_link_with_settings', () => {
-  test('of a file and of a folder, each with its tag', async () => {
+  test('sharingCreateSharedLinkWithSettings answers a link to a file and one to a folder, each with its tag', async () => {
     const [file, link] = await linked('/Shared/File');
     expect(link).toEqual(fileLink(file, urlOf('fi')));
     const expires = '2099-01-01T00:00:00Z';
@@ -108,7 +108,7 @@ describe('sharing/create_shared_link_with_settings', () => {
     });
   });
 
-  test('refusals', async () => {
+  test('sharingCreateSharedLinkWithSettings answers its refusals', async () => {
     const create = (path: string, settings?: sharing.SharedLinkSettings) =>
       sdkRefusal(sdk.sharingCreateSharedLinkWithSettings(settings ? { path, settings } : { path }));
     expect(await create('/None')).toEqual(sdkRefused('path/not_found'));
@@ -133,7 +133,7 @@ describe('sharing/create_shared_link_with_settings', () => {
 });
 
 describe('sharing/list_shared_links', () => {
-  test('of a path, and of the account', async () => {
+  test('sharingListSharedLinks answers the links of a path and those of the account', async () => {
     const [, inner] = await linked('/Listed/File');
     const { result: outer } = await sdk.sharingCreateSharedLinkWithSettings({ path: '/Listed' });
     const path = '/Listed/File';
@@ -145,7 +145,7 @@ describe('sharing/list_shared_links', () => {
     expect(all).toEqual({ links: expect.arrayContaining([inner, outer]), has_more: false });
   });
 
-  test('refusals', async () => {
+  test('sharingListSharedLinks answers its refusals', async () => {
     const list = (argument: sharing.ListSharedLinksArg) => sdkRefusal(sdk.sharingListSharedLinks(argument));
     expect(await list({ path: '/None' })).toEqual(sdkRefused('path/not_found'));
     expect(await list({ path: '/a//b' })).toEqual(sdkRefused('path/malformed_path'));
@@ -154,7 +154,7 @@ describe('sharing/list_shared_links', () => {
 });
 
 describe('sharing/modify_shared_link_settings and revoke_shared_link', () => {
-  test('the link as it is now; and null', async () => {
+  test('sharingModifySharedLinkSettings answers the changed link, and sharingRevokeSharedLink null', async () => {
     const [, link] = await linked('/Modified');
     const expires = '2099-01-01T00:00:00Z';
     const { url } = link;
@@ -166,7 +166,7 @@ describe('sharing/modify_shared_link_settings and revoke_shared_link', () => {
     expect((await sdk.sharingRevokeSharedLink({ url })).result).toBeNull();
   });
 
-  test('refusals', async () => {
+  test('sharingModifySharedLinkSettings and sharingRevokeSharedLink answer their refusals', async () => {
     const [, { url }] = await linked('/Kept');
     const settings = { allow_download: false };
     const modify = (argument: sharing.ModifySharedLinkSettingsArgs) =>
@@ -186,7 +186,7 @@ describe('sharing/modify_shared_link_settings and revoke_shared_link', () => {
 });
 
 describe('sharing/get_shared_link_metadata and get_shared_link_file', () => {
-  test('the owner is told where it lies, an app is not', async () => {
+  test('sharingGetSharedLinkMetadata answers the owner with the path and an app without it', async () => {
     const [file, link] = await linked('/Read/File');
     const { url } = link;
     expect((await sdk.sharingGetSharedLinkMetadata({ url })).result).toEqual(link);
@@ -196,7 +196,7 @@ describe('sharing/get_shared_link_metadata and get_shared_link_file', () => {
     expect([sdkResultOf(owned), sdkBytesOf(owned).toString()]).toEqual([link, 'text']);
   });
 
-  test('inside a folder, whose contents a link lists without paths', async () => {
+  test('sharingGetSharedLinkMetadata and filesListFolder answer a file in a linked folder without its path', async () => {
     const [file] = await linked('/Read in/File');
     const { result: link } = await sdk.sharingCreateSharedLinkWithSettings({
       path: '/Read in',
@@ -222,7 +222,7 @@ describe('sharing/get_shared_link_metadata and get_shared_link_file', () => {
     );
   });
 
-  test('refusals', async () => {
+  test('sharingGetSharedLinkMetadata and sharingGetSharedLinkFile answer their refusals', async () => {
     await sdk.filesCreateFolderV2({ path: '/Directory' });
     const { result: link } = await sdk.sharingCreateSharedLinkWithSettings({ path: '/Directory' });
     const { url } = link;
@@ -237,7 +237,7 @@ describe('sharing/get_shared_link_metadata and get_shared_link_file', () => {
   });
 });
 
-test('drove what the table says', () => {
+test('the tests of sharing called exactly the functions in SDK_ROWS and saw their refusals', () => {
   const rows = SDK_ROWS.sharing;
   expect(clients.driven(Object.keys(rows))).toEqual(rows);
 });
