@@ -111,10 +111,10 @@ describe.each(['files/move_v2', 'files/copy_v2'])('%s', (name) => {
   test(`${name} answers Metadata with a tag`, async () => {
     await put(service, `/${name}/A`, 'text');
     const file = await relocate(`/${name}/a`, `/${name}/New/B`);
-    expect(file.json).toEqual({ metadata: { '.tag': 'file`, ...fileShape(`/${name}/New/B`, `B') } });
+    expect(file.json).toEqual({ metadata: { '.tag': 'file', ...fileShape(`/${name}/New/B`, 'B') } });
     const folder = await relocate(`/${name}/new`, `/${name}/Other`);
     expect(folder.json).toEqual({
-      metadata: { '.tag': 'folder`, ...folderShape(`/${name}/Other`, `Other') },
+      metadata: { '.tag': 'folder', ...folderShape(`/${name}/Other`, 'Other') },
     });
   });
 

@@ -90,7 +90,7 @@ test('a data directory of an older version keeps its files, tokens and links aft
   );
 });
 
-test('the account of an older data directory gets a password, which stays the same', async () => {
+test('an older data directory’s account gets a password at the upgrade, which stays the same', async () => {
   const before = await start();
   await before.service.close();
   await makeOld(before);

@@ -45,7 +45,7 @@ function slowDisk(random: (bound: number) => number, isFailing: () => boolean): 
   };
 }
 
-test('the collector beside random work never takes a block that something needs', async () => {
+test('the block collector beside random work removes no block that is in use', async () => {
   const seed = testSeed();
   process.stdout.write(`collector test: seed ${seed}\n`);
   const random = randomOf(seed);

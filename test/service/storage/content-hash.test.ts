@@ -42,10 +42,13 @@ test.each([
     Buffer.alloc(10 * MIB),
     'cfbbdae2c77066b55ee0bca512cfca2299904017a44f1dc362f4cc4e3924925d',
   ],
-])('%s has its content hash, and comes back', async (_, bytes, hash) => {
-  const storage = await opened();
-  const odd = [bytes.subarray(0, 1_000_003), bytes.subarray(1_000_003)];
-  const file = await storage.upload(HOME, commit('/file'), { ...body(...odd), contentHash: hash });
-  expect(file).toMatchObject({ contentHash: hash, sizeBytes: bytes.length });
-  expect((await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
-});
+])(
+  'the content %s has the content hash of the specification and reads back the same',
+  async (_, bytes, hash) => {
+    const storage = await opened();
+    const odd = [bytes.subarray(0, 1_000_003), bytes.subarray(1_000_003)];
+    const file = await storage.upload(HOME, commit('/file'), { ...body(...odd), contentHash: hash });
+    expect(file).toMatchObject({ contentHash: hash, sizeBytes: bytes.length });
+    expect((await bytesOf(storage.read(file, undefined))).equals(bytes)).toBe(true);
+  },
+);

@@ -43,7 +43,7 @@ interface Line {
 /** Labels of the contents of one worker's files, by path. */
 type Files = ReadonlyMap<string, string>;
 
-test(`${KILLS} kills at random moments lose nothing that was acknowledged and leave nothing half-made`, async () => {
+test(`${KILLS} kills at random moments lose no acknowledged write and leave none half done`, async () => {
   const seed = testSeed();
   process.stdout.write(`crash test: seed ${seed}\n`);
   const random = randomOf(seed);

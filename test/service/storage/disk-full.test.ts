@@ -114,7 +114,7 @@ async function expectAll(storage: Storage, written: Map<string, Buffer>): Promis
   }
 }
 
-test('a full disk refuses writes with insufficient_space, keeps every stored file whole, and takes writes again after a removal', async () => {
+test('a full disk refuses writes with insufficient_space, keeps every stored file whole, and accepts writes after a removal', async () => {
   const dataDirectory = join(await smallDisk(), 'data');
   const first = await opened({ dataDirectory });
   const large = await fill(first, '/large', 3_000_000);

@@ -29,7 +29,7 @@ async function* brokenOff(): AsyncGenerator<Uint8Array> {
 }
 
 test.each(['incoming', 'blocks'])(
-  'what an upload that broke off leaves in %s, as it cannot be removed, is cleared away later',
+  'tidy clears away what an aborted upload left in %s when its removal failed',
   async (folder) => {
     const disk = stickyDisk();
     const storage = await opened({ disk });
@@ -45,7 +45,7 @@ test.each(['incoming', 'blocks'])(
   },
 );
 
-test('a part that is taken is told so, also when its pieces cannot be removed yet', async () => {
+test('append succeeds when removing the pieces it replaces fails', async () => {
   const disk = stickyDisk();
   const storage = await opened({ disk });
   const bytes = randomBytes(BLOCK_BYTES);

@@ -39,7 +39,7 @@ function listed(storage: Storage, scope: Partial<ListingScope> = {}, limit = 100
   return { entries: [...shown(page), ...more.entries], cursor: more.cursor };
 }
 
-test.each([1, 2, 3, 100])('pages of %i have each child once', async (limit) => {
+test.each([1, 2, 3, 100])('pages of %i list each child exactly once', async (limit) => {
   const storage = await opened();
   const names = ['a', 'B', 'a b', 'a-b', '10', '9', 'é', '日', '\ufb01', '😀'];
   for (const name of names) await put(storage, `/${name}/inside`, name);
@@ -54,7 +54,7 @@ test.each([1, 2, 3, 100])('pages of %i have each child once', async (limit) => {
   expect(withDeleted.filter((entry) => entry.startsWith('-'))).toHaveLength(5);
 });
 
-test('a recursive listing has the folder itself, which the root has not', async () => {
+test('a recursive listing of a folder begins with the folder itself, and one of the root does not', async () => {
   const storage = await opened();
   await put(storage, '/Dir/a', 'a');
   expect(listed(storage, { path: '/dir', recursive: true }).entries).toEqual(['/Dir', '/Dir/a']);
@@ -62,7 +62,7 @@ test('a recursive listing has the folder itself, which the root has not', async 
   expect(listed(storage, { recursive: true }).entries).toEqual(['/Dir', '/Dir/a']);
 });
 
-test('listing a file fails with not_folder, and listing nothing with not_found', async () => {
+test('list of a file answers not_folder, and of a missing path not_found', async () => {
   const storage = await opened();
   await put(storage, '/a', 'a');
   expect(await refusal(() => storage.list(OWNER, { ...ROOT, path: '/a' }, 10))).toBe('lookup/not_folder');
@@ -71,7 +71,7 @@ test('listing a file fails with not_folder, and listing nothing with not_found',
   expect(await refusal(() => storage.list(OWNER, { ...ROOT, path: '//' }, 10))).toBe('lookup/malformed_path');
 });
 
-test('the changes after a listing are what was written and deleted since', async () => {
+test('the changes after a listing are the writes and deletions since', async () => {
   const storage = await opened();
   await put(storage, '/a', 'a');
   const { cursor } = listed(storage);
@@ -84,7 +84,7 @@ test('the changes after a listing are what was written and deleted since', async
   expect(changes(storage, cursor)).toEqual(['-/a', '-/b']);
 });
 
-test('writing the same content again and moving to another case are no changes', async () => {
+test('writing the same content and moving to another letter case make no change', async () => {
   const storage = await opened();
   await put(storage, '/a', 'same');
   const { cursor } = listed(storage);
@@ -93,7 +93,7 @@ test('writing the same content again and moving to another case are no changes',
   expect(changes(storage, cursor)).toEqual([]);
 });
 
-test('a folder goes with one entry, and moves as a deletion and what is new', async () => {
+test('a removed folder is one change, and a moved one a deletion and its new entries', async () => {
   const storage = await opened();
   for (const name of ['a', 'b', 'c']) await put(storage, `/Dir/sub/${name}`, name);
   const root = listed(storage, { recursive: true });
@@ -111,7 +111,7 @@ test('a folder goes with one entry, and moves as a deletion and what is new', as
   expect(changes(storage, moved.cursor)).toEqual(['-/New']);
 });
 
-test('a folder that comes back is told after the deletion of what was there before', async () => {
+test('a folder that is made again comes after the deletion of the former one in the changes', async () => {
   const storage = await opened();
   for (const name of ['a', 'b']) await put(storage, `/Dir/${name}`, name);
   await put(storage, '/Dir/Sub/c', 'c');
@@ -124,7 +124,7 @@ test('a folder that comes back is told after the deletion of what was there befo
   expect(changes(storage, folder.cursor)).toEqual(['-/Dir/a', '-/Dir/Sub', '/dir/b']);
 });
 
-test('a folder deleted, made, deleted and made again between small pages takes its former children along', async () => {
+test('a folder that is removed and made again twice between small pages comes as a deletion and a folder', async () => {
   const storage = await opened();
   await put(storage, '/a/x', 'x');
   const { cursor } = listed(storage, { recursive: true }, 1);
@@ -139,7 +139,7 @@ test('a folder deleted, made, deleted and made again between small pages takes i
   expect(rest(storage, page).entries).toEqual(['/f2', '-/a', '/a']);
 });
 
-test('a cursor of a folder that went away says so', async () => {
+test('a cursor of a removed folder answers not_found, and not_folder once a file has its path', async () => {
   const storage = await opened();
   await put(storage, '/dir/a', 'a');
   const { cursor } = listed(storage, { path: '/dir' });
@@ -161,7 +161,7 @@ test('a change made between two pages of a listing is on a later page', async ()
   expect(entries).toEqual(expect.arrayContaining(['/f', '/a', '/c', '-/b', '-/h']));
 });
 
-test('a page of changes looks at 10,000 of other folders and then says that there are more', async () => {
+test('a page of changes passes over 10,000 changes of other folders and then answers hasMore', async () => {
   const storage = await opened();
   await put(storage, '/quiet/a', 'a');
   const { cursor } = listed(storage, { path: '/quiet', recursive: true });
@@ -173,7 +173,7 @@ test('a page of changes looks at 10,000 of other folders and then says that ther
   expect(changes(storage, page.cursor)).toEqual(['/quiet/b']);
 });
 
-test('a latest cursor tells only of later changes', async () => {
+test('a latest cursor answers later changes alone', async () => {
   const storage = await opened();
   await put(storage, '/a', 'a');
   const cursor = storage.latestCursor(OWNER, ALL);
@@ -182,7 +182,7 @@ test('a latest cursor tells only of later changes', async () => {
   expect(changes(storage, cursor)).toEqual(['/b']);
 });
 
-test('a cursor stays good over a restart, also in the middle of a listing', async () => {
+test('a cursor works after a restart, also in the middle of a listing', async () => {
   const storage = await opened();
   for (const name of ['a', 'b', 'c']) await put(storage, `/${name}`, name);
   const half = storage.list(OWNER, ROOT, 2).cursor;
@@ -194,7 +194,7 @@ test('a cursor stays good over a restart, also in the middle of a listing', asyn
   expect(changes(again, cursor)).toEqual(['/d']);
 });
 
-test('a forged cursor, or one of another account, is malformed, and one of another storage is reset', async () => {
+test('a forged cursor and one of another account are malformed, and one of another storage is reset', async () => {
   const storage = await opened();
   const { cursor } = listed(storage);
   const stranger = { ...OWNER, account: 'dbid:two' };
@@ -222,7 +222,7 @@ test('a forged cursor, or one of another account, is malformed, and one of anoth
   expect(cursor).toMatch(/^[\w-]{60,400}$/);
 });
 
-test('a cursor older than the kept deletions is answered with reset', async () => {
+test('a cursor older than the kept deletions answers reset', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   await put(storage, '/a', 'a');
@@ -264,7 +264,7 @@ test.each([
       await storage.restore(HOME, '/other/gone', file?.rev ?? '');
     },
   ],
-] as const)('%s ends a wait for the changes of its folder', async (_, scope, change) => {
+] as const)('%s ends awaitChange on its folder', async (_, scope, change) => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   await put(storage, '/dir/sub/a', 'a');
@@ -280,7 +280,7 @@ test.each([
   expect(await storage.awaitChange(cursor, 30_000, never)).toBe(true);
 });
 
-test('a change in another folder leaves a wait alone, which ends unchanged after its timeout', async () => {
+test('awaitChange ignores changes of other folders and answers false after its timeout', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   await put(storage, '/dir/sub/a', 'a');
@@ -294,7 +294,7 @@ test('a change in another folder leaves a wait alone, which ends unchanged after
   expect(await waiting).toBe(false);
 });
 
-test('a wait ends when its client leaves, and unchanged when the storage closes', async () => {
+test('awaitChange ends when its client disconnects, and answers false when the storage closes', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const cursor = storage.latestCursor(OWNER, ALL);
@@ -307,7 +307,7 @@ test('a wait ends when its client leaves, and unchanged when the storage closes'
   expect(await waiting).toBe(false);
 });
 
-test('a wait that has ended leaves no listener at its signal', async () => {
+test('awaitChange removes its listener from its signal', async () => {
   const storage = await opened();
   const { signal } = new AbortController();
   const waiting = storage.awaitChange(storage.latestCursor(OWNER, ROOT), 30_000, signal);
@@ -317,7 +317,7 @@ test('a wait that has ended leaves no listener at its signal', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-test('of 1,000 waits for two folders a change in one folder wakes the 500 of that folder', async () => {
+test('a change in one of two folders ends the 500 calls of awaitChange on that folder, of 1,000', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   await put(storage, '/dir/a', 'a');

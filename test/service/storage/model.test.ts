@@ -53,7 +53,7 @@ test.each([
   [3, 'in steps'],
   [1, 'row by row, long after'],
 ])(
-  'random work comes out as in a model when %i rows of a removed or relocated tree go in a transaction: %s',
+  'random operations have the outcomes of a model with %i rows of a removed or relocated tree a transaction: %s',
   async (rowsMax) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: STEPS_MAX / 2, maxLength: STEPS_MAX }), async (steps) => {

@@ -28,20 +28,20 @@ async function plans(): Promise<[sql: string, plan: string][]> {
   });
 }
 
-test('no statement of a listing or of its changes reads a whole table or sorts what it has read', async () => {
+test('no statement of a listing or of its changes reads a whole table or sorts its rows', async () => {
   const all = await plans();
   expect(all.length).toBeGreaterThan(8);
   for (const [sql, plan] of all) expect(plan, sql).not.toMatch(/SCAN|TEMP B-TREE/);
 });
 
-test('a page of a recursive listing begins at its position and ends with its folder', async () => {
+test('the query of a recursive listing is bounded by its position and its folder', async () => {
   const recursive = (await plans()).filter(([sql]) => /\(\S+, \S+\) > \(@parent, @nameKey\)/.test(sql));
   expect(recursive).toHaveLength(2);
   for (const [sql, plan] of recursive)
     expect(plan, sql).toContain('PRIMARY KEY (ns=? AND (parent,name_key)>(?,?) AND parent<?)');
 });
 
-test('a page of changes does not read rows of a large move that is under way', async () => {
+test('the query of a page of changes skips the rows of a running large move', async () => {
   const changes = (await plans()).filter(([sql]) =>
     /FROM \(SELECT \* FROM entry[\s\S]*seq > @since/.test(sql),
   );

@@ -45,7 +45,7 @@ function forgetfulDisk(): Disk & { readonly durable: Set<string>; syncs: number 
   return disk;
 }
 
-test('each acknowledgement finds its blocks safe from a loss of power, and they share folder syncs', async () => {
+test('an acknowledged write has its blocks on durable storage, and parallel writes share folder syncs', async () => {
   const disk = forgetfulDisk();
   const storage = await opened({ disk });
   const shared = randomBytes(100_000);

@@ -17,7 +17,7 @@ async function readingOn(clock: ManualClock) {
   return { storage, reader };
 }
 
-test('a read is whole also when what it read last cannot be cleared away now; the next round does it', async () => {
+test('a read is whole although its last block cannot be cleared away, and the next round does it', async () => {
   const clock = new ManualClock();
   const { storage, reader } = await readingOn(clock);
   const end = reader.next();
@@ -32,7 +32,7 @@ test('a read is whole also when what it read last cannot be cleared away now; th
   expectSound(storage.dataDirectory);
 });
 
-test('a reader that outlives the storage ends quietly, and the next start clears up after it', async () => {
+test('a reader that ends after its storage closed throws no error, and the next start clears up after it', async () => {
   const clock = new ManualClock();
   const { storage, reader } = await readingOn(clock);
   await storage.close();
@@ -43,7 +43,7 @@ test('a reader that outlives the storage ends quietly, and the next start clears
   expectSound(storage.dataDirectory);
 });
 
-test('so it does after one that ends while the storage is closing', async () => {
+test('a reader that ends while its storage closes is cleared up at the next start', async () => {
   const clock = new ManualClock();
   const { storage, reader } = await readingOn(clock);
   const closed = storage.close();

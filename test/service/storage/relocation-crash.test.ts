@@ -20,7 +20,7 @@ const FILES = 150;
 /** Turns of the victim's event loop before its kill: some calls, or a part of one. */
 const TURNS_MAX = 200;
 
-test(`${KILLS} kills during large moves and copies leave all of each or nothing`, async () => {
+test(`${KILLS} kills during large moves and copies leave each whole or not begun`, async () => {
   const seed = testSeed();
   process.stdout.write(`relocation crash test: seed ${seed}\n`);
   const random = randomOf(seed);

@@ -11,7 +11,7 @@ function failure(code: string): Error {
   return Object.assign(new Error(`${code}: injected`), { code });
 }
 
-test('a removal makes room also while the reserve, for which there is none, is being made', async () => {
+test('a removal succeeds on a full disk also while the reserve cannot be created', async () => {
   const database = new Sqlite(':memory:');
   onTestFinished(() => {
     database.close();

@@ -66,7 +66,7 @@ test.each([
   ['beyond its block', 3 * BLOCK_BYTES],
   ['inside its block', 100],
 ])(
-  'an entry of a batch with a wrong offset %s does not harm the right one of the same session',
+  'an entry of finishSessions with a wrong offset %s does not affect the right entry of the same session',
   async (_, wrong) => {
     const storage = await opened();
     const pieces = [randomBytes(MIB), randomBytes(MIB), randomBytes(100_000)];
@@ -81,7 +81,7 @@ test.each([
   },
 );
 
-test('a session that is closed while a batch with it begins becomes a whole file or none', async () => {
+test('two entries of finishSessions are stored whole when the session of one is closed meanwhile', async () => {
   const disk = watchedDisk();
   const storage = await opened({ disk });
   const pieces = [randomBytes(MIB), randomBytes(MIB)] as const;
@@ -99,7 +99,7 @@ test('a session that is closed while a batch with it begins becomes a whole file
   await expectFile(storage, '/other', Buffer.concat(pieces));
 });
 
-test('parts that follow each other in two batches at once lose nothing, whichever is quicker', async () => {
+test('two consecutive parts in two parallel batches are stored whole, whichever is faster', async () => {
   const disk = watchedDisk();
   const storage = await opened({ disk });
   const bytes = randomBytes(BLOCK_BYTES);
@@ -130,7 +130,7 @@ test('parts that follow each other in two batches at once lose nothing, whicheve
 });
 
 test.each(['read', 'create'] as const)(
-  'a part that is sent twice at once is taken once, also when the pieces before it go meanwhile (%s)',
+  'a part that is sent twice in parallel is added once, also when the pieces before it are removed meanwhile (%s)',
   async (moment) => {
     const disk = watchedDisk();
     const storage = await opened({ disk });

@@ -47,7 +47,7 @@ async function largestStep(call: Promise<unknown>, look: () => number): Promise<
   return largest;
 }
 
-test('a batch of finished sessions lets other calls through between its entries', async () => {
+test('finishSessions of 300 entries lets other calls run between its entries', async () => {
   const storage = await opened();
   const sessions = await Promise.all(
     indexes.map(() => storage.startSession(HOME, 'sequential', body('x'), true)),
@@ -61,7 +61,7 @@ test('a batch of finished sessions lets other calls through between its entries'
   expect(count(storage, '/a')).toBe(ENTRIES + 1);
 });
 
-test('batches of deep folders, moves, copies and deletions let other calls through between their entries', async () => {
+test('createFolders, relocateAll and removeAll let other calls run between their entries', async () => {
   const storage = await opened();
   const folders = storage.createFolders(
     HOME,
@@ -84,14 +84,14 @@ test('batches of deep folders, moves, copies and deletions let other calls throu
   expect([count(storage, '/a'), count(storage, '/b'), count(storage, '/c')]).toEqual([1, 1, ENTRIES + 1]);
 });
 
-test('commits that wait together let other calls through when they change many paths', async () => {
+test('300 parallel uploads let other calls run between their commits', async () => {
   const storage = await opened();
   const uploads = Promise.all(indexes.map((index) => put(storage, `/a/${index}`, 'x')));
   expect(await largestStep(uploads, () => count(storage, '/a'))).toBeLessThan(STEP_MAX);
   expect(count(storage, '/a')).toBe(ENTRIES + 1);
 });
 
-test('a batch whose later step is refused as a whole keeps the outcomes of the entries before it', async () => {
+test('a batch keeps the outcomes of its first entries when a later step is refused', async () => {
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const made = storage.createFolders(
