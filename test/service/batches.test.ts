@@ -237,7 +237,7 @@ describe('jobs of batches', () => {
     const crowded = await startTestService({ faults: { 'contention-hold-ms': 1 }, clock: stopped });
     const launch = () =>
       rpc(crowded, 'files/move_batch_v2', { entries: [{ from_path: '/a', to_path: '/b' }] });
-    // The clock stands still, so the first job never gets to its commit.
+    // The clock does not advance, so that the first job never reaches its commit.
     const launched = await Promise.all(Array.from({ length: 101 }, launch));
     expect(launched.map(({ status }) => status).sort()).toEqual([...Array(100).fill(200), 429]);
     crowded.service.setFaults({});

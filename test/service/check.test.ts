@@ -9,7 +9,7 @@ import { pseudoRandomBytes } from '../support/bytes.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { download, put, rpc, upload } from '../support/service-client.ts';
 
-/** Two blocks in files, and a small one in the database. */
+/** Content of two blocks, both in files. */
 const LARGE = pseudoRandomBytes(4 * 1024 * 1024 + 100_000, 1);
 const SECOND_BLOCK = LARGE.subarray(4 * 1024 * 1024);
 
@@ -43,7 +43,7 @@ async function found(onProgress: (progress: CheckProgress) => void = () => {}): 
 const blockFile = (bytes: Uint8Array) =>
   join(dataDirectory, 'blocks', createHash('sha256').update(bytes).digest('hex'));
 
-/** Changes rows behind the service's back, as a failing disk or a stranger might. */
+/** Closes the service and changes rows of its database. */
 async function corrupt(sql: string): Promise<void> {
   await service.close();
   const database = new Sqlite(join(dataDirectory, 'storage.sqlite'));
@@ -239,7 +239,7 @@ describe('check of databases', () => {
     await service.close();
     const file = join(dataDirectory, 'storage.sqlite');
     const bytes = await readFile(file);
-    // Every page that is nearly full of rows of the tree loses its header.
+    // Overwrites the header of each page with rows of the tree.
     let spoiled = 0;
     for (let page = 4096; page < bytes.length; page += 4096) {
       if (!bytes.subarray(page, page + 4096).includes('long name')) continue;

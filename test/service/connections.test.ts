@@ -24,7 +24,7 @@ afterAll(() => service.close());
 const portOf = ({ url }: TestService) => Number(new URL(url).port);
 const raw = (text: string, on = service) => connectRaw(portOf(on), text);
 
-/** The service says so once it reads the body: then the request is under way. */
+/** The service answers 100 Continue when it reads the body, which shows that the request has begun. */
 const CONTINUE = 'Expect: 100-continue';
 
 function uploadHead(path: string, headers: readonly string[], on = service): string {
@@ -44,7 +44,7 @@ async function exists(path: string): Promise<boolean> {
   return (await rpc(service, 'files/get_metadata', { path })).status === 200;
 }
 
-/** The store is idle once a later write has gone through: what an earlier request would do, it has done. */
+/** Waits until the storage has finished earlier requests, by a write after them. */
 async function settled(): Promise<void> {
   await put(service, '/settled', String(Math.random()));
 }

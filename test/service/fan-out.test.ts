@@ -12,7 +12,10 @@ const CONNECTIONS = Math.min(10_000, effort(1_500));
 const FOLDERS = 100;
 const EACH = CONNECTIONS / FOLDERS;
 
-/** Processor time of an idle second: some timers of Node itself. Looking at 10,000 waiting calls takes more. */
+/**
+ * Highest processor time of an idle service, in ms per second: Node's own timers. Polling 10,000 waiting calls
+ * takes more.
+ */
 const IDLE_MS_PER_SECOND = 50;
 
 let dataDirectory: string;
@@ -53,7 +56,7 @@ test(`${CONNECTIONS} long polls wait with little processor time, and a change an
   const before = await service.usage();
   await pollers.open(service.url, cursors, EACH);
 
-  // Once all have been taken in there is nothing more to do.
+  // Waits until the service has accepted all connections and is idle.
   let idleMs = 0;
   let last: Usage = await service.usage();
   await eventually(async () => {

@@ -171,7 +171,7 @@ describe('contention-hold-ms', () => {
         'dropbox-api-arg': headerJson({ path: '/slow' }),
       },
       body,
-      // undici asks for it with a stream; the type does not know it.
+      // undici requires `duplex` with a stream, and its type lacks it.
       ...{ duplex: 'half' },
     });
     const folder = rpc(service, 'files/create_folder_v2', { path: '/a' });
@@ -242,7 +242,7 @@ describe('download faults', () => {
   const bytes = pseudoRandomBytes(5_000_000, 2);
   beforeEach(async () => void (await put(service, '/big', bytes)));
 
-  /** What came before the connection broke. */
+  /** Returns the bytes received before the connection broke. */
   async function untilCut(path: string): Promise<Buffer> {
     const response = await fetch(`${service.url}/2/files/download`, {
       method: 'POST',
@@ -311,7 +311,7 @@ test('token-lifetime-seconds expires tokens of a refresh or a code, and not the 
   expect((await metadataOf('/file')).status).toBe(200);
 });
 
-/** A token that came of a code. */
+/** Returns an access token from the code flow. */
 async function exchanged(): Promise<string> {
   const redirectUri = 'http://localhost:53682/';
   const { app, secret } = addApp(service, { redirectUris: [redirectUri] });

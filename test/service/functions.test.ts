@@ -39,7 +39,7 @@ const SCOPED = [...ROUTES.values()].flatMap(({ name, auth, scope, style }) =>
   scope === undefined ? [] : [{ name, auth, scope, style }],
 );
 
-/** Calls a function without a sensible argument: who may call is settled before that is looked at. */
+/** Calls a function with an empty argument. The scope is checked before the argument. */
 function callAs(authorization: string, { name, style }: Pick<Route, 'name' | 'style'>): Promise<Answered> {
   return send(`${service.url}/2/${name}`, {
     method: 'POST',
@@ -53,7 +53,7 @@ function callAs(authorization: string, { name, style }: Pick<Route, 'name' | 'st
   });
 }
 
-/** An app that may have these scopes, and a token of it that has those. */
+/** Adds an app with `appScopes` and a token of it with `scopes`. Returns both Authorization values. */
 function tokenOf(appScopes: readonly Scope[], scopes: readonly Scope[]): { token: string; basic: string } {
   const { app, secret } = addApp(service, { scopes: appScopes });
   const basic = `Basic ${Buffer.from(`${app.key}:${secret}`).toString('base64')}`;

@@ -79,7 +79,7 @@ describe('files/get_preview', () => {
         const { summary } = refusalIn(await preview(name, busy)) as { summary: string };
         answers.push(summary);
       });
-      // One is being rendered, and 32 wait.
+      // One preview is being rendered, and 32 wait.
       await eventually(() => expect(answers).toEqual(['in_progress']));
       await clock.during(Promise.all(asked));
       expect(answers.slice(1)).toEqual(Array.from({ length: 33 }, () => 'unsupported_content'));

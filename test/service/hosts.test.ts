@@ -14,7 +14,7 @@ import { headerJson, put, rpc, send, sharedLink } from '../support/service-clien
 
 const anyPort = { host: '127.0.0.1', port: 0 };
 
-/** Calls a function without a sensible argument: whether it is here is settled before that is looked at. */
+/** Calls a function with an empty argument. The host is checked before the argument. */
 const call = (url: string, name: string) =>
   send(`${url}/2/${name}`, { method: 'POST', headers: { 'dropbox-api-arg': '{}' } });
 

@@ -20,14 +20,14 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-/** Rounds go by until `expectation` holds. */
+/** Advances the clock by housekeeping rounds until `expectation` holds. */
 const afterSomeRounds = (expectation: () => void | Promise<void>) =>
   eventually(async () => {
     await clock.advance(HOUR_MS);
     await expectation();
   });
 
-/** How many rows the accounts' database has in a table. */
+/** Returns the number of rows in a table of the accounts database. */
 function countOf(table: string): number {
   const database = new Sqlite(join(service.dataDirectory, 'accounts.sqlite'), { readonly: true });
   try {
@@ -84,7 +84,7 @@ test('housekeeping removes access tokens that expired 30 days ago, and keeps liv
 test('housekeeping removes an expired upload session and an expired deletion that no call asks for', async () => {
   await put(service, '/file', 'text');
   await rpc(service, 'files/delete_v2', { path: '/file' });
-  // Its bytes are so many that they are a file of their own.
+  // Large enough to be a block file.
   await upload(service, 'files/upload_session/start', {}, { body: pseudoRandomBytes(70_000, 1) });
   const blocks = () => readdir(join(service.dataDirectory, 'blocks'));
   expect(await blocks()).toHaveLength(1);

@@ -148,7 +148,7 @@ describe('files/list_folder/longpoll', () => {
   };
 
   test('longpoll takes a cursor of 250,000 characters, and refuses a body over 512 KiB', async () => {
-    // Nothing takes more room in a cursor: six bytes each, and the folder is in it twice.
+    // The longest cursor: six bytes for each character, and the folder is in it twice.
     const letter = '\u0001';
     const path = `/${Array.from({ length: 63 }, () => letter.repeat(255)).join('/')}`;
     for (const name of ['1', '2'])

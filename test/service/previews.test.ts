@@ -3,7 +3,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, rpc, send, sharedLink } from '../support/service-client.ts';
 
-/** For each task the render process gets 10 s. */
+/** Time limit of a render task, in ms. */
 const TASK_MAX_MS = 10_000;
 const CODE = 'int main() { return 0; }\n';
 
@@ -34,7 +34,7 @@ test('link pages whose text never finishes rendering delay no other call and sho
     expect(status).toBe(200);
     expect(text).toContain('<span class="line">int main() { return 0; }</span>');
   }
-  // The revision is known to be hopeless: nobody waits for it again.
+  // The revision is not rendered again.
   expect((await send(url, {})).text).toContain('<div class="sheet plain">');
 });
 

@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** A service that keeps its log. */
+/** Starts a service whose log is kept. */
 async function started(options: Parameters<typeof startTestService>[0] = {}) {
   const lines: LogFields[] = [];
   const note = (event: string, fields: LogFields = {}) => void lines.push({ event, ...fields });
@@ -36,7 +36,7 @@ async function hostOn(...options: Parameters<typeof startWebHost>) {
 }
 
 const NOT_PUBLIC = 'its host has no public address';
-/** Loopback addresses that play the public Internet and a private network. */
+/** Loopback addresses for the public Internet and for a private network. */
 const [PUBLIC, PRIVATE] = ['127.0.0.1', '127.0.0.2'];
 const webFiles = { allowedNetworks: new Networks([PUBLIC]) };
 
@@ -110,7 +110,6 @@ describe('addresses that save_url may use', () => {
     expect(await save(`http://rebinding.example:${port}/first`)).toMatchObject({ '.tag': 'complete' });
     expect((await download(service, '/saved')).text).toBe('public');
     expect(names).toEqual(['rebinding.example']);
-    // The next request resolves and checks the name again.
     expect(await save(`http://rebinding.example:${port}/second`)).toEqual(DOWNLOAD_FAILED);
     expect(reasons()).toEqual([NOT_PUBLIC]);
     expect([host.asked, inner.asked]).toEqual([['/first'], []]);

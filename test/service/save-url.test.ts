@@ -18,7 +18,7 @@ const NO_SPACE = {
 
 let service: TestService;
 let host: WebHost;
-/** What the host answers. */
+/** Handler of requests to the host. */
 let answer: RequestListener;
 
 beforeAll(async () => {
@@ -182,7 +182,7 @@ describe('files/save_url/check_job_status', () => {
 
 describe('save_url of a file that is too large', () => {
   const limitBytes = 1_000_000;
-  /** Sends for as long as somebody takes it. */
+  /** Sends bytes until the connection is closed. */
   const endless = (_request: IncomingMessage, response: ServerResponse) => {
     const more = () => {
       while (!response.destroyed && response.write(Buffer.alloc(65_536)));
@@ -209,7 +209,7 @@ describe('save_url of a file that is too large', () => {
   test('save_url of a file whose Content-Length is too large fails without reading it', async () => {
     const token = await otherToken(service, limitBytes);
     answer = (_request, response) => {
-      // None of it comes: who waits for a byte waits for ever.
+      // The body is never sent, so that reading it would hang.
       response.writeHead(200, { 'content-length': String(limitBytes + 1) }).flushHeaders();
     };
     expect(await ended(await save(host.url, '/long', token), token)).toEqual(NO_SPACE);
@@ -218,7 +218,7 @@ describe('save_url of a file that is too large', () => {
 
 describe('save_url beside other commits', () => {
   test('save_url waits for its commit where an upload gets 429', async () => {
-    // No commit of a client may wait at all.
+    // Commits of clients are refused instead of waiting.
     const own = await started({ webFiles: { allowedNetworks: LOOPBACK }, commitWaitMs: -1 });
     answer = says('text');
     const refused = await upload(own, 'files/upload', { path: '/theirs' }, { body: 'text' });
@@ -254,7 +254,7 @@ describe('parallel downloads of save_url', () => {
   });
 });
 
-/** Writes a beginning and breaks the connection. */
+/** Answers with the start of a body and breaks the connection. */
 function cut(headers: Record<string, string>): RequestListener {
   return (_request, response) => {
     response.writeHead(200, headers);
@@ -262,7 +262,7 @@ function cut(headers: Record<string, string>): RequestListener {
   };
 }
 
-/** A token of a new account. */
+/** Returns an access token of a new account. */
 async function otherToken({ service: running }: TestService, limitBytes?: number): Promise<string> {
   const email = `${Math.random()}@example.org`;
   const account = running.addAccount({

@@ -152,7 +152,7 @@ test('files/search/continue_v2 answers each match once, also when a match is del
   const argument = { query: 'item', options: { max_results: 1000, file_categories: ['folder'] } };
   let page = (await rpc(service, 'files/search_v2', argument, { token })).json as Found;
   const found = [...page.matches];
-  // What goes meanwhile moves no match from one page to the next.
+  // A deletion between two pages must not shift matches from one page to another.
   const path = found[0]?.metadata.metadata.path_lower;
   expect((await rpc(service, 'files/delete_v2', { path }, { token })).status).toBe(200);
   while (page.has_more) {

@@ -34,7 +34,7 @@ async function made(argument: Omit<files.ThumbnailV2Arg, 'resource'> & { path: s
   return `${format} ${width}x${height}`;
 }
 
-/** What a call of the function without the SDK is answered. */
+/** Calls get_thumbnail_v2 without the SDK. */
 const asked = (argument: object, token?: string) =>
   send(`${service.url}/2/files/get_thumbnail_v2`, {
     method: 'POST',
@@ -72,7 +72,6 @@ describe('files/get_thumbnail_v2', () => {
     },
   );
 
-  // An image of 300 by 900 into 480 by 320.
   test.each([
     ['strict', '107x320'],
     ['bestfit', '160x480'],
@@ -144,7 +143,7 @@ describe('files/get_thumbnail_v2', () => {
     ['tiff', 'a.tif'],
     ['tiff', 'a.tiff'],
     ['gif', 'a.gif'],
-    // The bytes count, once the name has been believed.
+    // The name decides whether there is a thumbnail, the bytes decide the decoder.
     ['png', 'misnamed.jpg'],
   ] as const)('get_thumbnail_v2 answers a thumbnail of a %s named %s', async (format, name) => {
     await put(service, `/${name}`, await drawn(200, 100).toFormat(format).toBuffer());
@@ -194,7 +193,7 @@ function blackPng(width: number, height: number): Buffer {
   ]);
 }
 
-/** The beginning of a PNG of 16-bit RGBA pixels, as far as its size can be read. */
+/** The beginning of a PNG of 16-bit RGBA pixels, long enough to read its size. */
 function pngHeader(width: number, height: number, interlace: 0 | 1): Buffer {
   const data = Buffer.concat([
     Buffer.from([0, 0, 0, 0]),
@@ -208,7 +207,8 @@ describe('memory limit of decoding', () => {
   test('get_thumbnail_v2 answers unsupported_image for an image that takes more than 256 MiB to decode as a whole', async () => {
     await put(service, '/interlaced.png', pngHeader(9990, 9990, 1));
     expect(await refused('/interlaced.png')).toMatchObject({ error: { '.tag': 'unsupported_image' } });
-    // By rows, or small enough, it is decoded; that there is nothing behind the header is found out then.
+    // These are decoded, by rows or because they are small enough, and fail on the missing data after the
+    // header.
     await put(service, '/rows.png', pngHeader(9990, 9990, 0));
     await put(service, '/small.png', pngHeader(5000, 5000, 1));
     for (const path of ['/rows.png', '/small.png'])
@@ -276,7 +276,7 @@ describe('refusals of files/get_thumbnail_v2', () => {
   test.each([
     ['text.png', Buffer.from('no image')],
     ['empty.png', Buffer.alloc(0)],
-    // libvips could read these, and what an SVG asks for.
+    // libvips could read these, and files that an SVG refers to.
     ['drawing.png', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')],
     ['paper.jpg', Buffer.from('%PDF-1.4')],
     ['claims.ppm', Buffer.from('P6 30000 30000 255\n')],

@@ -7,7 +7,7 @@ import { besideService, FormBrowser } from '../support/consent.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { put, refreshForm, rpc, send } from '../support/service-client.ts';
 
-/** The accounts' database as it was when there was one app, and accounts had neither passwords nor limits. */
+/** Schema 2 of the accounts database, with one app and without passwords and limits. */
 const OLD_SCHEMA = `
   CREATE TABLE accounts (account_id TEXT PRIMARY KEY, namespace TEXT NOT NULL UNIQUE, email TEXT NOT NULL UNIQUE,
     given_name TEXT NOT NULL, surname TEXT NOT NULL, may_delete_permanently INTEGER NOT NULL) STRICT;
@@ -37,7 +37,7 @@ const COLUMNS = {
     'sequence, token, rlkey, account_id, item_id, item_kind, visibility, password_hash, expires_ms, allow_download',
 };
 
-/** Turns a stopped service's directory into what it would be, had the older program made it. */
+/** Rewrites the data directory of a stopped service to the older version. */
 async function makeOld({ dataDirectory }: TestService): Promise<void> {
   const file = join(dataDirectory, 'accounts.sqlite');
   const old = new Sqlite(`${file}.old`);

@@ -139,7 +139,7 @@ describe('files/download_zip', () => {
     const copy = (from_path: string, to_path: string) =>
       rpc(service, 'files/copy_v2', { from_path, to_path });
     await put(service, '/Heavy/0/file', new Uint8Array(32 * MIB));
-    // Copies cost no bytes: each step doubles the folder, to 1 GiB at the end.
+    // Copies share blocks. Each step doubles the folder, to 1 GiB at the end.
     for (let step = 1; step <= 5; step++) {
       await copy('/Heavy', '/Twin');
       await rpc(service, 'files/move_v2', { from_path: '/Twin', to_path: `/Heavy/${step}` });

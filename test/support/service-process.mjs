@@ -10,7 +10,7 @@ const service = await startService({
   dataDirectory,
   listen: { host: '127.0.0.1', port: 0 },
   clock: systemClock,
-  // On a busy machine no commit is refused for having waited too long.
+  // No commit is refused for waiting too long on a busy machine.
   commitWaitMs: Number.POSITIVE_INFINITY,
   steps: JSON.parse(steps),
   // Thousands of clients of a test have one address.

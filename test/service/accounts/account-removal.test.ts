@@ -18,7 +18,7 @@ const HOUR_MS = 3_600_000;
 let clock: ManualClock;
 let service: TestService;
 let app: { readonly key: string; readonly secret: string; readonly redirectUri: string };
-/** The service as the account that will be removed calls it. */
+/** The service with a token of the account that is removed. */
 let theirs: TestService;
 
 beforeEach(async () => {
@@ -37,7 +37,7 @@ async function remove(...words: string[]): Promise<void> {
   await adminCommand(['account', 'remove', EMAIL, ...words, '--data', service.dataDirectory], {}, terminal);
 }
 
-/** More than is kept beside the metadata, and equal to nothing else. */
+/** Content larger than an inline block, and different from all others. */
 const LARGE = pseudoRandomBytes(5_000_000, 7);
 
 const blockFiles = () => readdir(join(service.dataDirectory, 'blocks'));

@@ -10,7 +10,7 @@ import { FormBrowser, tokenByConsent } from '../../support/consent.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { download, put, rpc, send, upload } from '../../support/service-client.ts';
 
-// The commands work on the directory of a service that runs all the while, by a connection of their own.
+// The commands open the data directory of a running service by their own connection.
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
@@ -22,7 +22,7 @@ interface Ran {
   readonly complaint: string;
 }
 
-/** As `davgate` itself runs it, but for the process: `test/clients` has that. */
+/** Runs a command in this process. `test/clients` runs it in a process of its own. */
 async function run(words: string, input = '', data = service.dataDirectory): Promise<Ran> {
   const lines: string[] = [];
   const terminal = { say: (line: string) => lines.push(line), readPassword: async () => input };
@@ -35,7 +35,7 @@ async function run(words: string, input = '', data = service.dataDirectory): Pro
   }
 }
 
-/** Runs a command that must succeed. Returns what it says. */
+/** Runs a command that must succeed. Returns its output. */
 async function did(words: string, input = ''): Promise<string> {
   const { said, complaint } = await run(words, input);
   expect(complaint, words).toBe('');

@@ -19,7 +19,7 @@ describe('users and check', () => {
   });
 
   test('users/get_space_usage counts stored bytes', async () => {
-    // Of its own: what other tests remove for ever is counted down in the background.
+    // A separate account, because removals of other tests lower the usage in the background.
     const account = service.service.addAccount({
       email: 'space@example.org',
       givenName: 'S',
@@ -42,7 +42,7 @@ describe('users and check', () => {
     const { bavail, bsize } = await statfs(service.dataDirectory);
     const { json } = await call('users/get_space_usage', null);
     const { used, allocation } = json as { used: number; allocation: { allocated: number } };
-    // Others write to the disk meanwhile; without the bound it would be 2 TiB.
+    // 10 GiB of tolerance for other writers on the disk. Without the bound the allocation is 2 TiB.
     expect(allocation.allocated).toBeLessThan(used + bavail * bsize + 10 * 1024 ** 3);
     expect(allocation.allocated).toBeGreaterThanOrEqual(used);
   });

@@ -6,8 +6,8 @@ import { type Form, PATH_FIELDS, type PathField, READ, WITHOUT_PATH } from '../.
 import { startTestService, type TestService } from '../../support/service.ts';
 import { type Answered, rpc } from '../../support/service-client.ts';
 
-// Each function that takes a path, by each form of address: what the pattern of the field allows works and means the
-// same item; what it does not allow is refused before anything is done.
+// Each function with a path field is called with each form of address. A form that the field's pattern allows
+// means the same item. Other forms are refused before anything changes.
 
 let service: TestService;
 let namespace: string;
@@ -21,7 +21,7 @@ afterAll(() => service.close());
 
 const MAKERS = { file: newFile, image: newImage, table: newTable, folder: newFolder, new: newFolder };
 
-/** An item for a case, and what each form calls what the case names. */
+/** Makes the item of a case. Returns it with its address in each form. */
 async function itemFor({ names }: PathField): Promise<{ item: Item; addresses: Record<Form, string> }> {
   const item = await MAKERS[names](service);
   const below = names === 'new' ? '/new' : '';
@@ -39,7 +39,7 @@ test('PATH_FIELDS and WITHOUT_PATH name every function of the service', () => {
   expect([...named].sort()).toEqual([...ROUTES.keys()].sort());
 });
 
-/** Everything of an answer that does not tell one fresh item from another. */
+/** Returns an answer without the parts that differ between two new items. */
 function shapeOf({ status, json }: Answered, { path }: Item): unknown {
   const plain = JSON.stringify(json ?? null)
     .replaceAll(path.slice(1), 'ITEM')
@@ -81,7 +81,7 @@ describe.each(PATH_FIELDS.map((one) => [one.route, one.field, one] as const))(
             expect.stringContaining('malformed_path'),
           ]);
         } else if (one.route === 'files/download_zip') {
-          // The pattern allows it, but a revision is never a folder.
+          // The pattern allows rev:, but a revision is never a folder.
           expect(answered.json).toMatchObject({ error: { path: { '.tag': 'not_folder' } } });
         } else {
           expect([answered.status, answered.text]).toEqual([
@@ -99,7 +99,7 @@ describe.each(PATH_FIELDS.map((one) => [one.route, one.field, one] as const))(
       for (const address of [`ns:1${item.path}${below}`, `id:AAAAAAAAAAAAAAAAAAAAAA${below}`]) {
         if (!one.allows.includes(address.startsWith('id:') ? 'id' : 'ns')) continue;
         const answered = await one.call(service, address, item);
-        // A search in a folder that is not there finds nothing, as the real service's does.
+        // As in the real service, a search in a missing folder finds nothing.
         const isSearch = one.route.startsWith('files/search') && answered.status === 200;
         if (isSearch) expect(answered.json).toMatchObject({ matches: [] });
         else

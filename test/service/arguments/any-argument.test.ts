@@ -99,7 +99,7 @@ const FIELDS = [
   ],
 ];
 
-/** Objects with the fields that functions have, mostly with values of the right kind. */
+/** Objects with fields of the functions, mostly with values of the right type. */
 const argument = fc.oneof(
   value,
   fc.dictionary(fc.constantFrom(...FIELDS), value, { maxKeys: 4 }),
@@ -114,7 +114,7 @@ const argument = fc.oneof(
   }),
 );
 
-// A long poll with a good argument waits, and a revoked token ends the test.
+// A long poll with a valid argument waits, and a revoked token would fail the other calls.
 const NAMES = [...ROUTES.keys()].filter((name) => !/longpoll|revoke$/.test(name));
 
 test.each(NAMES)('%s answers 200, 400 or 409 to random arguments and logs no error', async (name) => {

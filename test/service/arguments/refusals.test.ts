@@ -28,7 +28,7 @@ import { silentLog } from '../../../src/util/log.ts';
 import { type Answered, headerJson, refusal, refusalIn, send } from '../../support/service-client.ts';
 import { unhurried } from '../../support/unhurried.ts';
 
-/** What the store does next: every call of it does this. */
+/** The outcome of every call of the storage. */
 let next: () => unknown = () => undefined;
 const complaints: Record<string, unknown>[] = [];
 let listener: Listener;
@@ -36,8 +36,7 @@ let token: string;
 let directory: string;
 let closeAll: () => Promise<void>;
 
-// A front over a store that refuses on demand: what the real one would refuse after a terabyte or a
-// broken disk.
+// The router over a storage that refuses on demand, for refusals that need a terabyte or a broken disk.
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'davgate-refusals-'));
   const database = openDatabase(directory);
@@ -277,7 +276,7 @@ describe('unexpected errors of the storage', () => {
     serverModifiedMs: 0,
   };
 
-  /** First `stat`, then `read`. */
+  /** Makes the storage answer `stat`, and then `read`. */
   function reading(read: () => AsyncGenerator<Uint8Array>): void {
     next = () => {
       next = read;

@@ -103,7 +103,7 @@ describe('the page of a folder link', () => {
     await put(service, '/walled/in/x', 'text');
     await put(service, '/walled/secret', 'text');
     const { port, pathname, search } = new URL(await linkTo('/walled/in'));
-    // Sent as they are: fetch would resolve the dots before it asks.
+    // Sent raw, because fetch resolves dots before it sends.
     const statusOf = async (step: string) => {
       const head = `GET ${pathname}/${step}${search} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
       return (await connectRaw(Number(port), head).closed()).slice(9, 12);
@@ -300,7 +300,7 @@ describe('passwords of links', () => {
     expect((await get(raw(url), { cookie: `${cookie}x` })).status).toBe(403);
   });
 
-  /** As soon as each is allowed. */
+  /** Shortest waits before each wrong guess that is still compared, in ms. */
   const WAITS_MS = [0, 0, 0, 0, 1_000, 2_000, 4_000, 8_000];
 
   test('a link refuses a password for longer after each wrong one', async () => {

@@ -13,7 +13,7 @@ import {
 
 const clock = new ManualClock();
 let service: TestService;
-/** Of an account that owns nothing of what is shared here. */
+/** Access token of an account that owns none of the links. */
 let stranger: string;
 
 beforeAll(async () => {
@@ -233,7 +233,7 @@ describe('files/list_folder with shared_link', () => {
     const { cursor } = latest.json as Page;
     const next = (who: Record<string, string>) => list({ cursor }, who, 'list_folder/continue');
     expect((await next(asStranger())).json).toMatchObject({ entries: [] });
-    // It was not made for the app.
+    // The cursor belongs to the user.
     expect(refusalIn(await next(asApp()))).toEqual(refused('reset'));
     const plain = await list({ path: '' }, asApp());
     expect([plain.status, plain.text]).toEqual([400, expect.stringContaining('only with shared_link')]);

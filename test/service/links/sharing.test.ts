@@ -233,7 +233,7 @@ describe('sharing/revoke_shared_link', () => {
   test('revoke_shared_link revokes the link, also by another host and dl value', async () => {
     await put(service, '/Revoked', 'text');
     const url = await createdUrl({ path: '/Revoked' });
-    // Whatever host and `dl` it is written with.
+    // revoke_shared_link ignores the host and `dl`.
     const elsewhere = url.replace(service.url, 'https://files.example').replace('dl=0', 'dl=1');
     const answered = await call('revoke_shared_link', { url: elsewhere });
     expect([answered.status, answered.text]).toEqual([200, 'null']);

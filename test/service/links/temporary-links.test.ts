@@ -96,7 +96,7 @@ describe('files/get_temporary_link', () => {
     expect((await fetch(url)).status).toBe(200);
     await clock.advance(1);
     expect((await fetch(url)).status).toBe(410);
-    // A day later no one knows it any more.
+    // Housekeeping removes the link a day after it expires.
     await clock.advance(24 * HOUR_MS + 1);
     await eventually(async () => {
       await clock.advance(HOUR_MS);

@@ -15,7 +15,7 @@ import { restart, step } from './steps.ts';
 
 const OPERATIONS = effort(120);
 
-/** Fewest and most operations between two ends of the service. */
+/** Minimum and maximum number of operations between two ends of the service. */
 const PER_LIFE_MIN = 30;
 const PER_LIFE = 100;
 const life = fc.tuple(fc.array(step, { minLength: PER_LIFE_MIN, maxLength: PER_LIFE, size: 'max' }), restart);
@@ -25,7 +25,7 @@ let victim: ServiceProcess;
 
 beforeAll(async () => {
   dataDirectory = await mkdtemp(join(tmpdir(), 'davgate-model-'));
-  // So few that most moves and copies of a folder take several transactions.
+  // Few rows, so that most moves and copies of a folder take several transactions.
   victim = new ServiceProcess(builtUrl('service/server.ts'), dataDirectory, {
     stagedRowsMax: 3,
     removedRowsMax: 3,
@@ -43,7 +43,7 @@ test(`${OPERATIONS} random operations over HTTP have the outcomes of a model, ac
   await fc.assert(
     fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 3 }), async (lives) => {
       if (taken >= OPERATIONS) return;
-      // A run that failed may have left none behind.
+      // A failed run may have left the service stopped.
       if (!victim.isRunning) await victim.start();
       const run = new Run(victim, `/run${runs++}`);
       await run.begin();
@@ -55,7 +55,7 @@ test(`${OPERATIONS} random operations over HTTP have the outcomes of a model, ac
     }),
     {
       numRuns: Math.ceil(OPERATIONS / PER_LIFE_MIN),
-      // A shorter example would cost hundreds of restarts: the seed repeats this one.
+      // No shrinking, which would take hundreds of restarts. The seed repeats the run.
       endOnFailure: true,
       seed: testSeed(),
     },
@@ -63,7 +63,7 @@ test(`${OPERATIONS} random operations over HTTP have the outcomes of a model, ac
   expect(taken).toBeGreaterThanOrEqual(OPERATIONS);
   await victim.end('SIGTERM');
   expect(victim.complaints).toBe('');
-  // The last kill's leavings are looked for in the background: wait for that.
+  // Waits for the background cleanup after the last kill.
   const storage = await openStorage({ dataDirectory, clock: systemClock, log: silentLog });
   await storage.tidy();
   await storage.close();

@@ -20,7 +20,7 @@ beforeEach(() => {
   flow = new CodeFlow(service);
 });
 
-/** So many accounts that have linked the app. */
+/** Adds `count` accounts that have linked the app. */
 function linkUsers(count: number): void {
   besideService(service, ({ accounts, grants }) => {
     for (let user = 0; user < count; user++) {
@@ -32,7 +32,7 @@ function linkUsers(count: number): void {
   });
 }
 
-/** The page that somebody who has never linked the app gets after signing in. */
+/** Signs in with a new account. Returns its browser and the page after the sign-in. */
 async function asNewcomer(): Promise<{ newcomer: FormBrowser; page: Answered }> {
   const email = `new-${newcomers++}@example.org`;
   await addPerson(service, email, PASSWORD);
@@ -54,11 +54,11 @@ describe('user limit of an app', () => {
       besideService(service, ({ apps }) => apps.change(flow.app.key, { status }));
       linkUsers(most - 1);
       const code = await flow.codeFor(flow.asking());
-      // The code is not yet exchanged, but its place is taken.
+      // An unexchanged code counts as a user.
       const { page } = await asNewcomer();
       expect([page.status, page.text]).toEqual([403, expect.stringContaining(LIMIT_REACHED)]);
       expect((await flow.exchange(code)).status).toBe(200);
-      // Who is linked already may link again.
+      // A linked user can link again at the limit.
       expect((await flow.exchange(await flow.codeFor(flow.asking()))).status).toBe(200);
       expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
     },

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-// Each test has its own app and its own person, whose guesses nobody else has used up.
+// Each test has its own app and account, so that wrong passwords of one do not delay another.
 beforeEach(async () => {
   ({ app } = addApp(service, { redirectUris: [CALLBACK, OVER_HTTPS] }));
   email = `person${people++}@example.org`;
@@ -67,7 +67,7 @@ describe('sign-in', () => {
         await clock.advance(waitMs);
         expect((await browser.signIn(address, 'wrong')).status).toBe(403);
       }
-      // The right password would not be let in either: else a guess would tell.
+      // The right password is refused too, otherwise the answer would reveal it.
       const answered = await browser.signIn(address, PASSWORD);
       expect([answered.status, answered.headers.get('retry-after')]).toEqual([429, '16']);
       expect(answered.text).toContain('Too many attempts. Try again in 16 seconds.');
@@ -175,7 +175,7 @@ describe('forms of the consent page', () => {
 
   test('a sign-out form sent from another site is refused and clears no cookie', async () => {
     const url = `${service.url}/oauth2/authorize?${new URLSearchParams(asking())}`;
-    // Browsers leave the cookie out, and say so.
+    // Browsers send no cookie across sites, and this header.
     const headers = { 'sec-fetch-site': 'cross-site' };
     const body = new URLSearchParams({ action: 'sign-out' });
     const answered = await send(url, { method: 'POST', headers, body });

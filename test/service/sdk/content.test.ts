@@ -18,7 +18,7 @@ let service: TestService;
 let clients: SdkClients;
 let sdk: Dropbox;
 let app: Dropbox;
-/** Its metadata; the file is `/Pictures/Red.png`. */
+/** Metadata of `/Pictures/Red.png`. */
 let picture: files.FileMetadata;
 
 beforeAll(async () => {

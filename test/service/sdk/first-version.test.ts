@@ -14,7 +14,7 @@ import {
 import { SDK_ROWS } from '../../support/sdk-rows.ts';
 import type { TestService } from '../../support/service.ts';
 
-// Functions that the real service keeps for old programs, beside the versions that replaced them.
+// Functions that the real service keeps for old clients, beside the versions that replaced them.
 
 let service: TestService;
 let clients: SdkClients;

@@ -9,7 +9,7 @@ import type { TestService } from '../../support/service.ts';
 let service: TestService;
 let clients: SdkClients;
 let sdk: Dropbox;
-/** The SDK as the user of another account. */
+/** SDK client of another account. */
 let other: Dropbox;
 
 beforeAll(async () => {

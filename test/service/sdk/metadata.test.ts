@@ -166,7 +166,7 @@ describe('files/list_revisions and files/restore', () => {
     expect(told.entries).toEqual([second, first].map((file) => ({ ...file, is_restorable: true })));
     const { result: page } = await sdk.filesListRevisions({ path, limit: 1 });
     expect(page).toEqual({ is_deleted: false, entries: [second], has_more: true });
-    // The SDK sends fields that its types do not have yet.
+    // `before_rev` is missing in the SDK's types, and is sent all the same.
     const before = { path, before_rev: second.rev };
     const { result: rest } = await sdk.filesListRevisions(before);
     expect(rest).toEqual({ is_deleted: false, entries: [first], has_more: false });

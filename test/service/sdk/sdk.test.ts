@@ -61,7 +61,7 @@ test('the SDK lists a folder in pages and then its changes', async () => {
   expect((await toTheEnd(since.result)).entries.sort()).toEqual(['deleted a', 'file y', 'file z']);
 });
 
-/** All entries of this page and those after it. */
+/** Returns the entries of this page and of all pages after it. */
 async function toTheEnd(page: files.ListFolderResult): Promise<{ entries: string[]; cursor: string }> {
   const entries = page.entries.map((entry) => `${entry['.tag']} ${entry.name}`);
   if (!page.has_more) return { entries, cursor: page.cursor };

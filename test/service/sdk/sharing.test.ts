@@ -16,7 +16,7 @@ let service: TestService;
 let clients: SdkClients;
 let sdk: Dropbox;
 let app: Dropbox;
-/** Another user of the same app. */
+/** SDK client of another user of the same app. */
 let stranger: Dropbox;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ afterAll(() => service.close());
 
 type Link = sharing.FileLinkMetadataReference | sharing.FolderLinkMetadataReference;
 
-/** A new file's metadata, and its link. */
+/** Uploads a file and creates a link to it. Returns the metadata of both. */
 async function linked(
   path: string,
   settings?: sharing.SharedLinkSettings,
@@ -45,7 +45,7 @@ async function linked(
   return [file, link as Link];
 }
 
-/** FileLinkMetadata for the owner. */
+/** Returns the FileLinkMetadata that the owner gets. */
 function fileLink(file: files.FileMetadata, url: unknown): Record<string, unknown> {
   const { id, name, path_lower, client_modified, server_modified, rev, size } = file;
   const link_permissions = linkPermissions('public');
@@ -63,7 +63,7 @@ function fileLink(file: files.FileMetadata, url: unknown): Record<string, unknow
   };
 }
 
-/** What others than the owner are told of such a link: not where it lies, and that it is not theirs. */
+/** Returns a link's metadata as other accounts get it: without its path and the rights of its owner. */
 function asOthersSee({ path_lower: _, link_permissions, ...link }: Record<string, unknown>): object {
   const { requested_visibility: __, ...permissions } = link_permissions as Record<string, unknown>;
   return {
@@ -83,7 +83,7 @@ function asOthersSee({ path_lower: _, link_permissions, ...link }: Record<string
 const urlOf = (kind: 'fi' | 'fo') =>
   expect.stringMatching(new RegExp(`/scl/${kind}/[0-9a-f]{32}/[^/?]+\\?rlkey=[0-9a-f]{32}&dl=0$`));
 
-/** An address like a link's that leads nowhere. */
+/** A well-formed URL of no link. */
 const NOWHERE = 'https://files.example/scl/fi/0123/x?rlkey=0123&dl=0';
 
 describe('sharing/create_shared_link_with_settings', () => {

@@ -23,7 +23,7 @@ const file = (path: string) => ({ '.tag': 'file', ...fileShape(path, path.split(
 const folder = (path: string) => folderShape(path, path.split('/').at(-1) ?? '');
 const failed = (summary: string) => ({ '.tag': 'failure', failure: sdkError(summary) });
 
-/** What cannot be made, and WriteError's word for it. */
+/** Paths that cannot be created, with the WriteError. */
 const UNWRITABLE = [
   ['/Taken', 'conflict/file'],
   ['/Folder', 'conflict/folder'],
@@ -181,7 +181,7 @@ test('the tests of the tree called exactly the functions in SDK_ROWS and saw the
 
 const NO_JOB = { async_job_id: 'dbjid:none' };
 
-/** Asks for a launched job until it is done; on the way every answer is the tag alone. */
+/** Polls a job until it is done. Each answer before that must be the tag alone. */
 async function ended<State extends { '.tag': string }>(
   { result: launched }: { result: { '.tag': string; async_job_id?: string } },
   check: (job: { async_job_id: string }) => Promise<{ result: State }>,

@@ -22,7 +22,7 @@ const BLOCK = 4 * 1024 * 1024;
 const SESSION = expect.stringMatching(/^pid_upload_session:[\w-]+$/);
 const WRONG_HASH = '0'.repeat(64);
 
-/** What cannot be written, and WriteError's word for it. */
+/** Paths that cannot be written, with the WriteError. */
 const UNWRITABLE = [
   ['/Taken', 'conflict/file'],
   ['/Folder', 'conflict/folder'],
@@ -33,7 +33,7 @@ const UNWRITABLE = [
   ['ns:1/x', 'no_write_permission'],
 ] as const;
 
-// The SDK takes `contents` out of its argument and sends the rest, so fields its types do not have yet go too.
+// The SDK sends every field but `contents`, also those that its types do not have yet.
 const hashed = <Argument extends object>(argument: Argument, content_hash: string): Argument =>
   Object.assign(argument, { content_hash });
 
@@ -199,7 +199,7 @@ describe('sequential upload session', () => {
 });
 
 describe('upload sessions in batches', () => {
-  /** Closed sessions of these bytes, as entries of a batch that commits them to these paths. */
+  /** Makes closed sessions with these bytes. Returns the batch entries that commit them to these paths. */
   async function entries(parts: readonly Buffer[], paths: readonly string[]) {
     const { result } = await sdk.filesUploadSessionStartBatch({ num_sessions: parts.length });
     expect(result).toEqual({ session_ids: parts.map(() => SESSION) });
@@ -214,7 +214,10 @@ describe('upload sessions in batches', () => {
 
   const PARTS = [Buffer.from('text'), pseudoRandomBytes(2000, 2), Buffer.from('text')];
 
-  /** What those parts come to at `/NAME/file`, `/NAME/random` and a name that is taken, and an open session. */
+  /**
+   * Returns the argument of a batch that commits the parts to `/NAME/file`, `/NAME/random` and a taken name,
+   * and an open session, with its expected answer.
+   */
   async function batch(name: string) {
     const given = await entries(PARTS, [`/${name}/file`, `/${name}/random`, '/Taken']);
     const open = { ...at(await started('text'), 4), commit: { path: `/${name}/open` } };

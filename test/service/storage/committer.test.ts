@@ -11,7 +11,7 @@ import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { HOME, opened, put, refusal } from './opened.ts';
 
-/** A committer over a table of numbers, and what it committed. */
+/** Makes a committer over a table of numbers. */
 function committer() {
   const database = new Sqlite(':memory:');
   onTestFinished(() => {

@@ -8,7 +8,7 @@ function pattern(sizeBytes: number): Buffer {
   return Buffer.from(Uint8Array.from({ length: sizeBytes }, (_, index) => index % 251));
 }
 
-// service-api.md §10.
+// The examples of service-api.md §10.
 test.each([
   ['empty', Buffer.alloc(0), 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
   ['0x00', Buffer.alloc(1), '1406e05881e299367766d313e26c05564ec91bf721d31726bd6e46e60689539a'],

@@ -135,7 +135,7 @@ test('the next start after a crash removes exactly the files that the crash left
   expect(Buffer.from(await textAt(again, '/b'), 'latin1').length).toBeGreaterThan(0);
 });
 
-/** The file of the only block. */
+/** Returns the path of the only block file. */
 async function onlyBlock(dataDirectory: string): Promise<string> {
   const [name = 'none'] = await readdir(join(dataDirectory, 'blocks'));
   return join(dataDirectory, 'blocks', name);

@@ -14,7 +14,7 @@ const storage = await openStorage({
   dataDirectory,
   clock: systemClock,
   log: { info() {}, warn: complain, error: complain },
-  // On a busy machine no commit is refused for having waited too long.
+  // No commit is refused for waiting too long on a busy machine.
   commitWaitMs: Number.POSITIVE_INFINITY,
   stagedRowsMax: 10,
   removedRowsMax: 10,
