@@ -7,7 +7,7 @@ import { BLOCK_BYTES } from '../../../src/util/content-hash.ts';
 import { expectSound } from './invariants.ts';
 import { body, commit, HOME, opened, put, refusal } from './opened.ts';
 
-/** A disk that removes nothing from `folder` while it is set. */
+/** Returns a disk on which removals in `folder` fail while it is set. */
 function stickyDisk(): Disk & { folder: string | undefined } {
   const disk = {
     ...localDisk,
@@ -21,7 +21,7 @@ function stickyDisk(): Disk & { folder: string | undefined } {
   return disk;
 }
 
-/** A block and a half, and then the client goes. */
+/** Yields a block and a half, and then fails like a client that disconnects. */
 async function* brokenOff(): AsyncGenerator<Uint8Array> {
   yield randomBytes(BLOCK_BYTES);
   yield randomBytes(BLOCK_BYTES / 2);

@@ -225,7 +225,7 @@ test('removeForever of a folder keeps a file that was moved out of it and delete
   const storage = await opened();
   await put(storage, '/folder/file', 'text');
   await storage.relocate(HOME, '/folder/file', '/moved', { copy: false, autorename: false });
-  // The file lives elsewhere: only its old place is forgotten.
+  // Removes only the history at the file's old path.
   await storage.removeForever(HOME, '/folder/file');
   const { rev } = storage.stat(HOME, '/moved', false) as { rev: string };
   await storage.remove(HOME, '/moved');

@@ -97,7 +97,7 @@ test('housekeeping removes more history than one step takes in one round', async
   for (let version = 0; version < 450; version++) await put(storage, '/often', `${version}`);
   await storage.remove(HOME, '/often');
   await storage.remove(HOME, '/tree');
-  // The history of what was in the folder begins when its rows are cleared away, moments after the removal.
+  // The deletion of a folder's files is dated when their rows are cleared away, shortly after the removal.
   await storage.tidy();
   await clock.advance((HISTORY_DAYS + 1) * DAY_MS);
   await storage.tidy();

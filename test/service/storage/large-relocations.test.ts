@@ -70,7 +70,7 @@ test('a large move takes along a folder that arrives meanwhile, and leaves out a
   const storage = await withLargeFolder();
   const moved = storage.relocate(HOME, '/large', '/new', MOVE);
   await underWay();
-  // In one transaction, so that the move begins anew but once.
+  // In one transaction, so that the move restarts only once.
   await Promise.all([
     storage.createFolder(HOME, '/large/late', false),
     storage.remove(HOME, '/large/below/5'),

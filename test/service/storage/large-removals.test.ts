@@ -14,11 +14,11 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, OWNER, opened, put, refusal, temporaryFolder, textAt } from './opened.ts';
 
-/** More than two transactions clear away, which take 200 rows each. */
+/** Number of folders: more than two transactions of 200 rows clear away. */
 const FOLDERS = 500;
 const ALL = { path: '', recursive: true, includeDeleted: false };
 
-/** A folder with thousands of others, and a file in it. */
+/** Opens a storage with a folder of many folders and a file. */
 async function withLargeFolder(): Promise<Storage & { readonly dataDirectory: string }> {
   const storage = await opened();
   const paths = Array.from({ length: FOLDERS }, (_, index) => `/large/${index}`);
@@ -27,7 +27,7 @@ async function withLargeFolder(): Promise<Storage & { readonly dataDirectory: st
   return storage;
 }
 
-/** All entries of a scope, page by page. */
+/** Returns the paths of all entries of a scope, deletions with a minus. */
 function listed(storage: Storage, scope = ALL): string[] {
   const entries: string[] = [];
   for (let page = storage.list(OWNER, scope, 100); ; page = storage.listContinue(OWNER, page.cursor)) {

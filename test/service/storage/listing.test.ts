@@ -8,15 +8,15 @@ const MOVE = { copy: false, autorename: false };
 const ROOT = { path: '', recursive: false, includeDeleted: false };
 const ALL = { ...ROOT, recursive: true };
 
-/** Changes of other folders that one page passes over: SCAN_MAX of storage/feed/feed.ts. */
+/** Number of changes of other folders that one page passes over: SCAN_MAX of storage/feed/feed.ts. */
 const SCANNED_MAX = 10_000;
 
-/** The entries of a page, deletions with a minus. */
+/** Returns the paths of a page, deletions with a minus. */
 function shown(page: StoredPage): string[] {
   return page.entries.map((entry) => (entry.kind === 'deleted' ? '-' : '') + entry.pathDisplay);
 }
 
-/** All that follows a page, and the cursor after it. */
+/** Returns the entries of all pages after a page, and the last cursor. */
 function rest(storage: Storage, page: StoredPage): { readonly entries: string[]; readonly cursor: string } {
   const entries: string[] = [];
   let last = page;
@@ -32,7 +32,7 @@ function changes(storage: Storage, cursor: string): string[] {
   return [...shown(page), ...rest(storage, page).entries];
 }
 
-/** Everything in a scope, and the cursor after it. */
+/** Returns all entries of a scope, and the cursor after them. */
 function listed(storage: Storage, scope: Partial<ListingScope> = {}, limit = 100) {
   const page = storage.list(OWNER, { ...ROOT, ...scope }, limit);
   const more = rest(storage, page);
@@ -79,7 +79,7 @@ test('the changes after a listing are the writes and deletions since', async () 
   await put(storage, '/b/c', 'c');
   await storage.remove(HOME, '/A');
   expect(changes(storage, cursor)).toEqual(['/b', '-/a']);
-  // An old cursor stays good.
+  // The first cursor still works.
   await storage.remove(HOME, '/b');
   expect(changes(storage, cursor)).toEqual(['-/a', '-/b']);
 });
@@ -120,7 +120,7 @@ test('a folder that is made again comes after the deletion of the former one in 
   await storage.remove(HOME, '/dir');
   await put(storage, '/dir/b', 'new');
   expect(changes(storage, root.cursor)).toEqual(['-/dir', '/dir', '/dir/b']);
-  // Of the folder itself its own reader hears nothing.
+  // The changes of a non-recursive listing leave out the folder itself.
   expect(changes(storage, folder.cursor)).toEqual(['-/Dir/a', '-/Dir/Sub', '/dir/b']);
 });
 
@@ -276,7 +276,7 @@ test.each([
   await change(storage);
   expect(await waiting).toBe(true);
   expect(clock.sleeping).toBe(0);
-  // And who comes later hears of it at once.
+  // A later call for the same cursor answers at once.
   expect(await storage.awaitChange(cursor, 30_000, never)).toBe(true);
 });
 

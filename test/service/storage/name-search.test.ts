@@ -11,7 +11,7 @@ import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { effort } from '../../support/effort.ts';
 import { HOME, OWNER, opened, put, temporaryFolder } from './opened.ts';
 
-/** The paths that the store finds for a query by each way through the names, and how many names it looked at. */
+/** Returns, for each way to look up names, the paths found for a query and the number of names compared. */
 function found(storage: Storage, query: string, { path = '', deleted = false } = {}) {
   const matcher = nameMatcher(query);
   const lookups: NameLookup[] = matcher.words.map((word) => ({ by: 'word', ...word }));
@@ -27,7 +27,7 @@ function found(storage: Storage, query: string, { path = '', deleted = false } =
   });
 }
 
-/** What all ways of looking find alike. */
+/** Returns the paths found, which must be the same for each way. */
 function pathsFound(...asked: Parameters<typeof found>): string[] {
   const [first, ...others] = found(...asked).map(({ paths }) => paths.sort());
   for (const other of others) expect(other).toEqual(first);
@@ -81,13 +81,13 @@ test('a search for a word looks only at the names that contain it', async () => 
     storage.countNamed(HOME, deleted, { text, exact }, max);
   expect([count('holiday', true, 300), count('holi', false, 1000)]).toEqual([300, 501]);
   expect([count('zebra', true, 300), count('zebra', true, 300, true)]).toEqual([1, 0]);
-  // Several items of one name count each.
+  // Items with the same name are counted separately.
   await storage.createFolder(HOME, '/third/holiday zebra', false);
   expect(count('zebra', true, 300)).toBe(2);
   expect(found(storage, 'holiday zebra').map(({ looked }) => looked)).toEqual([1, 1, 2, 2]);
 });
 
-/** Searches in what passes for an account of many more names, and counts names looked at one by one and items looked up. */
+/** Makes a storage appear to have many more names, and counts the names compared and the items looked up. */
 function largeAccount(storage: Storage) {
   const account = { looked: 0, fitting: 0, steps: 0, find };
   const large: Storage = {
@@ -222,7 +222,7 @@ test('housekeeping removes the words of names without an item', async () => {
   expect(words.sort()).toEqual(['alivekept alive', 'gonegone trash', 'keptkept alive', 'trashgone trash']);
 });
 
-/** What a directory is like that `version` steps of the schema have made. */
+/** Statements that turn a database into the schema of a version. */
 const OLD = {
   4: `ALTER TABLE holding DROP COLUMN files; DROP TABLE removal; DROP TABLE staging; DROP TABLE word; DROP INDEX entry_name;
     DROP INDEX deletion_name; PRAGMA user_version = 4`,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { alternatives } from '../../../src/service/storage/tree/places.ts';
 import { HOME, OWNER, opened, put, refusal, textAt } from './opened.ts';
 
-// service-api.md §9.1.
+// The path rules of service-api.md §9.1.
 describe('malformed paths', () => {
   test.each([
     ['relative', 'a'],

@@ -7,7 +7,7 @@ import { openDatabase } from '../../../src/service/storage/storage-database.ts';
 import { TreeRemovals } from '../../../src/service/storage/tree/tree-removals.ts';
 import { temporaryFolder } from './opened.ts';
 
-/** The plan of every statement that the feed prepares, by its SQL. */
+/** Returns the query plan of every statement that the feed prepares, by its SQL. */
 async function plans(): Promise<[sql: string, plan: string][]> {
   const database = await openDatabase(join(await temporaryFolder(), 'storage.sqlite'));
   onTestFinished(() => void database.close());
@@ -22,7 +22,7 @@ async function plans(): Promise<[sql: string, plan: string][]> {
   const named = { ns: 1, from: '/', to: '0', parent: '/a/', nameKey: 'b', since: 5, latest: 9, limit: 10 };
   return sources.map((sql) => {
     const rows = database.prepare<[object], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(named);
-    // There are no more stagings than large moves under way.
+    // The staging table has one row for each running large move.
     const steps = rows.map(({ detail }) => detail).filter((detail) => detail !== 'SCAN staging');
     return [sql, steps.join('\n')];
   });

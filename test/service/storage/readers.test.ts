@@ -5,7 +5,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, opened, put } from './opened.ts';
 
-/** A storage with a reader in the middle of a file that has been removed for ever. */
+/** Opens a storage with a reader in the middle of a file that has been removed forever. */
 async function readingOn(clock: ManualClock) {
   const storage = await opened({ clock });
   const bytes = randomBytes(100_000);
@@ -21,11 +21,11 @@ test('a read is whole although its last block cannot be cleared away, and the ne
   const clock = new ManualClock();
   const { storage, reader } = await readingOn(clock);
   const end = reader.next();
-  // Its place in the line of commits comes too late.
+  // Lets the cleanup wait too long for its commit.
   for (let turn = 0; turn < 100; turn++) await undefined;
   await clock.advance(1001);
   expect(await end).toEqual({ done: true, value: undefined });
-  // The line has moved, and refused it.
+  // Waits until the committer has refused it.
   await new Promise((resolve) => setImmediate(resolve));
   await storage.tidy();
   await storage.close();

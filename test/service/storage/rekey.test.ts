@@ -18,7 +18,7 @@ test.each(LETTERS)('a file named %s is found by the path_lower in its metadata',
   ).toHaveLength(1);
 });
 
-/** What an older version had: `letter` folded to the same with the mark apart, in every key. */
+/** Rewrites the keys as the older version folded them: the letter and its mark as two code points. */
 function makeOld(dataDirectory: string): void {
   const old = new Sqlite(join(dataDirectory, 'storage.sqlite'));
   old.exec(`

@@ -138,7 +138,7 @@ test('a relocation with autorename takes the next free name', async () => {
 test('a move or copy of 10,001 files and folders fails with too_many_files and changes nothing, and a move of 10,000 succeeds', async () => {
   const storage = await opened();
   const names = ['one', 'two', 'three', 'four'];
-  // With /a, its four folders and the file that is 10,001.
+  // These, /a, its four folders and the file are 10,001 entries.
   const paths = names.flatMap((name, index) =>
     Array.from({ length: index === 0 ? 2495 : 2500 }, (_, number) => `/a/${name}/${number}`),
   );

@@ -44,7 +44,7 @@ function finish(
   return storage.finishSession(HOME, { session, offset }, commit(path), body(bytes));
 }
 
-/** Cuts `bytes` into pieces of these sizes, over and over. */
+/** Cuts `bytes` into pieces of these sizes in turn. */
 function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   const pieces: Buffer[] = [];
   for (let offset = 0, index = 0; offset < bytes.length; index++) {
@@ -133,7 +133,7 @@ test('append refuses a wrong hash and a part that is too long', async () => {
   expect(await refusal(storage.appendSession(HOME, at, { ...body('45'), maxBytes: 1 }, false))).toBe(
     'body/payload_too_large',
   );
-  // The hash is of the part alone, though its blocks end where the file's do.
+  // The hash is that of the part alone, not of the file's blocks.
   const rest = randomBytes(BLOCK_BYTES + 10);
   await storage.appendSession(HOME, at, { ...body(rest), contentHash: contentHashOf(rest) }, false);
   expect((await finish(storage, session, 3 + rest.length, '/a')).contentHash).toBe(
@@ -170,7 +170,8 @@ test('an upload refused for waiting too long for its commit leaves no session', 
   const clock = new ManualClock();
   const storage = await opened({ clock });
   const late = storage.upload(HOME, commit('/late'), body('small, so that nothing waits for a disk'));
-  // The line of commits moves in the next turn of the event loop: until then it has got into it.
+  // The committer runs in the next turn of the event loop. These turns let the upload queue its commit before
+  // that.
   for (let turn = 0; turn < 100; turn++) await undefined;
   await clock.advance(1001);
   expect(await refusal(late)).toBe('write/too_many_write_operations');
@@ -192,7 +193,7 @@ test('a concurrent session takes parts in any order, in parallel and repeated', 
       return append(storage, session, offset, part, offset === 6 * BLOCK_BYTES);
     }),
   );
-  // Again after the end is known, as a client does whose answer was lost.
+  // Repeats parts after the close, like a client that lost an answer.
   await append(storage, session, 6 * BLOCK_BYTES, bytes.subarray(6 * BLOCK_BYTES), true);
   await append(storage, session, 0, bytes.subarray(0, BLOCK_BYTES));
   const file = await finish(storage, session, bytes.length, '/a');

@@ -4,10 +4,10 @@ import { type Storage, StorageError } from '../../../src/service/storage/storage
 import { ManualClock } from '../../support/manual-clock.ts';
 import { body, commit, HOME, OWNER, opened, put } from './opened.ts';
 
-/** Entries of a batch, more than one step takes. */
+/** Number of entries of a batch, more than one step takes. */
 const ENTRIES = 300;
 
-/** Changes that other calls may have to wait for. */
+/** Highest number of changes without a turn for other calls. */
 const STEP_MAX = 150;
 
 const MOVE = { copy: false, autorename: false };
@@ -15,7 +15,7 @@ const COPY = { copy: true, autorename: false };
 
 const indexes = Array.from({ length: ENTRIES }, (_, index) => index);
 
-/** How many entries a folder has, with what is below it. */
+/** Returns the number of entries of a folder and below it. */
 function count(storage: Storage, path: string): number {
   try {
     const { entries } = storage.list(OWNER, { path, recursive: true, includeDeleted: false }, 2000);
@@ -25,7 +25,10 @@ function count(storage: Storage, path: string): number {
   }
 }
 
-/** Looks at the storage at each turn of the event loop while a call runs; the largest difference of two looks. */
+/**
+ * Calls `look` at each turn of the event loop while a call runs. Returns the largest difference between two
+ * turns.
+ */
 async function largestStep(call: Promise<unknown>, look: () => number): Promise<number> {
   let before = look();
   let largest = 0;

@@ -5,7 +5,7 @@ import { Sqlite } from '../../../src/util/sqlite/sqlite.ts';
 import { expectSound } from './invariants.ts';
 import { HOME, opened, put, refusal, textAt } from './opened.ts';
 
-/** A data directory with a file, as version 3 had it. */
+/** Makes a data directory of schema version 3 with a file. */
 async function oldDirectory(): Promise<string> {
   const storage = await opened();
   await put(storage, '/Reports/annual report', 'text');

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Watchers } from '../../../src/service/storage/feed/watchers.ts';
 
-/** One who watches, and how often it was woken. */
+/** Adds a watcher that records its notifications. */
 function watch(watchers: Watchers, key: string, recursive: boolean, ns = 1) {
   const woken: boolean[] = [];
   const forget = watchers.add({ ns, key, recursive }, (changed) => woken.push(changed));
@@ -12,7 +12,7 @@ function watch(watchers: Watchers, key: string, recursive: boolean, ns = 1) {
 const names = fc.array(fc.constantFrom('a', 'b', 'ab'), { maxLength: 4 });
 const key = names.map((parts) => parts.map((name) => `/${name}`).join(''));
 
-/** In the simplest words, whether a change concerns who watches a folder. */
+/** Returns whether a change concerns a watcher of a folder. */
 function concerns(change: { key: string; tree: boolean }, folder: string, recursive: boolean): boolean {
   const parent = change.key.slice(0, Math.max(0, change.key.lastIndexOf('/')));
   if (change.key === folder || (change.key !== '' && parent === folder)) return true;

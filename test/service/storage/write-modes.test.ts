@@ -6,7 +6,7 @@ import { body, commit, HOME, OWNER, opened, put, refusal, textAt } from './opene
 const MODES = ['add', 'overwrite', 'current rev', 'old rev', 'rev of nothing'] as const;
 type Mode = (typeof MODES)[number];
 
-/** The outcome of a write of `content` to `/target`, which has `before` in it: `written`, `kept` or the refusal. */
+/** Writes `content` to `/target`, which holds `before`. Returns `written`, `kept` or the refusal. */
 async function outcome(
   before: 'nothing' | 'folder' | 'file',
   mode: Mode,
@@ -40,10 +40,10 @@ async function outcome(
   }
 }
 
-/** For the five modes in order: `w`ritten, `k`ept, `c`onflict/file, conflict/`f`older. */
+/** Outcomes of the five modes, by letter. */
 const LETTERS: Record<string, string> = { w: 'written', k: 'kept', c: 'conflict/file', f: 'conflict/folder' };
 
-// service-api.md §9.2.
+// The table of service-api.md §9.2.
 describe.each([
   ['nothing', 'new', false, 'wwwww'],
   ['nothing', 'new', true, 'wwccc'],
