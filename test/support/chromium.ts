@@ -1,6 +1,6 @@
 import { type Browser, chromium } from 'playwright-core';
 
-/** Debian's. */
+/** Path of Debian's Chromium. */
 const PROGRAM = '/usr/bin/chromium';
 
 const SWITCHES = [
@@ -11,11 +11,11 @@ const SWITCHES = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // The tests' servers are on this machine; nothing else may be reached.
+  // The browser may reach servers on this machine alone.
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
 ];
 
-/** A headless Chromium with a profile of its own, which goes when it is closed. */
+/** Starts a headless Chromium with a temporary profile. */
 export function startChromium(): Promise<Browser> {
   return chromium.launch({ executablePath: PROGRAM, headless: true, args: SWITCHES });
 }

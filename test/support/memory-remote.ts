@@ -75,12 +75,12 @@ export class MemoryRemote implements Remote {
     return this.#script.holdNext(call, at);
   }
 
-  /** Calls that have not come yet are not held any more. */
+  /** Cancels the holds of calls that have not been made yet. */
   forgetGates(): void {
     this.#script.forgetGates();
   }
 
-  /** Releases the calls that are held. Calls that have not come yet are not held any more. */
+  /** Releases the held calls, and cancels the holds of calls that have not been made yet. */
   openGates(): void {
     this.#script.openGates();
   }
