@@ -20,7 +20,7 @@ import type { TestService } from './service.ts';
 import { unhurried } from './unhurried.ts';
 
 export interface TestGateway {
-  /** Without a slash at the end. */
+  /** The gateway's URL, without a trailing slash. */
   readonly url: string;
   /** Errors in the gateway's log. */
   readonly errors: readonly LogFields[];
