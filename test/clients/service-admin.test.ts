@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../src/service/registry/database.ts';
-import { appIn, told } from '../support/admin-output.ts';
+import { appIn, valueAfter } from '../support/admin-output.ts';
 import { PROJECT_ROOT } from '../support/build.ts';
 import { command } from '../support/command.ts';
 import { FormBrowser, tokenByConsent } from '../support/consent.ts';
@@ -51,7 +51,7 @@ test('an app and an account that were just made are good at the service at once'
     service,
     { key, secret, redirectUri: CALLBACK },
     'ann@example.org',
-    told('password', made),
+    valueAfter('password', made),
   );
   expect((await call(token)).json).toMatchObject({
     email: 'ann@example.org',
@@ -69,9 +69,9 @@ test('the first app and account may come before the first start of the service',
   const later = await startTestService({ dataDirectory: data });
   try {
     const browser = new FormBrowser(later);
-    const key = told('app key', (await run('app create --name Second --scopes all', '', data)).said);
+    const key = valueAfter('app key', (await run('app create --name Second --scopes all', '', data)).said);
     await browser.open({ client_id: key, response_type: 'code' });
-    const page = await browser.signIn('first@example.org', told('password', said));
+    const page = await browser.signIn('first@example.org', valueAfter('password', said));
     expect(page.text).toContain('Second wants access to your account');
   } finally {
     await later.close();
@@ -81,7 +81,7 @@ test('the first app and account may come before the first start of the service',
 test('commands and a service that is at work do not get into each other’s way', async () => {
   const { key, secret } = await makeApp('--name Busy --scopes all');
   const made = `token create --account drive@davgate.invalid --app ${key}`;
-  const refreshToken = told('refresh token', await did(`${made} --refresh`));
+  const refreshToken = valueAfter('refresh token', await did(`${made} --refresh`));
   const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: key };
   const body = new URLSearchParams({ ...form, client_secret: secret });
   let isOver = false;
@@ -91,7 +91,7 @@ test('commands and a service that is at work do not get into each other’s way'
   const statuses = new Set<number>();
   while (!isOver) statuses.add((await send(`${service.url}/oauth2/token`, { method: 'POST', body })).status);
   expect([...statuses]).toEqual([200]);
-  const tokens = (await commands).map((said) => told('access token', said));
+  const tokens = (await commands).map((said) => valueAfter('access token', said));
   for (const token of tokens) expect((await call(token)).status).toBe(200);
 });
 

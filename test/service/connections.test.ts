@@ -7,11 +7,11 @@ import { connectRaw, type RawConnection } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { download, put, rpc } from '../support/service-client.ts';
 
-const complaints: string[] = [];
+const logged: string[] = [];
 const log: Log = {
   info: () => undefined,
-  warn: (event) => complaints.push(event),
-  error: (event) => complaints.push(event),
+  warn: (event) => logged.push(event),
+  error: (event) => logged.push(event),
 };
 
 let service: TestService;
@@ -65,7 +65,7 @@ describe('aborted uploads', () => {
     await connection.closed();
     await settled();
     expect(await exists(path)).toBe(false);
-    expect(complaints).toEqual([]);
+    expect(logged).toEqual([]);
   });
 
   test('an append to a session whose client resets the connection adds no bytes', async () => {
@@ -228,7 +228,7 @@ describe('abandoned downloads', () => {
     outgoing.on('error', () => undefined);
     incoming.destroy();
     await rpc(service, 'files/permanently_delete', { path: '/left' });
-    expect(complaints).toEqual([]);
+    expect(logged).toEqual([]);
   });
 });
 

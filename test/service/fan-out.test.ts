@@ -76,5 +76,5 @@ test(`${CONNECTIONS} long polls wait with little processor time, and a change an
   await rpc('create_folder_v2', { path: '/8/changed' });
   await pollers.untilAnswers((answers) => answers[8]?.changed === EACH);
   expect([countOf('changed'), countOf('unchanged'), countOf('failed')]).toEqual([2 * EACH, 0, 0]);
-  expect(service.complaints).toBe('');
+  expect(service.warnings).toBe('');
 });

@@ -138,8 +138,8 @@ describe('files/save_url', () => {
     ['no HTTP', ({ socket }) => void socket.end('220 smtp\r\n')],
   ])(
     'save_url from a host that answers %s fails with download_failed and stores nothing',
-    async (_what, told) => {
-      answer = told;
+    async (_what, handler) => {
+      answer = handler;
       expect(await saved(host.url, '/failed')).toEqual(DOWNLOAD_FAILED);
       expect((await rpc(service, 'files/get_metadata', { path: '/failed' })).status).toBe(409);
     },

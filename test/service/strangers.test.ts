@@ -11,10 +11,10 @@ test('the service closes a silent connection without a login within 80 s, and ke
   const port = Number(new URL(service.url).port);
   const call = (authorization: string) =>
     `POST /2/check/user HTTP/1.1\r\nHost: service\r\n${authorization}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
-  const known = connectRaw(port, call(`Authorization: Bearer ${service.token}\r\n`));
-  await known.until('200 OK');
-  const stranger = connectRaw(port, call(''));
-  await stranger.until('400 Bad Request');
+  const loggedIn = connectRaw(port, call(`Authorization: Bearer ${service.token}\r\n`));
+  await loggedIn.until('200 OK');
+  const anonymous = connectRaw(port, call(''));
+  await anonymous.until('400 Bad Request');
   const wrong = connectRaw(port, call('Authorization: Bearer nonsense\r\n'));
   await wrong.until('401 Unauthorized');
   const uploading = connectRaw(
@@ -23,8 +23,8 @@ test('the service closes a silent connection without a login within 80 s, and ke
   );
   await uploading.until('400 Bad Request');
   await clock.advance(80_000);
-  await Promise.all([stranger, wrong, uploading].map((connection) => connection.closed()));
-  expect(known.socket.destroyed).toBe(false);
+  await Promise.all([anonymous, wrong, uploading].map((connection) => connection.closed()));
+  expect(loggedIn.socket.destroyed).toBe(false);
   await service.close();
 });
 

@@ -329,9 +329,9 @@ describe('refusals of files/get_thumbnail_v2', () => {
     [{ resource: { '.tag': 'link' } }, "missing required field 'url'"],
     [{ resource: { '.tag': 'path', path: '/a' }, size: 'w1h1' }, "unknown tag 'w1h1'"],
     [{}, "missing required field 'resource'"],
-  ])('get_thumbnail_v2 answers the malformed argument %j with 400', async (argument, complaint) => {
+  ])('get_thumbnail_v2 answers the malformed argument %j with 400', async (argument, error) => {
     const answered = await asked(argument);
-    expect([answered.status, answered.text]).toEqual([400, expect.stringContaining(complaint)]);
+    expect([answered.status, answered.text]).toEqual([400, expect.stringContaining(error)]);
   });
 });
 

@@ -69,8 +69,8 @@ export function sdkBytesOf(result: object): Buffer {
 
 /** Returns the result of a download without its bytes. */
 export function sdkResultOf(result: object): Record<string, unknown> {
-  const { fileBinary: _, ...told } = result as Record<string, unknown>;
-  return told;
+  const { fileBinary: _, ...rest } = result as Record<string, unknown>;
+  return rest;
 }
 
 /** Returns the refusal of an SDK call, to compare with `sdkRefused`. */

@@ -13,7 +13,7 @@ export class ServiceProcess {
   url = '';
   token = '';
   /** Text of its warnings. */
-  complaints = '';
+  warnings = '';
   #child: ChildProcess | undefined;
 
   constructor(
@@ -33,12 +33,12 @@ export class ServiceProcess {
     });
     this.#child = child;
     child.stderr?.on('data', (chunk: Buffer) => {
-      this.complaints += chunk;
+      this.warnings += chunk;
     });
     const started = await Promise.race([
       once(child.stdout ?? child, 'data').then(([line]) => String(line)),
       once(child, 'close').then(() => {
-        throw new Error(`the service did not start: ${this.complaints}`);
+        throw new Error(`the service did not start: ${this.warnings}`);
       }),
     ]);
     Object.assign(this, JSON.parse(started));

@@ -38,8 +38,8 @@ export class VastRemote extends MemoryRemote {
   }
 
   override async stat(path: Path, signal?: AbortSignal): Promise<Entry | undefined> {
-    const told = await super.stat(path, signal);
-    return told ?? this.#at(path);
+    const stored = await super.stat(path, signal);
+    return stored ?? this.#at(path);
   }
 
   override async *list(

@@ -5,7 +5,7 @@ import { adminCommand } from '../../../src/cli/service-admin/admin.ts';
 import { isStartFailure } from '../../../src/cli/start-failure.ts';
 import { SCOPES } from '../../../src/service/accounts/scopes.ts';
 import { openDatabase } from '../../../src/service/registry/database.ts';
-import { appIn, told } from '../../support/admin-output.ts';
+import { appIn, valueAfter } from '../../support/admin-output.ts';
 import { FormBrowser, tokenByConsent } from '../../support/consent.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { download, put, rpc, send, upload } from '../../support/service-client.ts';
@@ -18,8 +18,8 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 interface Ran {
-  readonly said: string;
-  readonly complaint: string;
+  readonly output: string;
+  readonly error: string;
 }
 
 /** Runs a command in this process. `test/clients` runs it in a process of its own. */
@@ -28,18 +28,18 @@ async function run(words: string, input = '', data = service.dataDirectory): Pro
   const terminal = { say: (line: string) => lines.push(line), readPassword: async () => input };
   try {
     await adminCommand([...words.split(' '), '--data', data], {}, terminal);
-    return { said: `${lines.join('\n')}\n`, complaint: '' };
+    return { output: `${lines.join('\n')}\n`, error: '' };
   } catch (error) {
     if (!isStartFailure(error)) throw error;
-    return { said: lines.join('\n'), complaint: error.message };
+    return { output: lines.join('\n'), error: error.message };
   }
 }
 
 /** Runs a command that must succeed. Returns its output. */
 async function did(words: string, input = ''): Promise<string> {
-  const { said, complaint } = await run(words, input);
-  expect(complaint, words).toBe('');
-  return said;
+  const { output, error } = await run(words, input);
+  expect(error, words).toBe('');
+  return output;
 }
 
 const makeApp = async (options: string) => appIn(await did(`app create ${options}`));
@@ -81,7 +81,7 @@ describe('commands for apps', () => {
 
   test('app set that removes a scope removes it from existing tokens', async () => {
     const { key } = await makeApp('--name Loser --scopes account_info.read,files.metadata.read');
-    const token = told(
+    const token = valueAfter(
       'access token',
       await did(`token create --account drive@davgate.invalid --app ${key}`),
     );
@@ -97,7 +97,7 @@ describe('commands for apps', () => {
 
   test('app set --new-secret makes the old secret invalid', async () => {
     const { key, secret } = await makeApp('--name Leaky --scopes account_info.read');
-    const renewed = told('app secret', await did(`app set ${key} --new-secret`));
+    const renewed = valueAfter('app secret', await did(`app set ${key} --new-secret`));
     expect(renewed).not.toBe(secret);
     const check = (one: string) =>
       send(`${service.url}/2/check/app`, {
@@ -113,7 +113,7 @@ describe('commands for apps', () => {
 
   test('app remove revokes the app’s tokens and no others', async () => {
     const { key } = await makeApp('--name Gone --scopes account_info.read');
-    const token = told(
+    const token = valueAfter(
       'access token',
       await did(`token create --account drive@davgate.invalid --app ${key}`),
     );
@@ -135,7 +135,7 @@ describe('commands for accounts', () => {
     await did('account create full@example.org --given-name Ann --surname Other');
     const nameOf = async (email: string) => {
       const words = `token create --account ${email} --app ${service.appKey}`;
-      const { json } = await call(told('access token', await did(words)));
+      const { json } = await call(valueAfter('access token', await did(words)));
       return (json as { name: { display_name: string } }).name.display_name;
     };
     expect(await nameOf('plain@example.org')).toBe('plain');
@@ -147,7 +147,10 @@ describe('commands for accounts', () => {
   test('account set --quota and --permanent-delete take effect at the next call', async () => {
     await did('account create small@example.org --quota 1KB --permanent-delete yes');
     const { key } = await makeApp('--name Space --scopes all');
-    const token = told('access token', await did(`token create --account small@example.org --app ${key}`));
+    const token = valueAfter(
+      'access token',
+      await did(`token create --account small@example.org --app ${key}`),
+    );
     expect(await space(token)).toBe(1000);
     const write = (body: string) => upload(service, 'files/upload', { path: '/a' }, { token, body });
     expect((await write('x'.repeat(1001))).json).toMatchObject({
@@ -176,7 +179,7 @@ describe('commands for accounts', () => {
     await did('account set PASS@example.org --password-stdin', 'second password');
     expect((await browser.open(request)).text).toContain('Sign in to go on');
     expect((await browser.signIn('pass@example.org', 'first password')).status).toBe(403);
-    const third = told('password', await did('account set pass@example.org --new-password'));
+    const third = valueAfter('password', await did('account set pass@example.org --new-password'));
     expect(
       (
         await call(
@@ -194,7 +197,7 @@ describe('commands for tokens', () => {
   test('a token of token create works within its scopes until token revoke', async () => {
     const { key } = await makeApp('--name Few --scopes all');
     const words = `token create --account drive@davgate.invalid --app ${key} --scopes files.content.write`;
-    const token = told('access token', await did(words));
+    const token = valueAfter('access token', await did(words));
     await put({ ...service, token }, '/by-token', 'x');
     expect((await call(token)).json).toMatchObject({ error: { required_scope: 'account_info.read' } });
     const listed = await did(`token list --app ${key}`);
@@ -209,9 +212,9 @@ describe('commands for tokens', () => {
   test('a token of token create with files.content.write alone cannot read files, and the command prints its scopes', async () => {
     const { key } = await makeApp('--name Dropper --scopes all');
     const words = `token create --account drive@davgate.invalid --app ${key} --scopes files.content.write`;
-    const said = await did(words);
-    expect(said).toMatch(/^scopes +files\.content\.write$/m);
-    const token = told('access token', said);
+    const output = await did(words);
+    expect(output).toMatch(/^scopes +files\.content\.write$/m);
+    const token = valueAfter('access token', output);
     await put({ ...service, token }, '/dropped', 'x');
     const { status, json } = await download(service, '/dropped', { token });
     expect([status, json]).toMatchObject([401, { error: { required_scope: 'files.content.read' } }]);
@@ -220,8 +223,8 @@ describe('commands for tokens', () => {
   test('token create makes a token that expires after --hours, or a refresh token', async () => {
     const { key, secret } = await makeApp('--name Ends --scopes account_info.read');
     const words = `token create --account drive@davgate.invalid --app ${key}`;
-    const short = told('access token', await did(`${words} --hours 0.000000001`));
-    const refreshToken = told('refresh token', await did(`${words} --refresh`));
+    const short = valueAfter('access token', await did(`${words} --hours 0.000000001`));
+    const refreshToken = valueAfter('refresh token', await did(`${words} --refresh`));
     expect((await call(short)).json).toMatchObject({ error: { '.tag': 'expired_access_token' } });
     expect(await did(`token list --app ${key}`)).toMatch(
       /^\d+ +refresh .* when revoked +account_info\.read$/m,
@@ -245,7 +248,7 @@ describe('commands for tokens', () => {
     expect(await did(`app show ${key}`)).toMatch(/^users +50 of at most 50$/m);
     const words = `token create --account drive@davgate.invalid --app ${key}`;
     expect(await run(words)).toMatchObject({
-      complaint: expect.stringContaining('has as many users as its status (development) allows'),
+      error: expect.stringContaining('has as many users as its status (development) allows'),
     });
     await did(`token create --account crowd7@example.org --app ${key}`);
     await did(`app set ${key} --status applied`);
@@ -300,10 +303,10 @@ describe('errors of the commands', () => {
     ['token revoke x', 'x is the number of no token'],
     ['token revoke 999999', '999999 is the number of no token'],
   ])('davgate service %s fails with one line', async (words, text) => {
-    const { said, complaint } = await run(words.replace('APPKEY', service.appKey), 'short');
-    expect(said).toBe('');
-    expect(complaint).toContain(text);
-    expect(complaint.split('\n')).toHaveLength(1);
+    const { output, error } = await run(words.replace('APPKEY', service.appKey), 'short');
+    expect(output).toBe('');
+    expect(error).toContain(text);
+    expect(error.split('\n')).toHaveLength(1);
   });
 });
 
@@ -311,7 +314,7 @@ test('commands on a folder without a service fail with its name and create nothi
   const data = join(service.dataDirectory, 'nothing here');
   for (const words of ['app list', 'account list', 'token list', 'app show x']) {
     expect(await run(words, '', data)).toMatchObject({
-      complaint: `${data} holds no storage service: name its folder with --data DIR`,
+      error: `${data} holds no storage service: name its folder with --data DIR`,
     });
   }
   expect(existsSync(data)).toBe(false);

@@ -5,11 +5,11 @@ import { effort } from '../../support/effort.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { headerJson, put, rpc, send, upload } from '../../support/service-client.ts';
 
-const complaints: unknown[] = [];
+const logged: unknown[] = [];
 let service: TestService;
 
 beforeAll(async () => {
-  const keep = (event: string, fields = {}) => complaints.push({ event, ...fields });
+  const keep = (event: string, fields = {}) => logged.push({ event, ...fields });
   service = await startTestService({ log: { info: () => undefined, warn: keep, error: keep } });
   await put(service, '/folder/file', 'text');
 });
@@ -135,5 +135,5 @@ test.each(NAMES)('%s answers 200, 400 or 409 to random arguments and logs no err
     }),
     { numRuns: effort(15) },
   );
-  expect(complaints).toEqual([]);
+  expect(logged).toEqual([]);
 });

@@ -30,7 +30,7 @@ import { unhurried } from '../../support/unhurried.ts';
 
 /** The outcome of every call of the storage. */
 let next: () => unknown = () => undefined;
-const complaints: Record<string, unknown>[] = [];
+const loggedErrors: Record<string, unknown>[] = [];
 let listener: Listener;
 let token: string;
 let directory: string;
@@ -51,7 +51,7 @@ beforeAll(async () => {
   const log = {
     info: () => undefined,
     warn: () => undefined,
-    error: (event: string, fields = {}) => complaints.push({ event, ...fields }),
+    error: (event: string, fields = {}) => loggedErrors.push({ event, ...fields }),
   };
   const answer = createRouter(
     {
@@ -85,9 +85,9 @@ beforeAll(async () => {
 });
 afterAll(() => closeAll());
 
-function refuse(told: StorageRefusal, side?: 'from' | 'to'): void {
+function refuse(storageRefusal: StorageRefusal, side?: 'from' | 'to'): void {
   next = () => {
-    throw new StorageError(told, side);
+    throw new StorageError(storageRefusal, side);
   };
 }
 
@@ -174,8 +174,8 @@ describe('refusals of the storage by function', () => {
     ['files/restore', write('insufficient_space'), 'to', 'path_write/insufficient_space'],
     ['files/restore', { kind: 'conflict', tag: 'folder' }, 'to', 'path_write/conflict/folder'],
     ['files/restore', { kind: 'lookup', tag: 'malformed_path' }, 'to', 'path_lookup/malformed_path'],
-  ])("%s answers the storage's refusal %j (%s) with %s", async (name, told, side, summary) => {
-    refuse(told, side);
+  ])("%s answers the storage's refusal %j (%s) with %s", async (name, storageRefusal, side, summary) => {
+    refuse(storageRefusal, side);
     const answered = refusalIn(await call(name));
     expect(answered).toMatchObject({ status: 409, summary });
     expect(answered['error']).toMatchObject({ '.tag': summary.split('/')[0] });
@@ -214,11 +214,11 @@ describe('jobs whose storage refuses', () => {
     next = () => {
       throw new Error('EIO');
     };
-    complaints.length = 0;
+    loggedErrors.length = 0;
     expect(refusalIn(await ended(await launch()))).toEqual(
       refusal(409, 'internal_error', { '.tag': 'internal_error' }),
     );
-    expect(complaints).toEqual([
+    expect(loggedErrors).toEqual([
       { event: 'a job failed', job: 'files/delete_batch', error: expect.stringContaining('EIO') },
     ]);
   });
@@ -250,17 +250,17 @@ describe('unexpected errors of the storage', () => {
     ],
   ])('%s answers 500 with the request id alone, under which the error is logged', async (_, fault) => {
     next = fault;
-    complaints.length = 0;
+    loggedErrors.length = 0;
     const answered = await call('files/get_metadata');
     const requestId = answered.headers.get('x-dropbox-request-id') ?? '';
     expect([answered.status, answered.text]).toEqual([
       500,
       `The service failed. Its log has more under the request id ${requestId}.`,
     ]);
-    expect(complaints).toEqual([
+    expect(loggedErrors).toEqual([
       { event: 'a request failed', requestId, function: 'files/get_metadata', error: expect.any(String) },
     ]);
-    expect(JSON.stringify(complaints)).not.toContain(token);
+    expect(JSON.stringify(loggedErrors)).not.toContain(token);
   });
 
   const FILE: StoredFile = {
@@ -291,11 +291,11 @@ describe('unexpected errors of the storage', () => {
     next = () => {
       throw new Error('EIO');
     };
-    complaints.length = 0;
+    loggedErrors.length = 0;
     expect((await send(`${listener.url}${pathname}`, {})).status).toBe(500);
-    expect(complaints).toMatchObject([{ event: 'a request failed', function: '/cd' }]);
+    expect(loggedErrors).toMatchObject([{ event: 'a request failed', function: '/cd' }]);
     const secret = /[\w-]{43}/.exec(pathname)?.[0] ?? pathname;
-    expect(JSON.stringify(complaints)).not.toContain(secret);
+    expect(JSON.stringify(loggedErrors)).not.toContain(secret);
   });
 
   test('a file removed between look-up and reading answers path/not_found', async () => {
@@ -316,9 +316,9 @@ describe('unexpected errors of the storage', () => {
       yield Buffer.from('five ');
       throw new Error('a block does not match its hash');
     });
-    complaints.length = 0;
+    loggedErrors.length = 0;
     await expect(call('files/download')).rejects.toThrow();
-    expect(complaints).toMatchObject([{ error: 'Error: a block does not match its hash' }]);
+    expect(loggedErrors).toMatchObject([{ error: 'Error: a block does not match its hash' }]);
   });
 
   test('a download with fewer bytes than its metadata says breaks off', async () => {

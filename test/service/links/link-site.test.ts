@@ -277,7 +277,7 @@ describe('links that do not open', () => {
 
 describe('passwords of links', () => {
   const settings = { requested_visibility: 'password', link_password: 'open <sesame>' };
-  const tell = (url: string, password: string) =>
+  const sendPassword = (url: string, password: string) =>
     send(url, { method: 'POST', body: new URLSearchParams({ password }) });
 
   test('a link with a password asks for it, and opens page and bytes with the cookie that it sets', async () => {
@@ -288,12 +288,12 @@ describe('passwords of links', () => {
       expect(answered.status).toBe(403);
       expect(answered.text).toContain('<form method="post">');
     }
-    expect((await tell(url, 'open')).status).toBe(403);
-    expect((await tell(url, '')).status).toBe(400);
-    const told = await tell(raw(url), 'open <sesame>');
-    expect(told.status).toBe(303);
-    expect(new URL(told.headers.get('location') ?? '', raw(url)).href).toBe(raw(url));
-    const setCookie = told.headers.get('set-cookie') ?? '';
+    expect((await sendPassword(url, 'open')).status).toBe(403);
+    expect((await sendPassword(url, '')).status).toBe(400);
+    const answered = await sendPassword(raw(url), 'open <sesame>');
+    expect(answered.status).toBe(303);
+    expect(new URL(answered.headers.get('location') ?? '', raw(url)).href).toBe(raw(url));
+    const setCookie = answered.headers.get('set-cookie') ?? '';
     expect(setCookie).toMatch(/; HttpOnly; SameSite=Lax$/);
     const cookie = setCookie.split(';')[0] ?? '';
     expect((await get(raw(url), { cookie })).text).toBe('text');
@@ -308,12 +308,12 @@ describe('passwords of links', () => {
     const url = await linkTo('/guessed', settings);
     for (const [guess, waitMs] of WAITS_MS.entries()) {
       await clock.advance(waitMs);
-      expect((await tell(url, `guess ${guess}`)).status).toBe(403);
+      expect((await sendPassword(url, `guess ${guess}`)).status).toBe(403);
     }
-    const answered = await tell(url, 'open <sesame>');
+    const answered = await sendPassword(url, 'open <sesame>');
     expect([answered.status, answered.headers.get('retry-after')]).toEqual([429, '16']);
     await clock.advance(16_000);
-    expect((await tell(url, 'open <sesame>')).status).toBe(303);
+    expect((await sendPassword(url, 'open <sesame>')).status).toBe(303);
   });
 
   test('wrong passwords by calls and on the page count together, and a client that knows the password is let in', async () => {
@@ -335,7 +335,7 @@ describe('passwords of links', () => {
     }
     const over = await call('guess');
     expect([over.status, over.headers.get('retry-after')]).toEqual([429, '16']);
-    expect((await tell(url, 'guess')).status).toBe(429);
+    expect((await sendPassword(url, 'guess')).status).toBe(429);
     expect((await call('open <sesame>')).status).toBe(200);
     const changed = { url, settings: { link_password: 'another' } };
     expect((await rpc(service, 'sharing/modify_shared_link_settings', changed)).status).toBe(200);

@@ -14,7 +14,7 @@ import {
 const clock = new ManualClock();
 let service: TestService;
 /** Access token of an account that owns none of the links. */
-let stranger: string;
+let otherToken: string;
 
 beforeAll(async () => {
   service = await startTestService({ clock });
@@ -25,7 +25,7 @@ beforeAll(async () => {
     mayDeletePermanently: false,
   });
   const scopes = ['sharing.read', 'sharing.write', 'files.metadata.read'] as const;
-  stranger = await service.service.grant({ accountId: id, scopes });
+  otherToken = await service.service.grant({ accountId: id, scopes });
 });
 afterAll(() => service.close());
 
@@ -42,11 +42,11 @@ async function linkTo(path: string, settings?: object): Promise<LinkJson> {
 
 const basic = (key: string, secret: string) => `Basic ${Buffer.from(`${key}:${secret}`).toString('base64')}`;
 const asApp = () => ({ authorization: basic(service.appKey, service.appSecret) });
-const asStranger = () => ({ authorization: `Bearer ${stranger}` });
+const asOtherUser = () => ({ authorization: `Bearer ${otherToken}` });
 const refused = (tag: string) => refusal(409, tag, { '.tag': tag });
 
 describe('sharing/get_shared_link_file', () => {
-  const file = (argument: object, headers: Record<string, string> = asStranger()): Promise<Answered> =>
+  const file = (argument: object, headers: Record<string, string> = asOtherUser()): Promise<Answered> =>
     send(`${service.url}/2/sharing/get_shared_link_file`, {
       method: 'POST',
       headers: { 'dropbox-api-arg': headerJson(argument), ...headers },
@@ -58,10 +58,10 @@ describe('sharing/get_shared_link_file', () => {
     const answered = await file({ url });
     expect([answered.status, answered.text]).toEqual([200, '0123456789']);
     expect(answered.headers.get('content-type')).toBe('application/octet-stream');
-    const metadata = await rpc(service, 'sharing/get_shared_link_metadata', { url }, { token: stranger });
+    const metadata = await rpc(service, 'sharing/get_shared_link_metadata', { url }, { token: otherToken });
     expect(metadata.json).toMatchObject({ '.tag': 'file', name: 'Ä.txt', size: 10 });
     expect(JSON.parse(answered.headers.get('dropbox-api-result') ?? '')).toEqual(metadata.json);
-    const part = await file({ url }, { ...asStranger(), range: 'bytes=2-3' });
+    const part = await file({ url }, { ...asOtherUser(), range: 'bytes=2-3' });
     expect([part.status, part.text, part.headers.get('content-range')]).toEqual([206, '23', 'bytes 2-3/10']);
   });
 
@@ -121,7 +121,7 @@ describe('sharing/modify_shared_link_settings', () => {
     await put(service, '/Modified/password', 'text');
     const { url } = await linkTo('/Modified/password');
     const opens = async (link_password?: string) =>
-      (await rpc(service, 'sharing/get_shared_link_metadata', { url, link_password }, { token: stranger }))
+      (await rpc(service, 'sharing/get_shared_link_metadata', { url, link_password }, { token: otherToken }))
         .status;
     const set = await modify(url, { require_password: true, link_password: 'one' });
     expect(set.json).toMatchObject({
@@ -178,7 +178,7 @@ describe('sharing/modify_shared_link_settings', () => {
     await put(service, '/Modified/mine', 'text');
     const { url } = await linkTo('/Modified/mine');
     const settings = { allow_download: false };
-    expect(refusalIn(await modify(url, settings, {}, stranger))).toEqual(
+    expect(refusalIn(await modify(url, settings, {}, otherToken))).toEqual(
       refused('shared_link_access_denied'),
     );
     expect(refusalIn(await modify('rubbish', settings))).toEqual(refused('shared_link_not_found'));
@@ -188,7 +188,7 @@ describe('sharing/modify_shared_link_settings', () => {
 });
 
 describe('files/list_folder with shared_link', () => {
-  const list = (argument: object, headers: Record<string, string> = asStranger(), name = 'list_folder') =>
+  const list = (argument: object, headers: Record<string, string> = asOtherUser(), name = 'list_folder') =>
     send(`${service.url}/2/files/${name}`, {
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json' },
@@ -212,12 +212,12 @@ describe('files/list_folder with shared_link', () => {
     const first = (await list({ path: '/sub', shared_link: { url }, limit: 2 })).json as Page;
     const { cursor } = first;
     expect([first.entries.map(({ name }) => name), first.has_more]).toEqual([['a', 'b'], true]);
-    const second = (await list({ cursor }, asStranger(), 'list_folder/continue')).json as Page;
+    const second = (await list({ cursor }, asOtherUser(), 'list_folder/continue')).json as Page;
     expect(second).toMatchObject({ entries: [{ name: 'c' }], has_more: false });
     await put(service, '/Listed/sub/d', 'text');
     const poll = await rpc(service, 'files/list_folder/longpoll', { cursor: second.cursor }, { token: null });
     expect(poll.json).toEqual({ changes: true });
-    const since = (await list({ cursor: second.cursor }, asStranger(), 'list_folder/continue')).json as Page;
+    const since = (await list({ cursor: second.cursor }, asOtherUser(), 'list_folder/continue')).json as Page;
     expect(since.entries).toMatchObject([{ name: 'd' }]);
     expect(JSON.stringify([first, second, since])).not.toContain('path_');
   });
@@ -229,10 +229,10 @@ describe('files/list_folder with shared_link', () => {
     const listed = await list(argument, asApp());
     expect(listed.json).toMatchObject({ entries: [{ name: 'x' }] });
     expect((await list(argument, asApp(), 'list_folder/get_latest_cursor')).status).toBe(400);
-    const latest = await list(argument, asStranger(), 'list_folder/get_latest_cursor');
+    const latest = await list(argument, asOtherUser(), 'list_folder/get_latest_cursor');
     const { cursor } = latest.json as Page;
     const next = (who: Record<string, string>) => list({ cursor }, who, 'list_folder/continue');
-    expect((await next(asStranger())).json).toMatchObject({ entries: [] });
+    expect((await next(asOtherUser())).json).toMatchObject({ entries: [] });
     // The cursor belongs to the user.
     expect(refusalIn(await next(asApp()))).toEqual(refused('reset'));
     const plain = await list({ path: '' }, asApp());
@@ -244,7 +244,9 @@ describe('files/list_folder with shared_link', () => {
     const { url } = await linkTo('/Listed, then not');
     const { cursor } = (await list({ path: '', shared_link: { url } })).json as Page;
     await rpc(service, 'sharing/revoke_shared_link', { url });
-    expect(refusalIn(await list({ cursor }, asStranger(), 'list_folder/continue'))).toEqual(refused('reset'));
+    expect(refusalIn(await list({ cursor }, asOtherUser(), 'list_folder/continue'))).toEqual(
+      refused('reset'),
+    );
   });
 
   test.each<[string, (from: string) => Promise<unknown>]>([
@@ -262,7 +264,7 @@ describe('files/list_folder with shared_link', () => {
       const { cursor } = (await list({ path: '', shared_link: { url } })).json as Page;
       await change(path);
       await put(service, `${path}/secret`, 'text');
-      const answered = await list({ cursor }, asStranger(), 'list_folder/continue');
+      const answered = await list({ cursor }, asOtherUser(), 'list_folder/continue');
       expect(refusalIn(answered)).toEqual(refused('reset'));
       expect(answered.text).not.toContain('secret');
     },
@@ -274,7 +276,9 @@ describe('files/list_folder with shared_link', () => {
     const { url } = await linkTo('/Listed with a password', settings);
     const { cursor } = (await list({ path: '', shared_link: { url, password: 'one' } })).json as Page;
     await rpc(service, 'sharing/modify_shared_link_settings', { url, settings: { link_password: 'two' } });
-    expect(refusalIn(await list({ cursor }, asStranger(), 'list_folder/continue'))).toEqual(refused('reset'));
+    expect(refusalIn(await list({ cursor }, asOtherUser(), 'list_folder/continue'))).toEqual(
+      refused('reset'),
+    );
   });
 
   test('list_folder of a link with include_has_explicit_shared_members answers that field, also after a cursor', async () => {

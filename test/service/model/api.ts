@@ -22,7 +22,7 @@ export interface Page {
  * Calls of the service over HTTP. A refusal is returned as the joined tags of its error: `path/conflict/file`.
  */
 export class Api {
-  constructor(private readonly victim: ServiceProcess) {}
+  constructor(private readonly service: ServiceProcess) {}
 
   async rpc<T = Record<string, unknown>>(name: string, argument: unknown): Promise<T | string> {
     const body = JSON.stringify(argument);
@@ -46,7 +46,7 @@ export class Api {
   async changes(cursor: string, signal?: AbortSignal): Promise<'changed' | 'unchanged' | 'cut off'> {
     const body = JSON.stringify({ cursor, timeout: 30 });
     const headers = { 'content-type': 'application/json' };
-    const address = `${this.victim.url}/2/files/list_folder/longpoll`;
+    const address = `${this.service.url}/2/files/list_folder/longpoll`;
     try {
       const response = await fetch(address, { method: 'POST', headers, body, ...(signal && { signal }) });
       const text = await response.text();
@@ -77,7 +77,7 @@ export class Api {
   }
 
   #send(name: string, headers: Record<string, string>, body: string | null): Promise<Response> {
-    const { url, token } = this.victim;
+    const { url, token } = this.service;
     return fetch(`${url}/2/${name}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, ...headers },

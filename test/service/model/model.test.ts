@@ -21,19 +21,19 @@ const PER_LIFE = 100;
 const life = fc.tuple(fc.array(step, { minLength: PER_LIFE_MIN, maxLength: PER_LIFE, size: 'max' }), restart);
 
 let dataDirectory: string;
-let victim: ServiceProcess;
+let service: ServiceProcess;
 
 beforeAll(async () => {
   dataDirectory = await mkdtemp(join(tmpdir(), 'davgate-model-'));
   // Few rows, so that most moves and copies of a folder take several transactions.
-  victim = new ServiceProcess(builtUrl('service/server.ts'), dataDirectory, {
+  service = new ServiceProcess(builtUrl('service/server.ts'), dataDirectory, {
     stagedRowsMax: 3,
     removedRowsMax: 3,
   });
-  await victim.start();
+  await service.start();
 });
 afterAll(async () => {
-  await victim.end('SIGKILL');
+  await service.end('SIGKILL');
   await rm(dataDirectory, { recursive: true });
 });
 
@@ -44,8 +44,8 @@ test(`${OPERATIONS} random operations over HTTP have the outcomes of a model, ac
     fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 3 }), async (lives) => {
       if (taken >= OPERATIONS) return;
       // A failed run may have left the service stopped.
-      if (!victim.isRunning) await victim.start();
-      const run = new Run(victim, `/run${runs++}`);
+      if (!service.isRunning) await service.start();
+      const run = new Run(service, `/run${runs++}`);
       await run.begin();
       for (const [steps, end] of lives) {
         for (const next of [...steps, end]) await run.take(next);
@@ -61,8 +61,8 @@ test(`${OPERATIONS} random operations over HTTP have the outcomes of a model, ac
     },
   );
   expect(taken).toBeGreaterThanOrEqual(OPERATIONS);
-  await victim.end('SIGTERM');
-  expect(victim.complaints).toBe('');
+  await service.end('SIGTERM');
+  expect(service.warnings).toBe('');
   // Waits for the background cleanup after the last kill.
   const storage = await openStorage({ dataDirectory, clock: systemClock, log: silentLog });
   await storage.tidy();

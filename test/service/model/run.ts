@@ -19,10 +19,10 @@ export class Run {
   readonly #followers: readonly Follower[];
 
   constructor(
-    private readonly victim: ServiceProcess,
+    private readonly service: ServiceProcess,
     folder: string,
   ) {
-    this.#tree = new TreeRun(victim, folder);
+    this.#tree = new TreeRun(service, folder);
     this.#sessions = new SessionRun(this.#tree);
     this.#followers = [
       { recursive: true, limit: 500 },
@@ -41,7 +41,7 @@ export class Run {
     const tree = this.#tree;
     switch (step.do) {
       case 'restart':
-        await this.#followers[0]?.awaitAcross(() => this.victim.restart(step.signal));
+        await this.#followers[0]?.awaitAcross(() => this.service.restart(step.signal));
         return await tree.expectState();
       case 'kill':
         return await this.#kill(step);
@@ -106,9 +106,9 @@ export class Run {
     const expected = tree.expected(during);
     const call = tree.actual(during).catch(() => 'cut off');
     await new Promise((resolve) => setTimeout(resolve, afterMs));
-    await this.victim.end('SIGKILL');
+    await this.service.end('SIGKILL');
     const answered = await call;
-    await this.victim.start();
+    await this.service.start();
     if (answered !== 'cut off') tree.expectSame(answered, expected);
     else if (tree.difference(await tree.listed(), before) === '') tree.model = before;
     await tree.expectState();

@@ -21,11 +21,11 @@ export class TreeRun {
   readonly ids = new Map<number, string>();
 
   constructor(
-    victim: ServiceProcess,
+    service: ServiceProcess,
     /** The run's own folder. */
     readonly folder: string,
   ) {
-    this.api = new Api(victim);
+    this.api = new Api(service);
   }
 
   async begin(): Promise<void> {

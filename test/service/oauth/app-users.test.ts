@@ -33,15 +33,15 @@ function linkUsers(count: number): void {
 }
 
 /** Signs in with a new account. Returns its browser and the page after the sign-in. */
-async function asNewcomer(): Promise<{ newcomer: FormBrowser; page: Answered }> {
-  const email = `new-${newcomers++}@example.org`;
+async function signInAsNewUser(): Promise<{ browser: FormBrowser; page: Answered }> {
+  const email = `new-${newUsers++}@example.org`;
   await addPerson(service, email, PASSWORD);
-  const newcomer = new FormBrowser(service);
-  await newcomer.open(flow.asking());
-  return { newcomer, page: await newcomer.signIn(email, PASSWORD) };
+  const browser = new FormBrowser(service);
+  await browser.open(flow.asking());
+  return { browser, page: await browser.signIn(email, PASSWORD) };
 }
 
-let newcomers = 0;
+let newUsers = 0;
 const LIMIT_REACHED = 'This app has reached its user limit';
 
 describe('user limit of an app', () => {
@@ -55,33 +55,33 @@ describe('user limit of an app', () => {
       linkUsers(most - 1);
       const code = await flow.codeFor(flow.asking());
       // An unexchanged code counts as a user.
-      const { page } = await asNewcomer();
+      const { page } = await signInAsNewUser();
       expect([page.status, page.text]).toEqual([403, expect.stringContaining(LIMIT_REACHED)]);
       expect((await flow.exchange(code)).status).toBe(200);
       // A linked user can link again at the limit.
       expect((await flow.exchange(await flow.codeFor(flow.asking()))).status).toBe(200);
-      expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+      expect((await signInAsNewUser()).page.text).toContain(LIMIT_REACHED);
     },
   );
 
   test('an app at its user limit takes more users once its status allows them', async () => {
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
     linkUsers(50);
-    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+    expect((await signInAsNewUser()).page.text).toContain(LIMIT_REACHED);
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'applied' }));
-    const { newcomer, page } = await asNewcomer();
+    const { browser, page } = await signInAsNewUser();
     expect(page.text).toContain('wants access to your account');
-    expect(
-      (await flow.exchange(sentBack(await newcomer.press('allow'), CALLBACK)['code'] ?? '')).status,
-    ).toBe(200);
+    expect((await flow.exchange(sentBack(await browser.press('allow'), CALLBACK)['code'] ?? '')).status).toBe(
+      200,
+    );
   });
 
   test('two users who allow an app at once get its one free place once', async () => {
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
     linkUsers(49);
-    const both = [await asNewcomer(), await asNewcomer()];
+    const both = [await signInAsNewUser(), await signInAsNewUser()];
     for (const { page } of both) expect(page.text).toContain('wants access to your account');
-    const answers = await Promise.all(both.map(({ newcomer }) => newcomer.press('allow')));
+    const answers = await Promise.all(both.map(({ browser }) => browser.press('allow')));
     expect(answers.map(({ status }) => status).sort()).toEqual([303, 403]);
   });
 
@@ -89,13 +89,13 @@ describe('user limit of an app', () => {
     besideService(service, ({ apps }) => apps.change(flow.app.key, { status: 'development' }));
     linkUsers(49);
     await flow.codeFor(flow.asking());
-    expect((await asNewcomer()).page.text).toContain(LIMIT_REACHED);
+    expect((await signInAsNewUser()).page.text).toContain(LIMIT_REACHED);
     await clock.advance(600_000);
-    expect((await asNewcomer()).page.text).toContain('wants access to your account');
+    expect((await signInAsNewUser()).page.text).toContain('wants access to your account');
   });
 
   test('an app in production takes more than 500 users', async () => {
     linkUsers(501);
-    expect((await asNewcomer()).page.text).toContain('wants access to your account');
+    expect((await signInAsNewUser()).page.text).toContain('wants access to your account');
   });
 });

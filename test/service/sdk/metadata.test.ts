@@ -162,8 +162,8 @@ describe('files/list_revisions and files/restore', () => {
     const { result: two } = await sdk.filesListRevisions({ path });
     expect(two).toEqual({ is_deleted: false, entries: [second, first], has_more: false });
     const restorable = { path, include_restorable_info: true };
-    const { result: told } = await sdk.filesListRevisions(restorable);
-    expect(told.entries).toEqual([second, first].map((file) => ({ ...file, is_restorable: true })));
+    const { result: withInfo } = await sdk.filesListRevisions(restorable);
+    expect(withInfo.entries).toEqual([second, first].map((file) => ({ ...file, is_restorable: true })));
     const { result: page } = await sdk.filesListRevisions({ path, limit: 1 });
     expect(page).toEqual({ is_deleted: false, entries: [second], has_more: true });
     // `before_rev` is missing in the SDK's types, and is sent all the same.

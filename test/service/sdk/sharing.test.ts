@@ -17,7 +17,7 @@ let clients: SdkClients;
 let sdk: Dropbox;
 let app: Dropbox;
 /** SDK client of another user of the same app. */
-let stranger: Dropbox;
+let otherUser: Dropbox;
 
 beforeAll(async () => {
   ({ service, clients, sdk, app } = await startSdkService());
@@ -28,7 +28,7 @@ beforeAll(async () => {
     mayDeletePermanently: false,
   });
   const scopes = ['sharing.read', 'sharing.write'] as const;
-  stranger = clients.withToken(await service.service.grant({ accountId: account.id, scopes }));
+  otherUser = clients.withToken(await service.service.grant({ accountId: account.id, scopes }));
 });
 afterAll(() => service.close());
 
@@ -180,8 +180,8 @@ describe('sharing/modify_shared_link_settings and revoke_shared_link', () => {
     expect(await revoke(NOWHERE)).toEqual(sdkRefused('shared_link_not_found'));
     expect(await revoke('rubbish')).toEqual(sdkRefused('shared_link_malformed'));
     const denied = sdkRefused('shared_link_access_denied');
-    expect(await sdkRefusal(stranger.sharingModifySharedLinkSettings({ url, settings }))).toEqual(denied);
-    expect(await sdkRefusal(stranger.sharingRevokeSharedLink({ url }))).toEqual(denied);
+    expect(await sdkRefusal(otherUser.sharingModifySharedLinkSettings({ url, settings }))).toEqual(denied);
+    expect(await sdkRefusal(otherUser.sharingRevokeSharedLink({ url }))).toEqual(denied);
   });
 });
 
@@ -217,7 +217,7 @@ describe('sharing/get_shared_link_metadata and get_shared_link_file', () => {
     });
     const denied = sdkRefused('shared_link_access_denied');
     expect(await sdkRefusal(app.sharingGetSharedLinkMetadata({ url }))).toEqual(denied);
-    expect(await sdkRefusal(stranger.sharingGetSharedLinkFile({ ...given, link_password: 'x' }))).toEqual(
+    expect(await sdkRefusal(otherUser.sharingGetSharedLinkFile({ ...given, link_password: 'x' }))).toEqual(
       denied,
     );
   });

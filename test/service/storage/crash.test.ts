@@ -81,25 +81,25 @@ test(`${KILLS} kills at random moments lose no acknowledged write and leave none
 /** Runs the load and kills it after `linesMin` lines. Returns all its lines. */
 async function killedAtWork(dataDirectory: string, seed: string, linesMin: number): Promise<Line[]> {
   const clockUrl = builtUrl('util/clock.ts');
-  const victim = spawn(
+  const child = spawn(
     process.execPath,
     [LOAD, builtUrl('service/storage/open.ts'), clockUrl, dataDirectory, seed],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );
-  let complaint = '';
-  victim.stderr.on('data', (chunk: Buffer) => {
-    complaint += chunk;
+  let errorOutput = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errorOutput += chunk;
   });
   const lines: Line[] = [];
-  const heard = once(victim, 'close');
-  createInterface({ input: victim.stdout }).on('line', (text) => {
+  const closed = once(child, 'close');
+  createInterface({ input: child.stdout }).on('line', (text) => {
     lines.push(JSON.parse(text) as Line);
-    if (lines.length === 1 + linesMin) victim.kill('SIGKILL');
+    if (lines.length === 1 + linesMin) child.kill('SIGKILL');
   });
-  const [, signal] = (await heard) as [number | null, string | null];
-  expect([signal, complaint]).toEqual(['SIGKILL', '']);
+  const [, signal] = (await closed) as [number | null, string | null];
+  expect([signal, errorOutput]).toEqual(['SIGKILL', '']);
   return lines;
 }
 

@@ -197,8 +197,8 @@ test('a cursor works after a restart, also in the middle of a listing', async ()
 test('a forged cursor and one of another account are malformed, and one of another storage is reset', async () => {
   const storage = await opened();
   const { cursor } = listed(storage);
-  const stranger = { ...OWNER, account: 'dbid:two' };
-  expect(await refusal(() => storage.listContinue(stranger, cursor))).toBe('cursor/malformed');
+  const otherAccount = { ...OWNER, account: 'dbid:two' };
+  expect(await refusal(() => storage.listContinue(otherAccount, cursor))).toBe('cursor/malformed');
   for (const bad of [
     '',
     'x',

@@ -79,26 +79,26 @@ function idsOf(storage: Storage): Map<string, string[]> {
 /** Runs the load and kills it after `turns` turns. Returns the targets of the acknowledged calls. */
 async function killedAtWork(dataDirectory: string, turns: number): Promise<string[]> {
   const clockUrl = builtUrl('util/clock.ts');
-  const victim = spawn(
+  const child = spawn(
     process.execPath,
     [LOAD, builtUrl('service/storage/open.ts'), clockUrl, dataDirectory],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
     },
   );
-  let complaint = '';
-  victim.stderr.on('data', (chunk: Buffer) => {
-    complaint += chunk;
+  let errorOutput = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errorOutput += chunk;
   });
   const done: string[] = [];
-  let heard = 0;
-  const closed = once(victim, 'close');
-  createInterface({ input: victim.stdout }).on('line', (text) => {
+  let lineCount = 0;
+  const closed = once(child, 'close');
+  createInterface({ input: child.stdout }).on('line', (text) => {
     const line = JSON.parse(text) as { readonly done?: string };
     if (line.done) done.push(line.done);
-    if (heard++ === turns) victim.kill('SIGKILL');
+    if (lineCount++ === turns) child.kill('SIGKILL');
   });
   const [, signal] = (await closed) as [number | null, string | null];
-  expect([signal, complaint]).toEqual(['SIGKILL', '']);
+  expect([signal, errorOutput]).toEqual(['SIGKILL', '']);
   return done;
 }
