@@ -34,7 +34,7 @@ test('a request that arrives while the content address is being opened waits, an
   });
   await expectSoon(() => resolveName).toBeDefined();
   const early = call(`http://127.0.0.1:${port}`, 'files/upload');
-  await Promise.race([early, sleep(200)]); // an answer that does not wait comes now
+  await Promise.race([early, sleep(200)]); // an answer that does not wait arrives in this time
   resolveName?.();
   const service = await starting;
   onTestFinished(() => service.close());

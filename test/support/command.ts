@@ -29,7 +29,7 @@ export async function command(
   });
   child.stderr.on('data', (chunk: Buffer) => all.push(chunk));
   child.stdin.end(input);
-  const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
+  const [code] = (await once(child, 'close')) as [number | null]; // arguments of 'close'
   return { code, output: Buffer.concat(all).toString(), stdout: Buffer.concat(out).toString() };
 }
 

@@ -123,7 +123,7 @@ export async function runProgram(
   environment?: NodeJS.ProcessEnv,
 ): Promise<{ code: number | null; output: string }> {
   const { child, output } = spawnProgram(args, environment);
-  const [code] = (await once(child, 'close')) as [number | null]; // 'close' hands on the exit code
+  const [code] = (await once(child, 'close')) as [number | null]; // arguments of 'close'
   return { code, output: output() };
 }
 

@@ -20,7 +20,7 @@ beforeEach(() => {
 describe('GET /oauth2/authorize', () => {
   test.each<[string, Record<string, string>, string, string]>([
     ['scope', { scope: 'sharing.read' }, 'invalid_request', 'unknown field "scope"'],
-    ['a field of nobody', { approval_prompt: 'x' }, 'invalid_request', 'unknown field "approval_prompt"'],
+    ['an unknown field', { approval_prompt: 'x' }, 'invalid_request', 'unknown field "approval_prompt"'],
     ['no response_type', { response_type: '' }, 'invalid_request', 'missing required field "response_type"'],
     [
       'another response_type',
@@ -53,7 +53,7 @@ describe('GET /oauth2/authorize', () => {
       'code_challenge_method must be "plain" or "S256"',
     ],
     [
-      'half a yes',
+      'an invalid boolean',
       { force_reapprove: 'yes' },
       'invalid_request',
       'force_reapprove must be "false" or "true"',
@@ -85,9 +85,12 @@ describe('GET /oauth2/authorize', () => {
   test.each<[string, (request: Record<string, string>) => URLSearchParams | Record<string, string>]>([
     ['no app', ({ client_id, ...request }) => request],
     ['an unknown app', (request) => ({ ...request, client_id: 'x' })],
-    ['a redirect URI of somebody else', (request) => ({ ...request, redirect_uri: 'https://evil.example/' })],
-    ['one that begins like its own', (request) => ({ ...request, redirect_uri: `${CALLBACK}x` })],
-    ['one that differs in case', (request) => ({ ...request, redirect_uri: CALLBACK.toUpperCase() })],
+    ['a redirect URI of another site', (request) => ({ ...request, redirect_uri: 'https://evil.example/' })],
+    ['a redirect URI that begins like its own', (request) => ({ ...request, redirect_uri: `${CALLBACK}x` })],
+    [
+      'a redirect URI in another letter case',
+      (request) => ({ ...request, redirect_uri: CALLBACK.toUpperCase() }),
+    ],
     ['an empty redirect URI', (request) => ({ ...request, redirect_uri: '' })],
     [
       'two redirect URIs',

@@ -174,7 +174,7 @@ describe('authorization code', () => {
     ['another redirect URI', { redirect_uri: OVER_HTTPS }, 'invalid_grant', 'redirect_uri mismatch'],
     ['no redirect URI', { redirect_uri: '' }, 'invalid_grant', 'redirect_uri mismatch'],
     [
-      'a verifier out of nowhere',
+      'a verifier without a challenge',
       { code_verifier: 'v'.repeat(43) },
       'invalid_grant',
       'invalid code verifier',
@@ -207,7 +207,7 @@ describe('PKCE', () => {
   test.each([
     ['S256', { code_challenge_method: 'S256', code_challenge: s256 }],
     ['plain', { code_challenge_method: 'plain', code_challenge: verifier }],
-    ['plain, unsaid', { code_challenge: verifier }],
+    ['plain by default', { code_challenge: verifier }],
   ])('PKCE with %s replaces the app secret for the code and for the refresh token', async (_, challenge) => {
     const code = await flow.codeFor(flow.asking({ token_access_type: 'offline', ...challenge }));
     const wrong = await flow.exchange(code, { client_secret: '', code_verifier: `${verifier}y` });

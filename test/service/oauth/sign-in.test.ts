@@ -40,7 +40,7 @@ describe('sign-in', () => {
   test.each([
     ['a wrong password', () => email, 'wrong'],
     ['no password', () => email, ''],
-    ['an address of nobody', () => 'nobody@example.org', PASSWORD],
+    ['an unknown address', () => 'nobody@example.org', PASSWORD],
   ])('a sign-in with %s is refused with the same message', async (_, address, password) => {
     await browser.open(asking());
     const answered = await browser.signIn(address(), password);

@@ -128,7 +128,7 @@ describe('POST /oauth2/token', () => {
       'refresh token is invalid or revoked',
     ],
     [
-      'what is no token',
+      'a malformed token',
       (form) => ({ ...form, refresh_token: 'no token' }),
       'invalid_grant',
       'refresh token is malformed',

@@ -244,15 +244,23 @@ test.each([
   ['a new file', ALL, (storage: Storage) => put(storage, '/x/y/z', 'z')],
   ['a new child', ROOT, (storage: Storage) => put(storage, '/z', 'z')],
   ['a deletion', { ...ALL, path: '/dir' }, (storage: Storage) => storage.remove(HOME, '/dir/sub/a')],
-  ['its folder going', { ...ROOT, path: '/dir/sub' }, (storage: Storage) => storage.remove(HOME, '/dir/sub')],
-  ['a folder above going', { ...ROOT, path: '/dir/sub' }, (storage: Storage) => storage.remove(HOME, '/dir')],
   [
-    'a folder above moving',
+    'the removal of its folder',
+    { ...ROOT, path: '/dir/sub' },
+    (storage: Storage) => storage.remove(HOME, '/dir/sub'),
+  ],
+  [
+    'the removal of a folder above',
+    { ...ROOT, path: '/dir/sub' },
+    (storage: Storage) => storage.remove(HOME, '/dir'),
+  ],
+  [
+    'a move of a folder above',
     { ...ALL, path: '/dir/sub' },
     (storage: Storage) => storage.relocate(HOME, '/dir', '/new', MOVE),
   ],
   [
-    'a tree arriving',
+    'a move of a folder into it',
     { ...ALL, path: '/other' },
     (storage: Storage) => storage.relocate(HOME, '/dir', '/other/dir', MOVE),
   ],

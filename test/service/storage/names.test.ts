@@ -22,7 +22,7 @@ describe('malformed paths', () => {
     ['too many folders', '/a'.repeat(513)],
     ['too much of everything', `/${'a'.repeat(250)}`.repeat(70)],
     ['a namespace', 'ns:1/a'],
-  ])('a path with %s is refused as malformed_path by upload, createFolder and stat', async (_, path) => {
+  ])('a malformed path (%s) answers malformed_path to upload, createFolder and stat', async (_, path) => {
     const storage = await opened();
     expect(await refusal(put(storage, path, 'x'))).toBe('write/malformed_path');
     expect(await refusal(storage.createFolder(HOME, path, false))).toBe('write/malformed_path');

@@ -62,7 +62,7 @@ test.each([
   ['small pieces', [300_001]],
   ['one off a block', [BLOCK_BYTES - 1]],
   ['all at once', [20_000_000]],
-])('a session that sends a file in %s stores the same file', async (_, sizes) => {
+])('a session stores the same file whatever its parts: %s', async (_, sizes) => {
   const storage = await opened();
   const bytes = randomBytes(13_000_001);
   const session = await start(storage);
