@@ -1,9 +1,9 @@
-/** Returns the value after a label at the start of a line of a command's output. */
-export function valueAfter(label: string, output: string): string {
+/** Returns the value after a label at the start of a line of a command's output; `''` without such a line. */
+export function printedValue(label: string, output: string): string {
   return new RegExp(`^${label} +(\\S+)$`, 'm').exec(output)?.[1] ?? '';
 }
 
-/** Returns the key and secret in the output of `davgate service app create`. */
+/** Returns the app that `davgate service app create` printed. */
 export function appIn(output: string): { key: string; secret: string } {
-  return { key: valueAfter('app key', output), secret: valueAfter('app secret', output) };
+  return { key: printedValue('app key', output), secret: printedValue('app secret', output) };
 }

@@ -95,6 +95,6 @@ test('account remove continues after a restart, and a new account of the same ad
 });
 
 test('account remove without --delete-files is refused and removes nothing', async () => {
-  await expect(remove()).rejects.toThrow('say --delete-files if you mean it');
+  await expect(remove()).rejects.toThrow('confirm it with --delete-files');
   expect((await rpc(theirs, 'users/get_current_account', null)).status).toBe(200);
 });

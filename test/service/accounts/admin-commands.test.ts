@@ -5,7 +5,7 @@ import { adminCommand } from '../../../src/cli/service-admin/admin.ts';
 import { isStartFailure } from '../../../src/cli/start-failure.ts';
 import { SCOPES } from '../../../src/service/accounts/scopes.ts';
 import { openDatabase } from '../../../src/service/registry/database.ts';
-import { appIn, valueAfter } from '../../support/admin-output.ts';
+import { appIn, printedValue } from '../../support/admin-output.ts';
 import { FormBrowser, tokenByConsent } from '../../support/consent.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { download, put, rpc, send, upload } from '../../support/service-client.ts';
@@ -81,7 +81,7 @@ describe('commands for apps', () => {
 
   test('app set that removes a scope removes it from existing tokens', async () => {
     const { key } = await makeApp('--name Loser --scopes account_info.read,files.metadata.read');
-    const token = valueAfter(
+    const token = printedValue(
       'access token',
       await did(`token create --account drive@davgate.invalid --app ${key}`),
     );
@@ -97,7 +97,7 @@ describe('commands for apps', () => {
 
   test('app set --new-secret makes the old secret invalid', async () => {
     const { key, secret } = await makeApp('--name Leaky --scopes account_info.read');
-    const renewed = valueAfter('app secret', await did(`app set ${key} --new-secret`));
+    const renewed = printedValue('app secret', await did(`app set ${key} --new-secret`));
     expect(renewed).not.toBe(secret);
     const check = (one: string) =>
       send(`${service.url}/2/check/app`, {
@@ -113,7 +113,7 @@ describe('commands for apps', () => {
 
   test('app remove revokes the app’s tokens and no others', async () => {
     const { key } = await makeApp('--name Gone --scopes account_info.read');
-    const token = valueAfter(
+    const token = printedValue(
       'access token',
       await did(`token create --account drive@davgate.invalid --app ${key}`),
     );
@@ -135,7 +135,7 @@ describe('commands for accounts', () => {
     await did('account create full@example.org --given-name Ann --surname Other');
     const nameOf = async (email: string) => {
       const words = `token create --account ${email} --app ${service.appKey}`;
-      const { json } = await call(valueAfter('access token', await did(words)));
+      const { json } = await call(printedValue('access token', await did(words)));
       return (json as { name: { display_name: string } }).name.display_name;
     };
     expect(await nameOf('plain@example.org')).toBe('plain');
@@ -147,7 +147,7 @@ describe('commands for accounts', () => {
   test('account set --quota and --permanent-delete take effect at the next call', async () => {
     await did('account create small@example.org --quota 1KB --permanent-delete yes');
     const { key } = await makeApp('--name Space --scopes all');
-    const token = valueAfter(
+    const token = printedValue(
       'access token',
       await did(`token create --account small@example.org --app ${key}`),
     );
@@ -179,7 +179,7 @@ describe('commands for accounts', () => {
     await did('account set PASS@example.org --password-stdin', 'second password');
     expect((await browser.open(request)).text).toContain('Sign in to go on');
     expect((await browser.signIn('pass@example.org', 'first password')).status).toBe(403);
-    const third = valueAfter('password', await did('account set pass@example.org --new-password'));
+    const third = printedValue('password', await did('account set pass@example.org --new-password'));
     expect(
       (
         await call(
@@ -197,7 +197,7 @@ describe('commands for tokens', () => {
   test('a token of token create works within its scopes until token revoke', async () => {
     const { key } = await makeApp('--name Few --scopes all');
     const words = `token create --account drive@davgate.invalid --app ${key} --scopes files.content.write`;
-    const token = valueAfter('access token', await did(words));
+    const token = printedValue('access token', await did(words));
     await put({ ...service, token }, '/by-token', 'x');
     expect((await call(token)).json).toMatchObject({ error: { required_scope: 'account_info.read' } });
     const listed = await did(`token list --app ${key}`);
@@ -214,7 +214,7 @@ describe('commands for tokens', () => {
     const words = `token create --account drive@davgate.invalid --app ${key} --scopes files.content.write`;
     const output = await did(words);
     expect(output).toMatch(/^scopes +files\.content\.write$/m);
-    const token = valueAfter('access token', output);
+    const token = printedValue('access token', output);
     await put({ ...service, token }, '/dropped', 'x');
     const { status, json } = await download(service, '/dropped', { token });
     expect([status, json]).toMatchObject([401, { error: { required_scope: 'files.content.read' } }]);
@@ -223,8 +223,8 @@ describe('commands for tokens', () => {
   test('token create makes a token that expires after --hours, or a refresh token', async () => {
     const { key, secret } = await makeApp('--name Ends --scopes account_info.read');
     const words = `token create --account drive@davgate.invalid --app ${key}`;
-    const short = valueAfter('access token', await did(`${words} --hours 0.000000001`));
-    const refreshToken = valueAfter('refresh token', await did(`${words} --refresh`));
+    const short = printedValue('access token', await did(`${words} --hours 0.000000001`));
+    const refreshToken = printedValue('refresh token', await did(`${words} --refresh`));
     expect((await call(short)).json).toMatchObject({ error: { '.tag': 'expired_access_token' } });
     expect(await did(`token list --app ${key}`)).toMatch(
       /^\d+ +refresh .* when revoked +account_info\.read$/m,
@@ -263,7 +263,7 @@ describe('errors of the commands', () => {
     ['app create --name X', '--scopes is missing'],
     [
       'app create --name X --scopes files.read',
-      '--scopes files.read: no such scope; there are account_info.read,',
+      '--scopes files.read: no such scope; the scopes are account_info.read,',
     ],
     [
       'app create --name X --scopes all --status beta',
@@ -275,33 +275,33 @@ describe('errors of the commands', () => {
     ['app create --name X --scopes all --redirect-uri https://u:p@a.example/', 'contains a user name'],
     ['app create --name X --scopes all --redirect-uri nowhere', 'is not an absolute URL'],
     ['app create --name X --scopes all --colour red', "Unknown option '--colour'"],
-    ['app show', 'write it like: davgate service app show KEY'],
-    ['app show x', 'x is the key of no app'],
-    ['app set x --name Y', 'x is the key of no app'],
-    ['account create nobody', 'nobody: no address'],
-    ['account create drive@davgate.invalid', 'has an account already'],
-    ['account create DRIVE@davgate.invalid', 'has an account already'],
-    ['account create new@example.org --quota much', '--quota much: no size'],
+    ['app show', 'write davgate service app show KEY'],
+    ['app show x', 'no app has the key x'],
+    ['app set x --name Y', 'no app has the key x'],
+    ['account create nobody', 'nobody: not an email address'],
+    ['account create drive@davgate.invalid', 'already has an account'],
+    ['account create DRIVE@davgate.invalid', 'already has an account'],
+    ['account create new@example.org --quota much', '--quota much: not a size'],
     ['account create new@example.org --permanent-delete maybe', 'must be yes or no'],
     ['account create new@example.org --password-stdin', 'at least 8 characters'],
-    ['account set drive@davgate.invalid', 'say what to change'],
-    ['account set new@example.org --new-password', 'new@example.org has no account here'],
+    ['account set drive@davgate.invalid', 'nothing to change'],
+    ['account set new@example.org --new-password', 'new@example.org has no account'],
     ['token create', '--account is missing'],
-    ['token create --account drive@davgate.invalid --app x', 'x is the key of no app'],
+    ['token create --account drive@davgate.invalid --app x', 'no app has the key x'],
     [
       'token create --account drive@davgate.invalid --app APPKEY --hours 0',
       '--hours 0: must be a number above 0',
     ],
     [
       'token create --account drive@davgate.invalid --app APPKEY --hours 2400000000',
-      '--hours 2400000000: must be at most 876000, a hundred years; left out, the token lives until it is revoked',
+      '--hours 2400000000: must be at most 876000, a hundred years; without --hours, the token is valid until it is revoked',
     ],
     [
       `token create --account drive@davgate.invalid --app APPKEY --hours ${'9'.repeat(400)}`,
       'must be at most 876000',
     ],
-    ['token revoke x', 'x is the number of no token'],
-    ['token revoke 999999', '999999 is the number of no token'],
+    ['token revoke x', 'no token has the number x'],
+    ['token revoke 999999', 'no token has the number 999999'],
   ])('davgate service %s fails with one line', async (words, text) => {
     const { output, error } = await run(words.replace('APPKEY', service.appKey), 'short');
     expect(output).toBe('');
@@ -314,7 +314,7 @@ test('commands on a folder without a service fail with its name and create nothi
   const data = join(service.dataDirectory, 'nothing here');
   for (const words of ['app list', 'account list', 'token list', 'app show x']) {
     expect(await run(words, '', data)).toMatchObject({
-      error: `${data} holds no storage service: name its folder with --data DIR`,
+      error: `${data} contains no storage service; name the service's directory with --data DIR`,
     });
   }
   expect(existsSync(data)).toBe(false);
