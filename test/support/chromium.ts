@@ -1,9 +1,9 @@
 import { type Browser, chromium } from 'playwright-core';
 
-/** Debian's browser without its windows: the same pages for half of the CPU time, but no PDF viewer. */
+/** Debian's Chromium without windows: it needs half of the CPU time, and has no PDF viewer. */
 const SHELL = '/usr/lib/chromium/chromium-headless-shell';
 
-/** Debian's browser, which has a PDF viewer. */
+/** Debian's Chromium, which has a PDF viewer. */
 const DESKTOP = '/usr/bin/chromium';
 
 const SWITCHES = [
@@ -14,11 +14,11 @@ const SWITCHES = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // The tests' servers are on this machine; nothing else may be reached.
+  // The browser may reach servers on this machine alone.
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
 ];
 
-/** Starts a headless Chromium with a profile of its own, which goes when it is closed. */
+/** Starts a headless Chromium with a temporary profile. */
 export function startChromium({ hasPdfViewer = false } = {}): Promise<Browser> {
   return chromium.launch({
     executablePath: hasPdfViewer ? DESKTOP : SHELL,
